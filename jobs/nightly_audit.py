@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from txn_analysis.cli.options import ENDING, JUDGING, PageFile, Paths, Request, Width
-from txn_analysis.cli.output import Prometheus, check_output, emit, emit_page, read_at, reader_of, write_metrics
+from txn_analysis.cli.output import (
+    Prometheus,
+    check_metrics,
+    check_output,
+    emit,
+    emit_page,
+    read_at,
+    reader_of,
+    write_metrics,
+)
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import exit_code, job
 from txn_analysis.pipeline import steps as pipeline
@@ -23,7 +32,7 @@ def nightly_audit(
     not be told (see --accept-inconclusive).
     """
     settings = request.settings()
-    check_output(prometheus, "--prometheus")
+    check_metrics(prometheus, settings)
     check_output(html, "--html")
     read_ms = read_at(None)
     with standard_input(paths), spark_session(settings) as spark:

@@ -235,6 +235,8 @@ def test_default_configuration_shows_every_setting_at_its_default(toml: Callable
     assert Settings.model_fields.keys() - shown.keys() == set()
     examples = {
         "capture",
+        "topic",
+        "partition",
         "transaction_state_partitions",
         "as_of_ms",
         "master",

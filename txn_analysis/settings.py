@@ -76,6 +76,13 @@ def _not_bool(value: object) -> object:
     return value
 
 
+def _listed(value: object) -> object:
+    """Of a variable, and of one value in a file, the list that it stands for."""
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(",")]
+    return [value] if isinstance(value, int) else value
+
+
 def _time(value: object) -> object:
     return parse_time(value) if isinstance(value, str | int) and not isinstance(value, bool) else value
 
@@ -84,9 +91,12 @@ Name = Annotated[str, Field(min_length=1)]
 # A number without an upper bound would be one that nobody can have meant: each kind has its own.
 KafkaInt = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT32_MAX)]
 StatePartitions = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=MAX_STATE_PARTITIONS)]
+PartitionNumber = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=INT32_MAX)]
 SizeBytes = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT64_MAX)]
 DurationMs = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=LAST_TIME_MS)]
 PositiveDurationMs = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=LAST_TIME_MS)]
+Topics = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
+Partitions = Annotated[tuple[PartitionNumber, ...], BeforeValidator(_listed)]
 TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0, le=LAST_TIME_MS)]
 
 
@@ -140,6 +150,12 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     capture: Annotated[Name | None, Flag(INPUT, "NAME"), Decides.READING] = Field(
         default=None,
         description="name of this capture; calls with one name fill one capture; by default each call is its own",
+    )
+    topic: Annotated[Topics, Flag(INPUT, "TOPIC"), Decides.READING] = Field(
+        default=(), description="only this topic, with `__transaction_state`; may be repeated"
+    )
+    partition: Annotated[Partitions, Flag(INPUT, "N"), Decides.READING] = Field(
+        default=(), description="only this partition of --topic; may be repeated"
     )
     as_of_ms: Annotated[TimeMs | None, Flag(ASSERTED, "TIME"), Decides.VERDICTS] = Field(
         default=None,
@@ -306,6 +322,6 @@ def _shown(value: object) -> str:
 def _default(field: str) -> str:
     about = Settings.model_fields[field]
     default: Any = about.default
-    shown = default.value if isinstance(default, Verdict) else "not set" if default is None else default
+    shown = default.value if isinstance(default, Verdict) else "not set" if default in (None, ()) else default
     whose = "Kafka's default" if "the brokers' `" in str(about.description) else "the default"
     return f"{whose} is {shown} ({about.description})"

@@ -62,6 +62,14 @@ def test_it_takes_the_place_of_the_word(copy: Path) -> None:
     assert any("copied after every log" in line for line in hanging.evidence)
 
 
+def test_of_one_partition_alone_it_does_not(copy: Path) -> None:
+    manifest_of(copy)
+    topic, partition, _ = QUIET_STATE
+    report = audited(copy, topic=[topic], partition=[partition])
+    assert rules(report)[QUIET_STATE] == "state_older_than_log"
+    assert not copied(report)["is_state_last"]
+
+
 def test_all_bytes_of_it_are_accounted_for_and_a_later_command_judges_the_same(copy: Path) -> None:
     size = manifest_of(copy).stat().st_size
     report = audited(copy)

@@ -540,6 +540,23 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "such as __transaction_state-3",
         ),
     ),
+    "Some partitions": (
+        Mistake(
+            "a partition of no topic",
+            "audit segments state --partition 0",
+            "error: --partition needs --topic: say of which topic",
+        ),
+        Mistake(
+            "a slip in a topic",
+            "audit segments state --topic order --engine local --warehouse new",
+            "error: --topic order: this call saw no such topic; did you mean orders?",
+        ),
+        Mistake(
+            "metrics of some partitions",
+            "audit segments state --topic orders --prometheus metrics.prom",
+            "error: --prometheus: metrics are of a whole cluster: leave out --topic and --partition",
+        ),
+    ),
     "Filters": (
         Mistake(
             "a partition of no topic", "explain --partition 0", "error: --partition needs --topic: say of which topic"

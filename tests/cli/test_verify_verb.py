@@ -42,7 +42,9 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
         finding = rows.finding(cause=cause)
         past = [repairs.Past(outcome, (finding, finding), "run-3", 2) for outcome in outcomes]
         monkeypatch.setattr(
-            repairs, "nights", lambda *_: SimpleNamespace(tables=SimpleNamespace(forgotten_captures=()))
+            repairs,
+            "nights",
+            lambda *_: SimpleNamespace(tables=SimpleNamespace(forgotten_captures=(), run=SimpleNamespace(asked=None))),
         )
         monkeypatch.setattr(repairs, "verify", verify)
         monkeypatch.setattr(repairs, "past", lambda _: past)

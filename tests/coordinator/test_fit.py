@@ -479,6 +479,21 @@ def test_where_nothing_hangs_since_the_state_may_be_anothers(
 
 
 @pytest.mark.parametrize(
+    ("sums", "is_in_doubt"),
+    [
+        pytest.param(MarkerSums(), True, id="no-marker-tests-it"),
+        pytest.param(MarkerSums(confirmed_count=1), True, id="none-is-sure"),
+        pytest.param(MarkerSums(sure_ms=AT_MS - 1), True, id="one-that-is-older-than-the-data-is"),
+        pytest.param(MarkerSums(sure_ms=AT_MS), False, id="one-is-sure"),
+    ],
+)
+def test_of_some_partitions_alone_a_state_must_surely_confirm_a_marker(sums: MarkerSums, *, is_in_doubt: bool) -> None:
+    found = fit_of(sums, misplaced=None, cluster_ids=(), is_partial=True)
+    said = [bool(found.doubts(AT_MS, is_known=i, is_copied_last=False)) for i in (True, False)]
+    assert said == [is_in_doubt, is_in_doubt]
+
+
+@pytest.mark.parametrize(
     ("sums", "is_anothers"),
     [
         pytest.param(contradicted(0, 7), True, id="nothing-fits"),

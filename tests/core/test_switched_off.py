@@ -260,7 +260,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         FITTING,
     ),
     "a state that confirms nothing is believed": (
-        Mutant(fit.Fit.doubts, "sums.is_unsure and not is_confirmed", "False"),
+        Mutant(fit.Fit.doubts, "(sums.is_unsure or self.is_partial) and not is_confirmed", "False"),
         (*FITTING, *ABORTED),
     ),
     "a decision that hung for hours confirms surely": (

@@ -26,6 +26,7 @@ from txn_analysis.cli.options import (
 )
 from txn_analysis.cli.output import (
     Prometheus,
+    check_metrics,
     check_output,
     emit,
     emit_page,
@@ -73,7 +74,7 @@ def audit(
     not be told (see --accept-inconclusive).
     """
     settings = request.settings()
-    check_output(prometheus, "--prometheus")
+    check_metrics(prometheus, settings)
     check_output(html, "--html")
     read_ms = read_at(now)
     with _given(paths, settings), spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
@@ -213,7 +214,9 @@ def _given(paths: list[str], settings: Settings) -> AbstractContextManager[None]
 def _input_bytes(paths: list[str], settings: Settings) -> int:
     """Bytes of all files; what cannot be found or, by a first look, not be read is refused before Spark starts."""
     from txn_analysis.read.inputs.find_files import find_files
+    from txn_analysis.runs.asked_places import asked_for
 
+    asked_for(settings)  # refuses what it cannot be asked for
     files = find_files(paths)
     input_bytes = sum(file.size_bytes for file in files)
     with progress().stage("finding files", count(len(files), "file"), input_bytes):

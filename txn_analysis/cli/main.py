@@ -39,7 +39,10 @@ def txn_analysis(
 
 
 _COULD_NOT_TELL = ("exit_zero", "accept_inconclusive")  # of verbs that answer, but not whether something hangs
-_asserted = "txn-analysis audit segments/ transaction-state/ --state-copied-last"
+_asserted = (
+    "txn-analysis audit segments/ transaction-state/ --state-copied-last\n"
+    "  txn-analysis audit copies/ --topic orders --partition 0"
+)
 verb(app, "audit", _asserted, reads_files=True, uses=(*JUDGING, *ENDING))(audit_verbs.audit)
 _in_parts = (
     "txn-analysis ingest --capture tonight 'broker-1/*.txt'\n"

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping  # noqa: TC003 the fields of `Request` are read when it runs
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin, get_type_hints
 
 import typer
 
@@ -164,8 +164,10 @@ def _annotation(name: str, about: FieldInfo, flag: Flag) -> Any:
     is_switch = about.annotation is bool
     names = f"{yes}/{flag.negation or yes.replace('--', '--no-', 1)}" if is_switch else yes
     words = str(about.description).replace("`", "")
-    default = "" if is_switch or about.default is None else f" [{about.default}]"
+    default = "" if is_switch or about.default in (None, ()) else f" [{about.default}]"
     kind: Any = {None: about.annotation, "N": int}.get(flag.metavar, str)
+    if get_origin(about.annotation) is tuple:
+        kind = list[kind]
     option = typer.Option(
         names,
         metavar=flag.metavar,

@@ -178,6 +178,17 @@ Prometheus = Annotated[
 ]
 
 
+def check_metrics(file: str | None, settings: Settings) -> None:
+    """Refuses a file of metrics that cannot be written, or of an audit of some partitions: it would be green for all.
+
+    Raises:
+        ConfigError: either of the two.
+    """
+    if file is not None and settings.topic:
+        raise ConfigError("--prometheus: metrics are of a whole cluster: leave out --topic and --partition")
+    check_output(file, "--prometheus")
+
+
 def write_metrics(report: AuditReport, file: str) -> None:
     """Writes the metrics of a run; the file appears whole or not at all.
 

@@ -24,7 +24,7 @@ from txn_analysis.cli.options import (
     repeated,
 )
 from txn_analysis.cli.output import emit, now_ms
-from txn_analysis.cli.spark import asked_run, note_forgotten, stored
+from txn_analysis.cli.spark import asked_run, note_asked, note_forgotten, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
@@ -244,6 +244,7 @@ def verify(
 
         known = repairs.nights(warehouse, settings.cluster, run_id)
         note_forgotten(known.tables.forgotten_captures)
+        note_asked(known.tables.run.asked)
         if history:
             past = repairs.past(known)
             outcomes, answer = [item.outcome for item in past], answer_of(HISTORY, past)

@@ -16,6 +16,7 @@ from txn_analysis.spark.lazy_session import started_once
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import check_writable
 from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
+from txn_analysis.text.escape import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from txn_analysis.settings import Settings
     from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.tables.inputs import Asked
 
 _COUNT = r"\s*[0-9]+\s*"
 _MASTER = re.compile(
@@ -177,7 +179,14 @@ def asked_run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
 
         tables = run_tables(warehouse, settings.cluster, run_id)
         note_forgotten(tables.forgotten_captures)
+        note_asked(tables.run.asked)
         yield tables
+
+
+def note_asked(asked: Asked | None) -> None:
+    """Says on stderr that a run is about some partitions alone."""
+    if asked is not None:
+        print(f"note: this run was asked for {escape(', '.join(map(str, asked)))} alone", file=sys.stderr)
 
 
 def note_forgotten(captures: Sequence[str]) -> None:

@@ -153,11 +153,13 @@ class Fit:
         unfit: why it does not for anything, whatever the markers say, in words.
         sums: what the markers say.
         in_any_case: those of `unfit` that nothing which could not be decoded would explain.
+        is_partial: the end markers are those of some partitions alone: what the others would say is not known.
     """
 
     unfit: tuple[str, ...] = ()
     sums: MarkerSums = MarkerSums()
     in_any_case: tuple[str, ...] = ()
+    is_partial: bool = False
 
     @property
     def misfits(self) -> tuple[str, ...]:
@@ -194,19 +196,20 @@ class Fit:
         if not is_known:
             witnesses += [sums.unprinted_of_unknown, sums.unreached if is_copied_last else None]
         is_confirmed = sums.sure_ms is not None and (since_ms is None or sums.sure_ms >= since_ms)
-        unconfirmed = (UNCONFIRMED,) if sums.is_unsure and not is_confirmed else ()
+        unconfirmed = (UNCONFIRMED,) if (sums.is_unsure or self.is_partial) and not is_confirmed else ()
         return (*unconfirmed, *(f"{w}, has no decision in it" for w in witnesses if w is not None))
 
 
-def fit_of(sums: MarkerSums, *, misplaced: str | None, cluster_ids: Collection[str]) -> Fit:
+def fit_of(sums: MarkerSums, *, misplaced: str | None, cluster_ids: Collection[str], is_partial: bool = False) -> Fit:
     """Whether the state fits the logs.
 
     Args:
         sums: what the end markers of all logs say.
         misplaced: that ids lie in partitions that their hash does not give, in words; None where all lie well.
         cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
+        is_partial: only some logs are asked for.
     """
     several = f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}"
     in_any_case = (*([] if misplaced is None else [misplaced]), *([several] if len(cluster_ids) > 1 else []))
     is_foreign = sums.has_recent and not sums.knows_recent
-    return Fit((*in_any_case, *([FOREIGN] if is_foreign else [])), sums, in_any_case)
+    return Fit((*in_any_case, *([FOREIGN] if is_foreign else [])), sums, in_any_case, is_partial)

@@ -38,6 +38,11 @@ Disproved = dict[str, str]
 """By the name of its setting, what disproves an assurance, in words."""
 
 
+TESTED_BY_ALL_LOGS = ("state_copied_last", "no_records_lost")
+"""The assurances that any log of the capture may disprove: an audit of some partitions alone does not count them."""
+_NOT_TESTED = "the end markers of partitions that were not asked for could say otherwise"
+
+
 def disproved_by_state(fit: Fit) -> Disproved:
     """The word that the state was copied last, where a commit in the logs is later than it, and not in it."""
     later = fit.sums.later
@@ -191,6 +196,8 @@ def judge_of(
     moments: Moments,
     sections: Collection[InputSection] = (),
     manifests: Sequence[Manifest] = (),
+    *,
+    is_partial: bool = False,
 ) -> Judge:
     """What the open transactions of one capture are judged by.
 
@@ -202,15 +209,20 @@ def judge_of(
         moments: when the files were copied.
         sections: all of the evidence, which say on which broker a log was found.
         manifests: those of the capture, which say how it was copied.
+        is_partial: only some partitions are asked for: what the others could disprove is not counted, nor asked for.
     """
     copied = copied_by(manifests, sections, state, partitions, settings.max_clock_skew_ms)
+    if is_partial:
+        copied = copied.void(_NOT_TESTED)
     state = copied.as_read(state)
     if copied.is_state_last:  # it takes the place of the word, and what disproves the one disproves the other
         settings = settings.model_copy(update={"state_copied_last": True})
     by_state = disproved_by_state(state.fit)
     if by_state:  # a marker that is later than the state: then the times of a manifest are not true either
         copied = copied.void(*by_state.values())
-    by_state = disproved_by_order(copied) | by_state
+    by_state = (
+        disproved_by_order(copied) | by_state | (dict.fromkeys(TESTED_BY_ALL_LOGS, _NOT_TESTED) if is_partial else {})
+    )
     judge = Judge(partitions, state, settings, moments, copied=copied).believing(settings, by_state)
     by_loss = judge.disproved_by_loss(cases)
     # A word that is not true counts for nothing; one that is true counts for all.

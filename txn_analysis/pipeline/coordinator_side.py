@@ -123,7 +123,12 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
     }
     viewed, sums_of_audit = _of_producers(given, states, logs, {n: own for n, own in at_hand.items() if own.chains})
     fits = {
-        n: fit_of(sums_of_audit.get(n, MarkerSums()), misplaced=own.misplaced, cluster_ids=files[n].cluster_ids)
+        n: fit_of(
+            sums_of_audit.get(n, MarkerSums()),
+            misplaced=own.misplaced,
+            cluster_ids=files[n].cluster_ids,
+            is_partial=given.audits[n].is_partial,
+        )
         for n, own in seen.items()
     }
     return CoordinatorSide({n: replace(own, fit=fits[n]) for n, own in seen.items()}, viewed)

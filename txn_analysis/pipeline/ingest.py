@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.records import batch_of, records_of
-from txn_analysis.errors import InputError
+from txn_analysis.errors import ConfigError, InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.rivals import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
@@ -25,9 +25,10 @@ from txn_analysis.read.inputs.manifest import manifest_inputs, split_manifests
 from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
+from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.storage.commits import commit_inputs, held_inputs
-from txn_analysis.tables import REJECTS
-from txn_analysis.tables.inputs import ReadInput, ReadSection, RejectedSpan
+from txn_analysis.tables import INPUTS, REJECTS
+from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
 from txn_analysis.text.escape import escape
 from txn_analysis.text.words import listed
 
@@ -73,7 +74,8 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     Raises:
         InputError: a file is missing, unreadable or not understood (unless `skip_unrecognised`).
     """
-    planned = _plan(warehouse, paths, settings, progress)
+    asked = asked_for(settings)
+    planned = _plan(warehouse, paths, settings, progress, asked)
     held = held_inputs(warehouse, (each.input_id for each in planned))
     known = {row.content: row for row in held}
     new = [p for p in planned if (p.input_id, p.kind) not in known]
@@ -83,7 +85,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     if content.rejects:
         rejects = batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id=content.ingest_id)
         warehouse.replace([rejects], REJECTS, ingest_id=content.ingest_id)
-    rows = _account(settled, content, known, settings)
+    rows = _account(settled, content, known, settings, asked)
     with progress.stage("noting inputs"):
         commit_inputs(warehouse, rows, held)
     return Ingested(
@@ -96,7 +98,9 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     )
 
 
-def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progress: Progress) -> Sequence[PlannedInput]:
+def _plan(
+    warehouse: Warehouse, paths: Sequence[str], settings: Settings, progress: Progress, asked: Asked | None
+) -> Sequence[PlannedInput]:
     """What each file is; every byte was looked at once.
 
     Raises:
@@ -108,28 +112,53 @@ def _plan(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progre
         followed(tell),
     ):
         warehouse.create()
+        _check_capture(warehouse, settings, asked)
         manifests, others = split_manifests(files)
-        planning = plan_inputs(warehouse.session, others, is_verified=settings.verify)
+        planning = plan_inputs(warehouse.session, others, is_verified=settings.verify, asked=asked)
         of_manifests, misfits = manifest_inputs(manifests, others, planning.inputs, is_verified=settings.verify)
         check_inputs([*planning.inputs, *([] if misfits else of_manifests)], settings.skip_unrecognised, misfits)
         if not any(p.sections for p in planning.inputs):
             raise InputError(["nothing to read: none of the inputs was recognised"])
+        check_places(settings.topic, settings.partition, planning.partitions, "this call")
     if planning.left_out:
         with progress.stage("leaving out", planning.left_out):
             pass  # said between two stages
     return [*planning.inputs, *of_manifests]
 
 
+class _AskedCapture(NamedTuple):
+    asked: Asked | None
+
+
+def _check_capture(warehouse: Warehouse, settings: Settings, asked: Asked | None) -> None:
+    """Refuse to fill a capture that was asked for other partitions: what it lacks would not be known any more.
+
+    Raises:
+        ConfigError: it was.
+    """
+    if settings.capture is None:
+        return
+    held = warehouse.records(_AskedCapture, INPUTS, cluster=[settings.cluster], capture=[settings.capture])
+    if any(row.asked != asked for row in held):
+        name = escape(settings.capture)
+        raise ConfigError(f"--capture {name}: it was filled with other --topic and --partition: give another name")
+
+
 def _account(
-    settled: Sequence[PlannedInput], content: Content, known: Mapping[ContentKey, ReadInput], settings: Settings
+    settled: Sequence[PlannedInput],
+    content: Content,
+    known: Mapping[ContentKey, ReadInput],
+    settings: Settings,
+    asked: Asked | None,
 ) -> list[ReadInput]:
     """One row of `inputs` for each input; content that was read before keeps what was found then."""
-    capture = settings.capture or "capture-" + _digest(p.input_id for p in settled)[:12]
+    named = [*(p.input_id for p in settled), *map(str, asked or ())]  # others read of the same files are another one
+    capture = settings.capture or "capture-" + _digest(named)[:12]
     rejects = content.rejects_by_input()
     rows = []
     for planned in settled:
         rejected = rejected_bytes(planned, rejects[planned.input_id])
-        row = read_input(planned, settings.cluster, capture, content, rejected)
+        row = read_input(planned, settings.cluster, capture, content, rejected, asked)
         rows.append(row.found_as(known.get(row.content, row)))
     return rows
 
@@ -229,8 +258,10 @@ def _told(kind: type[Record], told: Mapping[str, pa.Table], name: str) -> list[R
     return records_of(kind, told[name]) if name in told else []
 
 
-def read_input(planned: PlannedInput, cluster: str, capture: str, content: Content, rejected: int) -> ReadInput:
-    """What came of one input; `rejected` are bytes of it."""
+def read_input(
+    planned: PlannedInput, cluster: str, capture: str, content: Content, rejected: int, asked: Asked | None = None
+) -> ReadInput:
+    """What came of one input; `rejected` are bytes of it, and `asked` the partitions that its capture is asked for."""
     return ReadInput(
         cluster=cluster,
         capture=capture,
@@ -248,6 +279,7 @@ def read_input(planned: PlannedInput, cluster: str, capture: str, content: Conte
         problem=planned.problem,
         sections=tuple([read_section(planned, section, content) for section in planned.sections]),
         manifest=planned.manifest,
+        asked=asked,
     )
 
 

@@ -198,6 +198,7 @@ def judges_of(
             audit.moments,
             audit.sections,
             audit.manifests,
+            is_partial=audit.is_partial,
         )
         found[number] = judge_, cases.get(number, _no_cases)
     return found
@@ -255,6 +256,12 @@ def _clusters(run: Run, health: Iterable[PartitionHealth]) -> dict[str, dict[str
     return {} if looks is None else {"clusters": looks._asdict()}
 
 
+def _asked(run: Run) -> dict[str, JsonValue]:
+    """The partitions that its capture is asked for, where it is not asked for all."""
+    asked = run.evidence.asked
+    return {} if asked is None else {"asked": [one._asdict() for one in asked]}
+
+
 def _record_of(
     run: Run,
     health: Sequence[PartitionHealth],
@@ -287,7 +294,8 @@ def _record_of(
             coverage.plain()
             | {"disproved": own.disproved}
             | ({"copied": own.copied.plain()} if own.copied.manifest_count else {})
-            | _clusters(run, health),
+            | _clusters(run, health)
+            | _asked(run),
             sort_keys=True,
         ),
         warnings=json.dumps([asdict(line) for line in warnings], sort_keys=True),

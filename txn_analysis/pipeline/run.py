@@ -13,6 +13,7 @@ from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.buckets import bucket_count
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.engine.in_process import InProcess
+from txn_analysis.judge.judgement import TESTED_BY_ALL_LOGS
 from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.evidence import GIVEN, Evidence, own_columns
@@ -60,7 +61,8 @@ class Run(PastRun):
     def audits(self) -> Mapping[int, Audit]:
         """As of `Given`."""
         evidence = self.evidence
-        return {ONLY: Audit(self.settings, self.moments, evidence.sections, evidence.manifests)}
+        is_partial = evidence.asked is not None
+        return {ONLY: Audit(self.settings, self.moments, evidence.sections, evidence.manifests, is_partial)}
 
     def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
         """As of `Given`."""
@@ -85,12 +87,14 @@ def start_run(warehouse: Warehouse, settings: Settings) -> Run:
     Whoever writes its rows prepares the tables before (`Warehouse.create`).
     """
     known = Evidence.of_capture(warehouse, settings.cluster, settings.capture)
+    if known.asked is not None:  # what would disprove a word may lie in a partition that was not asked for
+        settings = settings.model_copy(update=dict.fromkeys(TESTED_BY_ALL_LOGS, False))
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
     return Run(warehouse, _run_id(known, settings), known, settings, as_of_ms)
 
 
 def _run_id(known: Evidence, settings: Settings) -> str:
-    inputs = sorted((item.capture, item.input_id) for item in known.inputs)
+    inputs = sorted((item.capture, item.input_id, *map(str, item.asked or ())) for item in known.inputs)
     return "run-" + digest((settings.cluster, known.captures, inputs, parameters(settings)))
 
 
@@ -118,12 +122,14 @@ class Audit:
         moments: when the files were copied.
         sections: all of the evidence.
         manifests: those of the judged capture.
+        is_partial: it is asked for some partitions alone.
     """
 
     settings: Settings
     moments: Moments
     sections: Sequence[InputSection]
     manifests: Sequence[Manifest] = ()
+    is_partial: bool = False
 
     @cached_property
     def log_sections(self) -> list[InputSection]:

@@ -6,7 +6,6 @@ twice adds. A pattern, a duration or a state may match nothing.
 
 from __future__ import annotations
 
-import difflib
 import re
 from dataclasses import dataclass
 from itertools import chain
@@ -14,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.runs.asked_places import NEEDS_TOPIC, check_places
 from txn_analysis.runs.asked_states import record_counts
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import listed, ranges
+from txn_analysis.text.escape import clip
+from txn_analysis.text.words import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import Finding
 
-_MOST_NAMED = 8
 _NAME_WIDTH = 80
-_NOTHING = "''"  # as a shell would have it
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Filters:
             ConfigError: a partition without its topic, or a pattern that is no regular expression.
         """
         if self.partitions and not self.topics:
-            raise ConfigError("--partition needs --topic: say of which topic")
+            raise ConfigError(NEEDS_TOPIC)
         for pattern in self.transactional_id_patterns:
             try:
                 re.compile(pattern)
@@ -122,7 +120,7 @@ def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = Fa
         ConfigError: it names the option, what it names, and what there is.
     """
     if filters.topics:
-        _check_places(filters, tables.places(of_coordinator=of_coordinator))
+        check_places(filters.topics, filters.partitions, tables.places(of_coordinator=of_coordinator))
     if filters.state_partitions:
         seen = [p["partition"] for p in tables.run.coverage.get("partitions") or [] if p["is_seen"]]
         for number in filters.state_partitions:
@@ -154,26 +152,6 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
 
 
 _LOOK = "the verbs `list` and `describe-producers` show those that it saw"
-
-
-def _check_places(filters: Filters, seen: Collection[tuple[str, int]]) -> None:
-    topics = sorted({topic for topic, _ in seen})
-    for topic in filters.topics:
-        if topic not in topics:
-            close = difflib.get_close_matches(topic, topics, n=1)
-            there = f"did you mean {escape(close[0])}?" if close else f"it saw {_names(topics)}"
-            raise ConfigError(f"--topic {clip(topic, _NAME_WIDTH) or _NOTHING}: this run saw no such topic; {there}")
-    for number in filters.partitions:
-        if not any((topic, number) in seen for topic in filters.topics):
-            present = sorted(partition for topic, partition in seen if topic in filters.topics)
-            named = _names(sorted(filters.topics))
-            raise ConfigError(
-                f"--partition {number}: this run saw no such partition; of {named} it saw {ranges(present)}"
-            )
-
-
-def _names(names: list[str]) -> str:
-    return listed([clip(name, _NAME_WIDTH) for name in names], _MOST_NAMED) or "none"
 
 
 def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int]:

@@ -172,6 +172,7 @@ def _coverage(run: RunRecord, inputs: list[ReadInput], partitions: list[Partitio
         skipped_inputs=tuple(
             SkippedInput(path=item.path, problem=item.problem) for item in inputs if item.problem is not None
         ),
+        asked=run.asked or (),
     )
 
 
@@ -197,7 +198,7 @@ def _remedies(doubtful: Sequence[Finding], run: RunItem, coverage: Coverage) -> 
         of_rule[_kind(finding, state)].append(finding)
     is_vouched = bool(run.parameters.get("transaction_state_complete"))
     found = [
-        _remedy(kind, Doubtful(tuple(findings), state, run.as_of_ms, is_vouched))
+        _remedy(kind, Doubtful(tuple(findings), state, run.as_of_ms, is_vouched), is_partial=bool(coverage.asked))
         for kind, findings in sorted(of_rule.items())
     ]
     return tuple(sorted(found, key=lambda remedy: -remedy.transaction_count))
@@ -209,12 +210,12 @@ def _kind(finding: Finding, state: Mapping[str, Any]) -> str:
     return finding.rule if state.get("seen") or (rule and rule.is_of_the_log) else _NO_STATE
 
 
-def _remedy(kind: str, doubtful: Doubtful) -> Remedy:
+def _remedy(kind: str, doubtful: Doubtful, *, is_partial: bool) -> Remedy:
     rule = rule_named(kind)
     missing, text = (
         _NO_STATE_GIVEN if kind == _NO_STATE else _OF_ANOTHER_VERSION if rule is None else rule.settling(doubtful)
     )
-    return _remedy_of(doubtful.findings, missing, text)
+    return _remedy_of(doubtful.findings, missing, text + (_OR_ALL if is_partial else ""))
 
 
 def _remedy_of(findings: Sequence[Finding], missing: str, text: str) -> Remedy:
@@ -227,6 +228,7 @@ _NO_STATE_GIVEN = (
     "audit them again with `__transaction_state`: all its partitions, copied after the logs, from their leaders",
 )
 _OF_ANOTHER_VERSION = ("evidence is missing", "see the missing evidence below")
+_OR_ALL = "; or audit without `--topic` and `--partition`, where more counts as evidence"
 _MOST_FOLDERS = 4
 
 

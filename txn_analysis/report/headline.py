@@ -56,12 +56,14 @@ class Headline:
         findings: the transactions that it is about, by damage; none where it is about what was not seen.
         verdict: whose colour it has; None where all is well.
         unseen: what was not seen, where it is about that; escaped.
+        asked: what alone was asked for; empty where all was; escaped.
     """
 
     word: str | None
     findings: tuple[Finding, ...]
     verdict: Verdict | None
     unseen: str = ""
+    asked: str = ""
 
     @property
     def places(self) -> list[str]:
@@ -79,7 +81,7 @@ class Headline:
     def text(self) -> str:
         """The whole line."""
         if self.word is None:
-            return "Nothing hangs in what was read."
+            return f"Nothing hangs in what was read{f' of {self.asked}' if self.asked else ''}."
         places = f": {listed(self.places, MOST_PLACES)}" if self.findings else ""
         return f"{self.word}: {self.what}{places}"
 
@@ -88,12 +90,13 @@ def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headlin
     """The first line for somebody who asks for what is at or above a verdict."""
     outcome = report.outcome_at(fail_on)
     worst = max((f.verdict for f in report.findings), key=lambda verdict: verdict.severity, default=None)
+    asked = _asked(report)
     if outcome is Outcome.CLEAN:
-        return Headline(None, (), None)
+        return Headline(None, (), None, asked=asked)
     if outcome is Outcome.COULD_NOT_TELL and not report.doubtful:
         return Headline("COULD NOT TELL", (), Verdict.INCONCLUSIVE, escape(report.sight.missing or ""))
     if worst is None:
-        return Headline(None, (), None)
+        return Headline(None, (), None, asked=asked)
     if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
         doubtful = report.doubtful or tuple(f for f in report.findings if f.verdict is worst)
         return Headline("COULD NOT TELL", tuple(by_damage(report, doubtful)), Verdict.INCONCLUSIVE)
@@ -138,11 +141,26 @@ def rests_on_forgotten(captures: Sequence[str]) -> str:
 
 
 def narrowed(report: AuditReport) -> str | None:
-    """That a report is about some topics alone; None where it is about all of its run."""
-    if not report.topics:
-        return None
-    topics = listed([clip(topic, _TOPIC_WIDTH) for topic in report.topics], MOST_PLACES)
-    return f"Shown: {topics} alone. Other topics of the run, and its early warnings, are left out."
+    """That a report is about some topics alone, or its run about some partitions; None where it is about all."""
+    said = []
+    if report.coverage.asked:
+        said.append(f"Asked for: {_asked(report)} alone, with __transaction_state. {_NOT_ASKED}")
+    if report.topics:
+        topics = listed([clip(topic, _TOPIC_WIDTH) for topic in report.topics], MOST_PLACES)
+        said.append(f"Shown: {topics} alone. Other topics of the run, and its early warnings, are left out.")
+    return " ".join(said) or None
+
+
+_NOT_ASKED = (
+    "Of other partitions this run says nothing, and what their logs could disprove counts nowhere: your word for "
+    "--state-copied-last and --no-records-lost, and what a manifest says of the copying. For these, audit without "
+    "--topic and --partition."
+)
+
+
+def _asked(report: AuditReport) -> str:
+    """The partitions that alone were asked for; empty where all were; escaped."""
+    return listed([clip(str(one), _TOPIC_WIDTH) for one in report.coverage.asked], MOST_PLACES)
 
 
 def doubts(report: AuditReport) -> Iterator[Doubt]:

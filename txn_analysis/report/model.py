@@ -15,7 +15,7 @@ from txn_analysis.log.two_logs import TwoClusters
 from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, EngineName, Settings
 from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
 from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
-from txn_analysis.tables.inputs import ReadInput
+from txn_analysis.tables.inputs import AskedPartition, ReadInput
 from txn_analysis.verdict import Verdict
 
 SCHEMA_VERSION = 3
@@ -150,6 +150,9 @@ _OF_PARTITIONS = (
 PartitionItem = Annotated[PartitionHealth, InJson("PartitionItem", _OF_PARTITIONS)]
 
 
+AskedPartitionItem = Annotated[AskedPartition, InJson("AskedPartitionItem")]
+
+
 class SkippedInput(Item):
     """One input that was not, or not wholly, understood; present only with `--skip-unrecognised`."""
 
@@ -162,7 +165,8 @@ class Coverage(Item):
 
     `transaction_state` is what was seen of `__transaction_state`, as the run recorded it. `partitions_missing` are
     partitions that an earlier capture of the cluster holds and this one does not. `has_logs` says that the log of at
-    least one partition is in the capture, beside those of `__transaction_state`.
+    least one partition is in the capture, beside those of `__transaction_state`. `asked` are the partitions that alone
+    were asked for, all of a topic where `partition` is null: of others nothing is said; empty where all were.
     """
 
     transaction_state: dict[str, Any]
@@ -172,6 +176,7 @@ class Coverage(Item):
     parsed_bytes: int
     rejected_bytes: int
     skipped_inputs: tuple[SkippedInput, ...]
+    asked: tuple[AskedPartitionItem, ...] = ()
 
     @property
     def disproved(self) -> dict[str, str]:

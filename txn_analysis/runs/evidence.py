@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.names import BINARY_GRAMMARS
 from txn_analysis.tables import INPUTS
-from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection
+from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, is_asked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
-    from txn_analysis.tables.inputs import Manifest, RunRecord
+    from txn_analysis.tables.inputs import Asked, Manifest, RunRecord
 
 
 GIVEN = ("capture_rank", "input_moment_ms")
@@ -58,8 +58,18 @@ class Evidence:
 
     @cached_property
     def sections(self) -> list[InputSection]:
-        """All sections of the inputs that were recognised."""
-        return [section for item in self.inputs if item.kind is not None for section in sections_of(item)]
+        """The sections of what was recognised, as far as this capture and their own is asked for their partitions."""
+        found = ((item, section) for item in self.inputs if item.kind is not None for section in sections_of(item))
+        return [
+            s
+            for item, s in found
+            if is_asked(self.asked, s.topic, s.partition) and is_asked(item.asked, s.topic, s.partition)
+        ]
+
+    @cached_property
+    def asked(self) -> Asked | None:
+        """The partitions that the judged capture is asked for; None where it is asked for all that was given."""
+        return next((item.asked for item in self.inputs if not item.capture_rank), None)
 
     @cached_property
     def manifests(self) -> list[Manifest]:

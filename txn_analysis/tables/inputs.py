@@ -9,6 +9,7 @@ import json
 from typing import Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import Counts, Int32
+from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.tables._schema import STRING, Col, Table, adds_up, at_least, columns_of, not_negative, one_of
 
 
@@ -31,6 +32,28 @@ class ReadSection(NamedTuple):
     stated: str | None = None
     rival_positions: tuple[int, ...] | None = None
     leader_epoch: Int32 | None = None
+
+
+class AskedPartition(NamedTuple):
+    """One partition that a capture was asked for; all of the topic where `partition` is None."""
+
+    topic: str
+    partition: Int32 | None = None
+
+    def __str__(self) -> str:
+        """As people write it."""
+        return f"all of {self.topic}" if self.partition is None else f"{self.topic}-{self.partition}"
+
+
+Asked = tuple[AskedPartition, ...]
+"""The partitions that a capture was asked for; None, in place of it, is all that was given."""
+
+
+def is_asked(asked: Asked | None, topic: str, partition: int) -> bool:
+    """A partition is among those that were asked for; `__transaction_state`, and what is of no topic, always is."""
+    if asked is None or not topic or topic == STATE_TOPIC:
+        return True
+    return any(one.topic == topic and one.partition in {None, partition} for one in asked)
 
 
 class CopiedFile(NamedTuple):
@@ -142,6 +165,11 @@ class ReadInput(NamedTuple):
     manifest: Annotated[
         Manifest | None, "of a txn-capture.json what it says of the copying of each file; NULL of any other file"
     ] = None
+    asked: Annotated[
+        Asked | None,
+        "the partitions that the capture was asked for, all of a topic where partition is NULL: of others nothing of "
+        "the file is evidence. NULL: all that was given",
+    ] = None
     capture_rank: int = 0  # as evidence of a run: 0 for the judged capture, 1 for the one before it, and so on
 
     @property
@@ -212,6 +240,12 @@ class RunRecord(NamedTuple):
         """What was seen of `__transaction_state`, as `coordinator.coverage.StateCoverage` was written."""
         found: dict[str, Any] = json.loads(self.state_coverage)
         return found
+
+    @property
+    def asked(self) -> Asked | None:
+        """The partitions that its capture was asked for; None where it was asked for all that was given."""
+        asked = self.coverage.get("asked")
+        return None if asked is None else tuple(AskedPartition(**one) for one in asked)
 
 
 RUNS = Table(

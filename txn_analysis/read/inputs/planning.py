@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from txn_analysis.read.inputs.find_files import SourceFile
     from txn_analysis.read.inputs.planned_input import Section
     from txn_analysis.spark.lazy_session import Spark
+    from txn_analysis.tables.inputs import Asked
 
 _READ_WHOLE_BYTES = 16 << 20  # of all files together: a tenth of a second
 
@@ -51,10 +52,13 @@ GONE = "the file disappeared, or became shorter, while it was read"
 
 @dataclass(frozen=True)
 class Planning:
-    """The inputs of a call, and how many files of a log directory are never evidence, by what they are."""
+    """The inputs of a call, how many other files are no evidence, by what they are, and of which partitions there is
+    a log.
+    """
 
     inputs: list[PlannedInput]
     passed_over: dict[str, int]
+    partitions: set[tuple[str, int]]
 
     @property
     def left_out(self) -> str:
@@ -62,20 +66,23 @@ class Planning:
         return ", ".join(f"{count} {what}" for what, count in sorted(self.passed_over.items()))
 
 
-def plan_inputs(spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False) -> Planning:
+def plan_inputs(
+    spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False, asked: Asked | None = None
+) -> Planning:
     """What each file is, by reading it once; a content given twice is planned once, by its first path.
 
     With `is_verified` the checksums of all batches of brokers' own segments are to be looked at. Such an input has
-    another fingerprint, so that one that was read without is read again.
+    another fingerprint, so that one that was read without is read again. A file that holds nothing of the partitions
+    that are `asked` for, nor of `__transaction_state`, is left out.
     """
-    plans, passed_over = survey_files(spark, sorted(files), is_verified=is_verified)
+    plans, passed_over, partitions = survey_files(spark, sorted(files), is_verified=is_verified, asked=asked)
     same: dict[str, list[PlannedInput]] = {}
     for plan in plans:
         same.setdefault(plan.input_id, []).append(plan)
     inputs = [replace(first, same_paths=tuple(o.path for o in others)) for first, *others in same.values()]
     gone = {plan.input_id for plan in inputs if plan.is_gone}
     lost = {"files that disappeared while they were read": len(gone)} if gone else {}
-    return Planning(without_changed(inputs, gone), passed_over | lost)
+    return Planning(without_changed(inputs, gone), passed_over | lost, partitions)
 
 
 def without_changed(inputs: Sequence[PlannedInput], changed: Collection[str]) -> list[PlannedInput]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import pyarrow as pa
 
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
+from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.read.inputs.find_files import place_of
 from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
 from txn_analysis.read.inputs.recognise import Refusal
@@ -28,6 +29,7 @@ from txn_analysis.read.log_dir.survey import survey_broker_file
 from txn_analysis.spark.lazy_session import running
 from txn_analysis.spark.workers import cores_of, in_tasks, numbered
 from txn_analysis.storage.opening import fits_in_memory
+from txn_analysis.tables.inputs import is_asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from txn_analysis.read.log_dir.files import Sorted
     from txn_analysis.spark.lazy_session import Spark
     from txn_analysis.stores.store import Version
+    from txn_analysis.tables.inputs import Asked
 
 _TASKS_PER_CORE = 4
 _MAX_TASK_BYTES = 512 << 20
@@ -75,18 +78,37 @@ class _Piece(NamedTuple):
 
 
 def survey_files(
-    spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False
-) -> tuple[list[PlannedInput], Counter[str]]:
-    """The plan of each file that can be evidence; and how many of a log directory's others were passed over, by kind.
+    spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False, asked: Asked | None = None
+) -> tuple[list[PlannedInput], Counter[str], set[tuple[str, int]]]:
+    """The plan of each file that can be evidence; how many of the others were passed over, by kind; and the partitions
+    of which there is a log, whether they were asked for or not.
 
-    Every byte of texts is read, each chunk in one task, and the headers of brokers' own files.
+    Every byte of texts is read, each chunk in one task, and the headers of brokers' own files that are asked for.
     """
-    heads, found = _looked_at(files)
+    heads, every = _looked_at(files)
+    found = [what if _is_asked(what, asked) else NOT_ASKED for what in every]
     kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
     pieces = [_pieces(k, files[k], heads[k], found[k], is_verified=is_verified) for k in kept]
     facts = _read(spark, [piece for of_file in pieces for piece in of_file])
     plans = [_plan(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
-    return plans, Counter(what.what for what in found if isinstance(what, PassedOver))
+    needed = [plan for plan in plans if plan.problem is not None or _is_needed(plan, asked)]
+    passed_over = Counter(what.what for what in found if isinstance(what, PassedOver))
+    if len(needed) < len(plans):
+        passed_over[NOT_ASKED.what] += len(plans) - len(needed)
+    sections = [*(what for what in every if isinstance(what, Section)), *(s for plan in plans for s in plan.sections)]
+    return needed, passed_over, {(s.topic, s.partition) for s in sections if s.kind in LOG_KINDS}
+
+
+NOT_ASKED = PassedOver("files of partitions that were not asked for")
+
+
+def _is_asked(what: Sorted, asked: Asked | None) -> bool:
+    """Files of a whole log directory are of no topic yet."""
+    return not isinstance(what, Section) or is_asked(asked, what.topic, what.partition)
+
+
+def _is_needed(plan: PlannedInput, asked: Asked | None) -> bool:
+    return not plan.sections or any(is_asked(asked, s.topic, s.partition) for s in plan.sections)
 
 
 def certain_plans(files: Sequence[SourceFile], most_bytes: int | None) -> Iterator[PlannedInput]:
