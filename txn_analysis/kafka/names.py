@@ -73,6 +73,7 @@ CLEAN_SHUTDOWN = "clean_shutdown"  # stated beside a high watermark that no brok
 STATED_OF_PARTITION = frozenset({HIGH_WATERMARK, LOG_START, LEADER_EPOCH, TOPIC_ID, DESCRIBED})
 # Grammars of a broker's own files: as they are, and with the checksum of every batch looked at (--verify).
 BINARY, BINARY_VERIFIED = "binary", "binary-verified"
+NO_LINES = "empty"  # that of the dump of a file without a line
 BINARY_GRAMMARS = frozenset({BINARY, BINARY_VERIFIED})
 
 

@@ -9,14 +9,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, ProblemKind
+from txn_analysis.kafka.names import SNAPSHOT, ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
 from txn_analysis.log.described import described_of
 from txn_analysis.log.partition_health import CheckpointFiles, health_of
 from txn_analysis.log.partition_log import gap, partition_log
 from txn_analysis.log.producer_state import ProducerStateManager
-from txn_analysis.log.segments import NO_RANK, first_other_rank, segments_of
+from txn_analysis.log.segments import NO_RANK, first_other_rank, is_empty_dump, proves_nothing, segments_of
 from txn_analysis.log.snapshots import base_snapshot, by_offset, reconcile_snapshot, snapshots_of
 from txn_analysis.log.transactions import open_transaction
 from txn_analysis.log.two_logs import of_another_topic
@@ -71,20 +71,22 @@ def rebuild_producer_state(
     if other != NO_RANK:
         log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
         log.two_logs += of_another_topic(sections, other)
-    snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT], snapshot_entries)
+    dumped_empty = sorted({s.file_base_offset for s in own if is_empty_dump(s) and not s.capture_rank})
+    snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT and not is_empty_dump(s)], snapshot_entries)
     described = described_of(own, snapshot_entries)
     base = base_snapshot(log, sorted([*snapshots, *(each.as_snapshot() for each in described)], key=by_offset))
     state = ProducerStateManager(partition, is_start_known=False, open_below_base=_open_below(partition, log, base))
     state.log_start_offset = checkpoints.log_start_offset or 0
     if base is not None and log.first_offset is not None and base.offset > log.first_offset:
         log = log.above(base.offset)
+    log.remarks += [_EMPTY_DUMP.format(offset) for offset in dumped_empty]
     _load(state, log, base)
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
-    problems = [*log.problems, *_replay(log, state, witnesses), *checkpoints.problems()]
+    problems = [*log.problems, *_replay(log, state, witnesses, dumped_empty), *checkpoints.problems()]
     problems += [p for each in described if not each.capture_rank for p in each.problems(state, log.end_offset)]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(gap(base.offset, log.first_offset - 1))
-    is_in_capture = any(s.capture_rank == 0 and (s.kind in LOG_KINDS or s.kind == SNAPSHOT) for s in own)
+    is_in_capture = any(s.capture_rank == 0 and not proves_nothing(s) for s in own)
     if not is_in_capture:
         problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
     health = health_of(partition, log, state, problems, base, checkpoints, as_of_ms, is_in_capture=is_in_capture)
@@ -124,8 +126,19 @@ def _load(state: ProducerStateManager, log: PartitionLog, base: Snapshot | None)
             state.last_gap_offset = first - 1
 
 
-def _replay(log: PartitionLog, state: ProducerStateManager, snapshots: list[Snapshot]) -> list[Problem]:
-    """Apply every batch range; where a snapshot was written, it is compared with the state there."""
+_EMPTY_DUMP = (
+    "the dump of the snapshot at offset {} lists no producer: it proves nothing, as that of one that the tool could "
+    "not read looks alike"
+)
+
+
+def _replay(
+    log: PartitionLog, state: ProducerStateManager, snapshots: list[Snapshot], dumped_empty: list[int]
+) -> list[Problem]:
+    """Apply every batch range; where a snapshot was written, it is compared with the state there.
+
+    Of one whose dump is empty nothing but the offset is known, which the log had reached.
+    """
     problems: list[Problem] = []
     begins = {segment.covered_from for segment in log.segments}
     compacted, passed = deque(log.compacted), -1
@@ -142,7 +155,8 @@ def _replay(log: PartitionLog, state: ProducerStateManager, snapshots: list[Snap
     _add_compacted(state, compacted, end)
     if end > passed:
         problems += _compare(state, snapshots, end, begins)
-    beyond = [s.offset for s in snapshots if s.offset > max(end, passed) and s.capture_rank == 0]
+    reached = [*(s.offset for s in snapshots if s.capture_rank == 0), *dumped_empty]
+    beyond = [offset for offset in reached if offset > max(end, passed)]
     if beyond:
         reason = f"a snapshot stands for offsets up to {max(beyond) - 1}, the log ends at {end - 1}"
         problems.append(Problem(None, ProblemKind.ENDS_BEFORE_SNAPSHOT, reason))

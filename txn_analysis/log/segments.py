@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.kafka.names import (
     HIGH_WATERMARK,
     LOG_KINDS,
+    NO_LINES,
     NODE_ID,
     SNAPSHOT,
     STATED_OF_PARTITION,
@@ -38,6 +39,20 @@ _OF_REPLICAS = frozenset({*LOG_KINDS, HIGH_WATERMARK})
 def log_sections(sections: Iterable[InputSection]) -> list[InputSection]:
     """The sections of logs among some."""
     return [section for section in sections if section.kind in _KINDS]
+
+
+def proves_nothing(section: InputSection) -> bool:
+    """The section says nothing of its partition's log: a checkpoint's statement, or a snapshot's dump without a line.
+
+    `kafka-dump-log` prints a header alone of a snapshot without producers, and of one that it cannot read as well
+    (`DumpLogSegments.dumpProducerIdSnapshot`); and a dump that was cut looks so.
+    """
+    return section.kind in STATED_OF_PARTITION or is_empty_dump(section)
+
+
+def is_empty_dump(section: InputSection) -> bool:
+    """The dump of a producer snapshot that has no line; a broker's own file says by its checksum that it is whole."""
+    return section.kind == SNAPSHOT and section.grammar == NO_LINES
 
 
 def brokers_of(

@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import equal_runs, is_in
 from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.columns.values import named, rows_of_values
-from txn_analysis.kafka.names import LOG_KINDS, STATED_OF_PARTITION, TOPIC_ID
+from txn_analysis.kafka.names import LOG_KINDS, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.log.rebuild import rebuild_producer_state
-from txn_analysis.log.segments import segments_of
+from txn_analysis.log.segments import proves_nothing, segments_of
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
 from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA
 from txn_analysis.tables import (
@@ -185,7 +185,7 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
         )
         health, transactions, used = (list[tuple[int, Any]]() for _ in range(3))
         for key, sections in _by_partition(tables["sections"], InputSection).items():
-            if all(s.kind in STATED_OF_PARTITION for s in sections):  # a checkpoint names it, its files are not here
+            if all(proves_nothing(s) for s in sections):  # a checkpoint names it, its files are not here
                 continue
             audit, given = key[0], linkings[key[0]]
             held, entries = pieces.get(key, []), snapshots.get(key, [])

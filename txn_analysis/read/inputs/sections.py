@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from txn_analysis.kafka.names import INT32_MAX, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.kafka.names import INT32_MAX, LOG, NO_LINES, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
 from txn_analysis.read.dump.batch_lines import LEGACY_LINE
 from txn_analysis.read.dump.forms import (
     ABORTED_TRANSACTION,
@@ -25,7 +25,6 @@ from txn_analysis.read.dump.forms import (
 from txn_analysis.read.dump.line_form import FIRST, NEWEST, REST_OF_LINE, either
 from txn_analysis.read.inputs.recognise import NOISE_LINE, Refusal
 
-EMPTY = "empty"
 OLD_DEEP = "2.1-deep"
 OFFSET_MAX = 2**63 - 2  # the offset after it must be a number too
 
@@ -156,7 +155,7 @@ def describe_body(file: DumpedFile, body: bytes) -> Body | Refusal:
     line = _first_line(body)
     if line is None:
         is_state = file.kind == LOG and file.topic == STATE_TOPIC
-        return Body(STATE if is_state else file.kind, EMPTY)  # nothing that a decoder should have printed is missing
+        return Body(STATE if is_state else file.kind, NO_LINES)  # nothing that a decoder should have printed is missing
     if file.kind == SNAPSHOT:
         return _snapshot_body(line)
     if file.kind == TXNINDEX:
