@@ -75,6 +75,20 @@ def test_a_setting_that_was_removed_says_what_to_do(toml: Callable[[str], str]) 
     assert refusal(env={"TXN_ANALYSIS_DEPTH": "full"}) == "environment: TXN_ANALYSIS_DEPTH was removed: delete the line"
 
 
+def test_several_topics_and_partitions_are_listed_wherever_they_are_said(toml: Callable[[str], str]) -> None:
+    said = {"TXN_ANALYSIS_TOPIC": "orders, payments", "TXN_ANALYSIS_PARTITION": "0,2"}
+    of_file = toml('topic = ["orders", "payments"]\npartition = [0, 2]')
+    for settings in (
+        load_settings(None, said, {}),
+        load_settings(of_file, NOTHING, {"topic": None, "partition": None}),
+        load_settings(None, NOTHING, {"topic": ["orders", "payments"], "partition": [0, 2]}),
+    ):
+        assert (settings.topic, settings.partition) == (("orders", "payments"), (0, 2))
+    assert load_settings(toml('topic = "orders"\npartition = 3'), NOTHING, {}).partition == (3,)
+    assert refusal(env={"TXN_ANALYSIS_PARTITION": "x"}).startswith("environment: TXN_ANALYSIS_PARTITION ")
+    assert "default is not set" in refusal(flags={"partition": [-1]})
+
+
 def test_unknown_names_in_environment_and_flags() -> None:
     assert refusal(env={"TXN_ANALYSIS_CLUSTR": "x"}).startswith(
         "environment: TXN_ANALYSIS_CLUSTR is not a setting; did you mean cluster?"

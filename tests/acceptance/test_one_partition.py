@@ -150,6 +150,8 @@ def test_the_steps_judge_a_partial_capture_as_it_was_asked_for(tmp_path: Path) -
     pipeline.reconstruct(_no_spark, later)
     run = pipeline.find_hanging(_no_spark, later)
     assert {(p.topic, p.partition) for p in run.health() if p.topic != STATE_TOPIC} == {("orders", 2)}
+    with pytest.raises(ConfigError, match="was filled with other partitions: leave the option out"):
+        pipeline.reconstruct(_no_spark, given.model_copy(update={"partition": (1,)}))
     assert run.run_id == audited(tmp_path, FIRST / "log-dirs", **ORDERS_2).run.run_id
 
 

@@ -146,6 +146,7 @@ class GivenHistories:
                 ),
                 own.known_sections,
                 own.manifests,
+                own.is_partial,
             )
             for n, own in numbered.items()
         }

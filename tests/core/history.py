@@ -41,6 +41,7 @@ class History:
         snapshots: rows of `producer_snapshots`.
         records: rows of `transaction_states`, each with `capture_rank` and, for console exports, `input_moment_ms`.
         manifests: what is said of the copying of the judged capture.
+        is_partial: the capture is asked for some partitions alone.
     """
 
     settings: Settings
@@ -49,6 +50,7 @@ class History:
     snapshots: Sequence[Row] = ()
     records: Sequence[Row] = ()
     manifests: Sequence[Manifest] = ()
+    is_partial: bool = False
 
     @cached_property
     def known_sections(self) -> list[InputSection]:

@@ -22,7 +22,7 @@ from tests.hostile.fuzz import run_fuzz
 from tests.proof.by_kafka import kafka_log, kafka_requests
 from tests.proof.part import Figure, Found, Part, none_of
 from tests.torture.safety import run_safety
-from tests.world import small, ways
+from tests.world import alone, copies_proof, small, ways
 from tests.world.both_engines import Compared, compared
 from tests.world.kinds import KINDS
 
@@ -95,6 +95,37 @@ def _of_kind(kind: str, report: ways.Report) -> tuple[Figure, Figure]:
     return Figure(f"true hangs where {kind}", hanging, least=least), _found_of(
         f"where {kind}", report.found_of[kind], hanging
     )
+
+
+def copies(count: int, seed: int) -> Found:
+    """Random histories whose copies have manifests."""
+    report = copies_proof.report_of(count, seed)
+    figures = (
+        Figure("copies judged", report.histories),
+        Figure("transactions planned", report.planned),
+        none_of("copies with a wrong plan", report.wrong),
+        none_of("plans that destroy when carried out later", report.destroyed),
+        Figure("copies whose order is proven", report.proven, least=1),
+        Figure("copies whose order is disproved", report.disproved, least=1),
+        Figure("copies with a log that is proven whole at a moment", report.reached, least=1),
+        Figure("true hangs", report.hanging),
+        Figure("true hangs found", report.found, least=1),
+    )
+    return Found(figures, report.stories)
+
+
+def partitions_alone(count: int, seed: int) -> Found:
+    """Random histories, whole and each of their partitions alone."""
+    report = alone.report_of(count, seed)
+    figures = (
+        Figure("histories of several partitions", report.histories, least=1),
+        Figure("open transactions", report.judged),
+        Figure("hang in the whole", report.hanging),
+        Figure("of these, hang on their partition alone", report.found, least=1),
+        none_of("wrong plans of a partition alone", report.wrong),
+        Figure("hang truly on their partition alone, where the whole audit doubts the state", report.raised),
+    )
+    return Found(figures, report.stories)
 
 
 def small_histories(steps: int, _: int) -> Found:
@@ -220,6 +251,22 @@ PARTS = (
         "how many plans of random histories are wrong or destroy later, and how many true hangs are found",
         "python -m tests.world.ways --histories {size} --seed {seed}",
         histories,
+        size=20_000,
+        sample=300,
+    ),
+    Part(
+        "copies",
+        "the same of histories whose copies have manifests, with times, leaders and ends disturbed",
+        "python -m tests.world.copies_proof --histories {size} --seed {seed}",
+        copies,
+        size=20_000,
+        sample=300,
+    ),
+    Part(
+        "alone",
+        "no plan of a partition that is audited alone is wrong",
+        "python -m tests.world.alone --histories {size} --seed {seed}",
+        partitions_alone,
         size=20_000,
         sample=300,
     ),

@@ -13,9 +13,11 @@ from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.buckets import bucket_count
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.engine.in_process import InProcess
+from txn_analysis.errors import ConfigError
 from txn_analysis.judge.judgement import TESTED_BY_ALL_LOGS
 from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
+from txn_analysis.runs.asked_places import asked_for
 from txn_analysis.runs.evidence import GIVEN, Evidence, own_columns
 from txn_analysis.runs.past_run import PastRun
 from txn_analysis.settings import Decides, deciding
@@ -85,8 +87,13 @@ def start_run(warehouse: Warehouse, settings: Settings) -> Run:
     """The run for a capture: the named one, or else the cluster's newest by its brokers' clocks.
 
     Whoever writes its rows prepares the tables before (`Warehouse.create`).
+
+    Raises:
+        ConfigError: some partitions are asked for, and the capture was filled with others.
     """
     known = Evidence.of_capture(warehouse, settings.cluster, settings.capture)
+    if settings.topic and asked_for(settings) != known.asked:
+        raise ConfigError(f"--topic: capture {known.capture} was filled with other partitions: leave the option out")
     if known.asked is not None:  # what would disprove a word may lie in a partition that was not asked for
         settings = settings.model_copy(update=dict.fromkeys(TESTED_BY_ALL_LOGS, False))
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms

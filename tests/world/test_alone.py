@@ -1,0 +1,13 @@
+"""One partition alone: no plan of it is wrong."""
+
+from __future__ import annotations
+
+from tests.world.alone import report_of
+
+HISTORIES = 300
+
+
+def test_no_plan_of_a_partition_alone_is_wrong() -> None:
+    report = report_of(HISTORIES, seed=1)
+    assert (report.wrong, report.stories) == (0, [])
+    assert report.hanging > report.found > 0
