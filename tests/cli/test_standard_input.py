@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 CAPTURE = CASES / "kafka-4.2" / "capture-1"
 DUMP = CAPTURE / "segments" / "n1.orders-2.txt"
 STATE = CAPTURE / "transaction-state"
+# What a shell starts in its background, such as these tests, ignores SIGINT.
+_NOT_IGNORING = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("txn_analysis", run_name="__main__")
+"""
 _MORE_THAN_A_PIPE_HOLDS = b"Dumping \n" * (1 << 18)
 
 
@@ -136,7 +142,7 @@ def test_a_terminal_is_told_what_to_pipe() -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_pipe_leaves_no_file(tmp_path: Path, number: signal.Signals) -> None:
     command = subprocess.Popen(
-        [sys.executable, "-m", "txn_analysis", "audit", "-"],
+        [sys.executable, "-c", _NOT_IGNORING, "audit", "-"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=_own(tmp_path),
