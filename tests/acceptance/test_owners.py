@@ -74,6 +74,16 @@ def test_a_transactional_id_is_shown_with_its_records_and_what_is_open(tables_of
     assert "orders-0 from offset 161, producer id 1002, billing-worker-17: hanging" in flat(answer)
 
 
+def test_an_id_with_a_transaction_is_shown_with_the_moment_at_which_it_ends(tables_of: Tables) -> None:
+    answer = who_is_id(tables_of(LIVE), "inventory-sync")
+    (owner,) = answer.owners
+    began_ms, timeout_ms = answer.changes[-1].at_ms, answer.changes[-1].timeout_ms
+    assert owner.ending is not None
+    assert (began_ms or 0) + (timeout_ms or 0) == owner.ending.times_out_ms
+    assert [way.result for way in owner.ways] == ["abort"]
+    assert "by itself at its timeout, 2026-11-21T03:12:13.597Z: its coordinator" in flat(answer)
+
+
 def test_a_producer_id_is_that_of_its_transactional_id(tables_of: Tables) -> None:
     of_id = who_is_id(tables_of(LIVE), "billing-worker-17")
     answer = who_is_producer(tables_of(LIVE), 1002)

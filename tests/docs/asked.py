@@ -55,6 +55,7 @@ ASKED = (
     Asked("out-of-range", DELETED, "explain --topic trades --partition 0 --offset 100"),
     Asked("unstable-offsets", EDGE, "who --group billing-readers"),
     Asked("whose-is-it", DEMO, "who --producer-id 1002"),
+    Asked("when-it-ends", DEMO, "who --transactional-id inventory-sync"),
     Asked("disk-fills", EDGE, "report --topic accounts", 1, "blocks"),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
 )

@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple
 import pyarrow as pa
 
 from txn_analysis.columns.records import Int32
+from txn_analysis.kafka.transactions import ONGOING, Ending, ending_of
 from txn_analysis.tables._schema import (
     COORDINATOR_EPOCH_BASES,
     Table,
@@ -156,6 +157,16 @@ class Finding(NamedTuple):
     def span(self) -> tuple[int, int | None]:
         """The first and the last offset of its data; the latter is None where that is not known."""
         return self.txn_start_offset, self.last_offset
+
+    @property
+    def ending(self) -> Ending | None:
+        """When the transaction ends by itself that the coordinator has in progress under its id; None without one.
+
+        What hangs ends with no transaction of the coordinator.
+        """
+        if self.coordinator_state != ONGOING or self.verdict is Verdict.HANGING:
+            return None
+        return ending_of(self.coordinator_start_ms, self.coordinator_timeout_ms)
 
     @property
     def must_end_producer(self) -> bool:
