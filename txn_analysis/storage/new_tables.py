@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
 
-FORMAT = 3
+FORMAT = 4
 """The format of a warehouse: raised with each change of its tables, or of what reading keeps of a file."""
 _FORMAT_PROPERTY = "txn-analysis.format"
 
