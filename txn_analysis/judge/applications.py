@@ -39,7 +39,7 @@ STREAMS = Framework(
 FLINK = Framework(
     "Flink",
     comes_back="the job ends it when it is restored: it commits the transactions that its checkpoint or savepoint "
-    "holds, and aborts others of its ids",
+    "holds, and aborts the others of its ids",
     costs="the timeout aborts also what a completed checkpoint counts as delivered: a job that is restored from it "
     "cannot commit that data any more, and does not write it again (FLIP-572)",
 )

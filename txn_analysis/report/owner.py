@@ -136,7 +136,7 @@ def _of_flink(history: Sequence[StateRecord]) -> Iterator[str]:
     """Which checkpoint decides, and what a name that is used again means (FLINK-40626)."""
     last = history[-1]
     yield (
-        "which is right, the checkpoint or savepoint decides that the job would be restored from: commit it where that "
+        "the checkpoint or savepoint from which the job would be restored decides which is right: commit it where that "
         f"holds this id with producer id {last.producer_id} and epoch {last.producer_epoch}, abort it where it does not"
     )
     before = (record for record in history if record.state == COMPLETE_COMMIT)
