@@ -13,10 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _REASONS = ("Server access error", "download failed", "not found")  # in lines of Ivy's, those that say most first
-_MODULE = """<ivy-module version="2.0"><info organisation="tests" module="jars"/>
+_MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+<info organisation="tests" module="jars"/>
 <configurations><conf name="default"/></configurations><dependencies>{}</dependencies></ivy-module>
 """
 _DEPENDENCY = '<dependency org="{}" name="{}" rev="{}" conf="default-&gt;default"/>'
+_OF_TESTS = (
+    '<dependency org="{0}" name="{1}" rev="{2}" transitive="false" conf="default-&gt;default">'
+    '<artifact name="{1}" type="test-jar" ext="jar" m:classifier="test"/></dependency>'
+)
 
 
 class FetchError(Exception):
@@ -31,30 +36,35 @@ def spark_jars() -> Path:
     return Path(pyspark.origin).parent / "jars"
 
 
-def fetch_jars(what: str, artifacts: Sequence[tuple[str, str, str]], folder: Path) -> None:
+def fetch_jars(
+    what: str, artifacts: Sequence[tuple[str, str, str]], folder: Path, *, are_of_tests: bool = False
+) -> None:
     """Fetch jars, and those that they need, into a folder.
 
     Args:
         what: how they are called where they cannot be had.
         artifacts: the organisation, name and version of each; the first must be there in the end.
         folder: made if it is missing.
+        are_of_tests: the jars of the projects' own tests are wanted, and nothing that they need.
 
     Raises:
         FetchError: Java or Maven Central cannot be reached.
     """
     folder.mkdir(parents=True, exist_ok=True)
     module = folder / "ivy.xml"
-    module.write_text(_MODULE.format("".join(_DEPENDENCY.format(*artifact) for artifact in artifacts)))
+    form = _OF_TESTS if are_of_tests else _DEPENDENCY
+    module.write_text(_MODULE.format("".join(form.format(*artifact) for artifact in artifacts)))
     (ivy,) = spark_jars().glob("ivy-*.jar")
     words: list[str | Path] = ["-settings", IVY_SETTINGS, "-ivy", module, "-cache", folder / "ivy"]
     pattern = folder / "[artifact]-[revision](-[classifier]).[ext]"
-    command = ["java", "-jar", ivy, *words, "-types", "jar", "bundle", "-retrieve", pattern, "-warn"]
+    command = ["java", "-jar", ivy, *words, "-types", "jar", "bundle", "test-jar", "-retrieve", pattern, "-warn"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
         raise FetchError(f"cannot fetch {what}: java cannot be started ({error.strerror})") from error
     _, name, version = artifacts[0]
-    if done.returncode != 0 or not (folder / f"{name}-{version}.jar").is_file():
+    jar = f"{name}-{version}-test.jar" if are_of_tests else f"{name}-{version}.jar"
+    if done.returncode != 0 or not (folder / jar).is_file():
         raise FetchError(_failure(what, done.stdout + done.stderr))
 
 

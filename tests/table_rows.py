@@ -41,7 +41,6 @@ Row = dict[str, Any]
 
 WORDS: dict[str, Row] = {
     FINDINGS.name: {"verdict": "hanging", "rule": "unknown_producer", "coordinator_epoch_basis": "none_seen"},
-    ACCEPTED.name: {"verdict": "hanging"},
     ABORT_PLAN.name: {
         "rule": "unknown_producer",
         "coordinator_epoch_basis": "none_seen",
@@ -92,8 +91,6 @@ VIOLATIONS: dict[tuple[str, str], Row] = {
     (ABORT_PLAN.name, "epochs_not_negative"): {"producer_epoch": -1},
     (ABORT_PLAN.name, "known_basis"): {"coordinator_epoch_basis": "guessed"},
     (ABORT_PLAN.name, "window_in_order"): {"not_before_ms": 2, "not_after_ms": 2},
-    (ACCEPTED.name, "decided_from_one"): {"decision_number": 0},
-    (ACCEPTED.name, "known_verdict"): {"verdict": "perhaps"},
     (RUNS.name, "numbered_from_one"): {"run_number": 0},
     (RUNS.name, "known_outcome"): {"outcome": "perhaps"},
     (RUNS.name, "known_basis"): {"as_of_basis": "wall_clock"},

@@ -15,15 +15,13 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import INT32_MAX, INT64_MAX, LAST_TIME_MS, MAX_STATE_PARTITIONS, TOPIC_CONFIGS
+from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pydantic_core import ErrorDetails
-
-LATE_TRANSACTION_BUFFER_MS = 300_000
-"""What the brokers' own late-transaction metric adds to `transaction.max.timeout.ms` (KIP-664)."""
 
 ENVIRONMENT_PREFIX = "TXN_ANALYSIS_"
 

@@ -114,8 +114,11 @@ def test_what_was_open_elsewhere_is_neither_listed_nor_hidden(tmp_path: Path) ->
     assert partial.run.earlier_captures == ("first",)
     assert {(f.topic, f.partition) for f in partial.findings} <= {("orders", 2)}
     assert partial.coverage.partitions_missing == ()
+    assert partial.since is None
     after, without = (audited(tmp_path / name, *last, capture="third") for name in ("with", "without"))
     assert after.coverage.partitions_missing == without.coverage.partitions_missing != ()
+    assert after.since == without.since
+    assert after.since is not None
     assert [_said(f) for f in after.findings] == [_said(f) for f in without.findings]
     stays = [f for f in after.findings if (f.topic, f.partition) != ("orders", 2)]
     assert {f.rule for f in stays} == {"evidence_broken"}

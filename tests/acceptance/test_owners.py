@@ -8,6 +8,7 @@ import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.errors import ConfigError
+from txn_analysis.kafka.transactions import ending_of
 from txn_analysis.questions.answers import describe_all_producers, describe_producers
 from txn_analysis.questions.owners import Blocks, who_is_group, who_is_id, who_is_producer
 from txn_analysis.questions.owners_text import owner_text
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 ROTATED = Variant("kafka-4.2-rotation/capture-1", ("log-dirs",))
 NAMED = Variant("kafka-4.2-edge/capture-2", ("log-dirs", "segments/n1.accounts-0.txt"), (("verify", True),))
+ENDED = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
 UNNAMED = Variant("kafka-4.2-edge/capture-1", SEGMENTS)  # dumps without --offsets-decoder
 ONE_PARTITION = Variant("kafka-4.2/capture-1", ("segments", "transaction-state/n2.__transaction_state-1.txt"))
 
@@ -72,6 +74,28 @@ def test_a_transactional_id_is_shown_with_its_records_and_what_is_open(tables_of
     assert [change.state for change in answer.changes] == ["Empty", "Ongoing", "PrepareAbort", "CompleteAbort"]
     assert [(one.topic, one.partition, one.txn_start_offset) for one in answer.written] == [("orders", 0, 161)]
     assert "orders-0 from offset 161, producer id 1002, billing-worker-17: hanging" in flat(answer)
+
+
+def test_an_id_with_a_transaction_is_shown_with_the_moment_at_which_it_ends(tables_of: Tables) -> None:
+    answer = who_is_id(tables_of(LIVE), "inventory-sync")
+    (owner,) = answer.owners
+    began_ms, timeout_ms = answer.changes[-1].at_ms, answer.changes[-1].timeout_ms
+    assert owner.ending is not None
+    assert (began_ms or 0) + (timeout_ms or 0) == owner.ending.times_out_ms
+    assert [way.result for way in owner.ways] == ["abort"]
+    assert "by itself at its timeout, 2026-11-21T03:12:13.597Z: its coordinator" in flat(answer)
+
+
+@pytest.mark.parametrize(
+    ("variant", "name"), [pytest.param(LIVE, "timeout-demo", id="4.2"), pytest.param(ENDED, "slow-batch-7", id="tv2")]
+)
+def test_brokers_aborted_at_the_timeout_or_when_they_next_looked(
+    tables_of: Tables, variant: Variant, name: str
+) -> None:
+    changes = who_is_id(tables_of(variant), name).changes
+    began, decided = (next(c for c in changes if c.state == state) for state in ("Ongoing", "PrepareAbort"))
+    ending = ending_of(began.at_ms, began.timeout_ms)
+    assert (ending.times_out_ms or 0) < (decided.at_ms or 0) <= (ending.aborted_by_ms or 0)
 
 
 def test_a_producer_id_is_that_of_its_transactional_id(tables_of: Tables) -> None:

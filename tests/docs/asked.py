@@ -28,6 +28,11 @@ EDGE = ("kafka-4.2-edge/capture-2", (*_SEGMENTS, "producer-snapshots", "group-of
 DELETED = ("kafka-4.2-edge/capture-2", ("log-dirs",))
 ENDED = ("kafka-4.2-tv2/capture-1", _SEGMENTS)
 BUSY = ("kafka-4.3-busy/capture-1", ("log-dirs",))
+TIERED = ("kafka-4.3-tiered/capture-1", ("log-dirs",))
+_OF_TIERED = (
+    *("--state-copied-last", "--no-records-lost"),
+    *("--topic-config", str(CASES / "kafka-4.3-tiered/capture-1/topics.txt")),
+)
 
 Capture = tuple[str, tuple[str, ...]]
 
@@ -36,6 +41,7 @@ class Asked(NamedTuple):
     """One command of a page, the capture that it asks about, and the code that it ends with.
 
     `paragraph` is the label of the only paragraph of a report that is shown; dots stand for what is left out.
+    `settings` are those of its audit, beside those of every capture.
     """
 
     name: str
@@ -43,6 +49,7 @@ class Asked(NamedTuple):
     command: str
     exit_code: int = 0
     paragraph: str | None = None
+    settings: tuple[str, ...] = ()
 
 
 ASKED = (
@@ -55,7 +62,9 @@ ASKED = (
     Asked("out-of-range", DELETED, "explain --topic trades --partition 0 --offset 100"),
     Asked("unstable-offsets", EDGE, "who --group billing-readers"),
     Asked("whose-is-it", DEMO, "who --producer-id 1002"),
+    Asked("when-it-ends", DEMO, "who --transactional-id inventory-sync"),
     Asked("disk-fills", EDGE, "report --topic accounts", 1, "blocks"),
+    Asked("tiered", TIERED, "report --topic clicks", 1, "blocks", _OF_TIERED),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
 )
 
@@ -80,7 +89,7 @@ def _answer(folder: Path, asked: Asked) -> str:
     with contextlib.chdir(place):
         if is_new:
             paths = [str(CASES / case / part) for part in parts]
-            _run(["audit", *paths, *_SETTINGS, "--exit-zero", "--quiet"])
+            _run(["audit", *paths, *_SETTINGS, *asked.settings, "--exit-zero", "--quiet"])
         code, printed = _run(shlex.split(asked.command))
     assert code == asked.exit_code, f"{asked.command}: {code}"
     return printed

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from tests.docs.format_tables import (
 from tests.docs.mistakes_page import mistakes_page
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
+from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
 from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.early_warning import WARNINGS
 from txn_analysis.judge.finding import finding_of
@@ -106,7 +108,26 @@ def _decision(name: str, text: str) -> tuple[str, str]:
     return f"[{number}](decisions/{name})", title + (f" (superseded by {replaced[1]})" if replaced else "")
 
 
+def _owners_table() -> str:
+    """One row is one framework: the parts of its ids, and how its owners end a transaction."""
+    forms = defaultdict[str, list[str]](list)
+    for shape in SHAPES:
+        forms[shape.framework.name].append(", ".join(("application", *shape.parts)))
+    frameworks = {shape.framework.name: shape.framework for shape in SHAPES} | {NO_FRAMEWORK.name: NO_FRAMEWORK}
+    cells = (
+        (
+            name,
+            "; or ".join(forms[name]) or "-",
+            _sentence(framework.comes_back),
+            f"{_sentence(framework.costs)}" if framework.costs else "-",
+        )
+        for name, framework in frameworks.items()
+    )
+    return _table(("looks like", "its ids are made of", "how its owner ends it", "what the timeout costs"), cells)
+
+
 _TABLES = {
+    "owners": _owners_table,
     "decisions": _decisions_table,
     "format-plan": lambda: _table(("field", "type", "it says"), plan_fields()),
     "format-report": lambda: _table(("object", "its fields", "it says"), report_fields()),

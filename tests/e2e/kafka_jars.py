@@ -37,6 +37,21 @@ def kafka_jars(version: str) -> Path:
     return folder
 
 
+def test_jars(version: str) -> Path:
+    """The folder with Kafka's own test jars of one version that have `LocalTieredStorage`, fetched once.
+
+    Raises:
+        FetchError: Java or Maven Central cannot be reached.
+    """
+    folder = CACHE / f"tests-{version}"
+    if not folder.is_dir():
+        arriving = CACHE / f"arriving-tests-{version}"
+        wanted = [("org.apache.kafka", name, version) for name in ("kafka-storage", "kafka-clients")]
+        fetch_jars(f"the test jars of Kafka {version}", wanted, arriving, are_of_tests=True)
+        arriving.rename(folder)
+    return folder
+
+
 def class_path(version: str) -> str:
     """What Java's `-cp` takes for brokers and clients of a version; see `kafka_jars`."""
     return f"{kafka_jars(version)}/*"

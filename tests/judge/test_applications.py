@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from txn_analysis.judge.finding import Application, application_of, remark_on
+from txn_analysis.judge.applications import Application, application_of, framework_of, remark_on
 
 UUID = "8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11"
 
@@ -26,6 +26,24 @@ UUID = "8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11"
 )
 def test_shapes(transactional_id: str, application: str, framework: str | None) -> None:
     assert application_of(transactional_id) == Application(application, framework)
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "parts"),
+    [
+        (f"payments-app-{UUID}-3", {"process": UUID, "thread": "3"}),
+        (f"payments-app-{UUID}", {"process": UUID}),
+        ("payments-app-0_12", {"task": "0_12"}),
+        ("orders-sink-4-1700", {"subtask": "4", "number": "1700"}),
+        ("connect-cluster-prod", {}),
+        ("connect-prod-jdbc-source-0", {"task": "0"}),
+        ("tx-billing.orders.7", {"topic": "orders", "partition": "7"}),
+        ("billing-tx-12", {"number": "12"}),
+        ("billing-worker-17", {}),
+    ],
+)
+def test_parts_behind_the_application(transactional_id: str, parts: dict[str, str]) -> None:
+    assert framework_of(transactional_id)[1] == parts
 
 
 @pytest.mark.parametrize(

@@ -211,5 +211,5 @@ def test_small_segments_are_surveyed_here_by_what_is_read_of_them(
         folder.mkdir()
         (folder / f"{0:020}.log").write_bytes(bytes(100))
     monkeypatch.setattr(survey_job, "fits_in_memory", lambda size_bytes: size_bytes <= 400)
-    plans, _ = survey_job.survey_files(no_spark, find_files([str(tmp_path)]))
+    plans, *_ = survey_job.survey_files(no_spark, find_files([str(tmp_path)]))
     assert len(plans) == 4

@@ -36,6 +36,32 @@ def test_both_forms(text: str) -> None:
     assert topic_configs(text) == {"orders": COMPACTED}
 
 
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(
+            ("remote.storage.enable=true", "retention.ms=3600000", "local.retention.ms=1000"),
+            TopicConfig(None, 3_600_000, None, True, 1000, None),
+            id="its-own-local-retention",
+        ),
+        pytest.param(
+            ("remote.storage.enable=true", "retention.ms=3600000", "local.retention.ms=-2"),
+            TopicConfig(None, 3_600_000, None, True, 3_600_000, None),
+            id="that-of-the-whole-log",
+        ),
+        pytest.param(
+            ("remote.storage.enable=true", "remote.log.copy.disable=true", "local.retention.ms=1000"),
+            TopicConfig(None, None, None, False, None, None),
+            id="nothing-is-copied-any-more",
+        ),
+        pytest.param(("remote.storage.enable=false",), TopicConfig(None, None, None, False), id="not-tiered"),
+    ],
+)
+def test_what_is_kept_of_a_tiered_topic(lines: tuple[str, ...], expected: TopicConfig) -> None:
+    settings = "".join(f"  {line} sensitive=false synonyms={{}}\n" for line in lines)
+    assert topic_configs(f"All configs for topic orders are:\n{settings}") == {"orders": expected}
+
+
 def test_what_is_not_stated_is_not_guessed() -> None:
     assert topic_configs("Dynamic configs for topic orders are:\n") == {"orders": TopicConfig()}
 

@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
-from txn_analysis.judge.finding import application_of
 from txn_analysis.kafka.transactions import (
     COMPLETED,
     EMPTY,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.judge.copied import NOTHING_COPIED
 from txn_analysis.judge.facts import AgainstTransaction, Facts, Lateness, LogReach, Loss, StateReach
-from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, NEVER_TIMES_OUT_MS, ONGOING
+from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, ending_of
 from txn_analysis.logic import UNBOUNDED_MS, is_before, latest, minus, more, plus, possible, proven
-from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.text.words import utc
 
 if TYPE_CHECKING:
@@ -154,12 +153,12 @@ def _against_transaction(
     is_ongoing = known.is_listed is True and known.state == ONGOING
     first_before_ms = plus(opened.first_appended_before_ms, settings.max_clock_skew_ms)
     unmoved_ms = minus(state_end_ms, known.update_ms)
-    ends_ms = plus(plus(known.start_ms, known.timeout_ms), LATE_TRANSACTION_BUFFER_MS)
+    overdue_after_ms = ending_of(known.start_ms, known.timeout_ms).overdue_after_ms
     return AgainstTransaction(
         is_older_by_clock=is_ongoing and proven(more(known.start_ms, first_before_ms)),
         is_older_by_epoch=is_ongoing and proven(more(known.txn_epoch, opened.max_producer_epoch)),
         is_update_overdue=proven(more(unmoved_ms, settings.late_after_ms)),
-        is_transaction_overdue=known.timeout_ms != NEVER_TIMES_OUT_MS and proven(more(state_end_ms, ends_ms)),
+        is_transaction_overdue=proven(more(state_end_ms, overdue_after_ms)),
     )
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge.applications import application_of, remark_on
 from txn_analysis.judge.rules import before
-from txn_analysis.kafka.names import GROUP_TOPIC
-from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
+from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS
 from txn_analysis.tables import Finding, Impact, RuleAsked
 from txn_analysis.verdict import Verdict
 
@@ -131,8 +130,6 @@ class Costs:
 
 DAY_MS = 86_400_000
 _SHORTEST_MEASURED_MS = 600_000
-# The brokers create these two themselves, with this policy.
-_COMPACTED_BY_KAFKA = ("__consumer_offsets", "__transaction_state")
 
 
 def impact_of(
@@ -159,6 +156,8 @@ def impact_of(
     growth = None if measured_ms is None else partition.log_bytes * DAY_MS // measured_ms
     is_compacted = _is_compacted(opened.topic, config)
     hidden, whole = partition.hidden_bytes, partition.log_bytes
+    limits, is_tiered = _limits(config), None if config is None else config.is_tiered
+    local = (None, None) if config is None else (config.local_retention_ms, config.local_retention_bytes)
     return Impact(
         hidden_since_ms=since_ms,
         hidden_share=None if hidden is None or not whole else hidden / whole,
@@ -168,7 +167,13 @@ def impact_of(
         log_growth_bytes_per_day=growth,
         log_growth_measured_ms=measured_ms,
         days_until_full=None if free_bytes is None or not growth else free_bytes / growth,
-        hidden_lost_at_ms=_lost_at_ms(config, since_ms, hidden, growth, as_of_ms),
+        # UnifiedLog.isSegmentEligibleForDeletion: what is not copied yet is deleted by no retention.
+        hidden_lost_at_ms=None if is_tiered else _retained_until_ms(limits, since_ms, hidden, growth, as_of_ms),
+        # RemoteLogManager copies no segment that reaches beyond the last stable offset.
+        is_tiering_stopped=is_tiered,
+        beyond_local_retention_at_ms=(
+            _retained_until_ms(local, since_ms, hidden, growth, as_of_ms) if is_tiered else None
+        ),
     )
 
 
@@ -180,84 +185,31 @@ def _measured_ms(first_ms: int | None, as_of_ms: int | None) -> int | None:
 
 def _is_compacted(topic: str, config: TopicConfig | None) -> bool | None:
     if config is not None and config.cleanup_policies is not None:
-        return "compact" in config.cleanup_policies
-    return True if topic in _COMPACTED_BY_KAFKA else None
+        return COMPACT in config.cleanup_policies
+    policy = INTERNAL_TOPICS.get(topic)
+    return None if policy is None else policy == COMPACT
 
 
-def _lost_at_ms(
-    config: TopicConfig | None, since_ms: int | None, hidden_bytes: int | None, growth: int | None, as_of_ms: int | None
+def _limits(config: TopicConfig | None) -> tuple[int | None, int | None]:
+    """Up to which age and size retention keeps a log; nothing where it deletes nothing."""
+    if config is None or config.cleanup_policies is None or DELETE not in config.cleanup_policies:
+        return None, None
+    return config.retention_ms, config.retention_bytes
+
+
+def _retained_until_ms(
+    limits: tuple[int | None, int | None],
+    since_ms: int | None,
+    hidden_bytes: int | None,
+    growth: int | None,
+    as_of_ms: int | None,
 ) -> int | None:
     """The first moment at which retention may pass the last stable offset; it stops at the high watermark alone."""
-    if config is None or config.cleanup_policies is None or "delete" not in config.cleanup_policies:
-        return None
+    retention_ms, retention_bytes = limits
     moments = []
-    if config.retention_ms is not None and since_ms is not None:
-        moments.append(since_ms + config.retention_ms)
-    if config.retention_bytes is not None and hidden_bytes is not None and growth and as_of_ms is not None:
-        left_bytes = max(config.retention_bytes - hidden_bytes, 0)
+    if retention_ms is not None and since_ms is not None:
+        moments.append(since_ms + retention_ms)
+    if retention_bytes is not None and hidden_bytes is not None and growth and as_of_ms is not None:
+        left_bytes = max(retention_bytes - hidden_bytes, 0)
         moments.append(as_of_ms + left_bytes * DAY_MS // growth)
     return min(moments, default=None)
-
-
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-_NUMBER = r"[0-9]{1,19}"
-# Names are bounded, so that no id can make the search slow.
-_NAME = r".{1,512}?"
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A way in which a framework names its transactional ids; `pattern` has the application as its first group."""
-
-    framework: str
-    pattern: re.Pattern[str]
-
-
-@dataclass(frozen=True)
-class Application:
-    """The application that an id seems to belong to; `framework` is None where the name says nothing."""
-
-    name: str
-    framework: str | None
-
-
-SHAPES = (
-    # StreamsProducer, exactly_once_v2: applicationId-processId-threadIndex; exactly_once: applicationId-taskId.
-    Shape("Kafka Streams", re.compile(rf"({_NAME})-{_UUID}(?:-{_NUMBER})?", re.DOTALL)),
-    Shape("Kafka Streams", re.compile(rf"({_NAME})-{_NUMBER}_{_NUMBER}", re.DOTALL)),
-    # TransactionalIdFactory.buildTransactionalId of Flink's KafkaSink: prefix-subtask-checkpoint (or -pool number).
-    Shape("Flink", re.compile(rf"({_NAME})-{_NUMBER}-{_NUMBER}", re.DOTALL)),
-    # Worker.taskTransactionalId of Connect: group-connector-task; its leader: connect-cluster-group.
-    Shape("Kafka Connect", re.compile(r"(connect-cluster-.{1,512})", re.DOTALL)),
-    Shape("Kafka Connect", re.compile(rf"(connect-{_NAME})-{_NUMBER}", re.DOTALL)),
-    # DefaultKafkaProducerFactory of Spring: prefix + group.topic.partition, or prefix + number.
-    Shape("Spring", re.compile(rf"({_NAME})\.[a-zA-Z0-9._-]{{1,249}}\.{_NUMBER}", re.DOTALL)),
-    Shape("Spring", re.compile(rf"(.*\btx[-_.]){_NUMBER}", re.DOTALL)),
-)
-_NUMBERED = re.compile(rf"({_NAME})[-_.]?{_NUMBER}", re.DOTALL)
-
-
-def application_of(transactional_id: str) -> Application:
-    """The application that an id seems to belong to: what is left of it without the numbers of its instances."""
-    for shape in SHAPES:
-        match = shape.pattern.fullmatch(transactional_id)
-        if match:
-            return Application(match[1], shape.framework)
-    numbered = _NUMBERED.fullmatch(transactional_id)
-    return Application(numbered[1] if numbered else transactional_id, None)
-
-
-def remark_on(transactional_id: str | None, timeout_ms: int | None) -> str | None:
-    """What to know of the owner of a transaction that hangs; None where nothing speaks for its coming back.
-
-    A Flink job commits what it wrote before a checkpoint when it is restored from it, days later (FLIP-572); a
-    two-phase commit has no timeout, and only its owner ends it (KIP-939). The coordinator sends markers only to the
-    partitions that its own transaction lists (`TransactionCoordinator.endTransaction`), whoever asks, and whenever.
-    """
-    if timeout_ms == NEVER_TIMES_OUT_MS:
-        whose = "its transactions never time out, as those of two-phase commits (KIP-939)"
-    elif transactional_id is not None and application_of(transactional_id).framework == "Flink":
-        whose = "its transactional id is shaped like Flink's"
-    else:
-        return None
-    return f"{whose}: its owner may still ask to commit, which reaches only what the coordinator's transaction lists"

@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     Flags = TypeVar("Flags", bool, Array)
 
 
-STATE_TOPIC, GROUP_TOPIC = "__transaction_state", "__consumer_offsets"
+STATE_TOPIC, GROUP_TOPIC, SHARE_STATE_TOPIC = "__transaction_state", "__consumer_offsets", "__share_group_state"
+COMPACT, DELETE = "compact", "delete"
+INTERNAL_TOPICS = {STATE_TOPIC: COMPACT, GROUP_TOPIC: COMPACT, SHARE_STATE_TOPIC: DELETE}
+"""Kafka's internal topics (`Topic.INTERNAL_TOPICS`), each with the cleanup policy with which brokers make it.
+
+Brokers alone write them, so that every timestamp in their batches is a broker's.
+"""
 BROKER_WRITTEN_TOPICS = frozenset({STATE_TOPIC, GROUP_TOPIC})
-"""Every timestamp in their batches is a broker's, and the tool decodes their records."""
+"""Of the internal topics those whose records are decoded here: their dumps hold no text of a client."""
 
 _BROKERS = '--bootstrap-server "$BROKERS"'
 TRANSACTIONS = f"kafka-transactions.sh {_BROKERS}"
@@ -33,11 +39,17 @@ _UNSIGNED = 2**32
 
 @dataclass(frozen=True)
 class TopicConfig:
-    """One topic's settings that decide what is deleted; None where they are not stated, or unlimited (-1)."""
+    """One topic's settings that decide what is deleted; None where they are not stated, or unlimited (-1).
+
+    `is_tiered`: its segments are copied to remote storage (KIP-405). The local retention is that of such topics alone.
+    """
 
     cleanup_policies: frozenset[str] | None = None
     retention_ms: int | None = None
     retention_bytes: int | None = None
+    is_tiered: bool | None = None
+    local_retention_ms: int | None = None
+    local_retention_bytes: int | None = None
 
 
 @lru_cache(maxsize=4096)  # a transaction writes four records of the same id
@@ -150,4 +162,4 @@ def is_brokers_time(*, is_control: Flags, is_append_time: Flags, is_brokers_topi
 
 def is_brokers_topic(topic: str) -> bool:
     """Every batch of the topic was written by a broker, whatever its timestamp type says."""
-    return topic in BROKER_WRITTEN_TOPICS
+    return topic in INTERNAL_TOPICS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from txn_analysis.logic import later_of
+from txn_analysis.logic import later_of, plus
 
 EMPTY, ONGOING = "Empty", "Ongoing"
 PREPARE_COMMIT, PREPARE_ABORT = "PrepareCommit", "PrepareAbort"
@@ -18,6 +18,10 @@ TOMBSTONE = "Tombstone"
 # KIP-939: such a transaction is a two-phase commit that only its owner may end.
 NEVER_TIMES_OUT_MS = 2**31 - 1
 TWO_PHASE_COMMIT = "two-phase commit: never times out, its owner decides; whether it is prepared is not in the state"
+# ProducerStateManager: what brokers' own metric of late transactions adds to transaction.max.timeout.ms (KIP-664).
+LATE_TRANSACTION_BUFFER_MS = 300_000
+# transaction.abort.timed.out.transaction.cleanup.interval.ms, its default: how often a coordinator looks for timeouts.
+ABORT_INTERVAL_MS = 10_000
 # TransactionMetadata.isEpochExhausted: at this epoch the coordinator gives the id a new producer id.
 EXHAUSTED_EPOCH = 2**15 - 2
 # ProducerIdsBlock (KIP-730), ProducerIdManager before: brokers are given so many ids at once, from 0 upward.
@@ -33,6 +37,31 @@ class TopicPartition(NamedTuple):
     def __str__(self) -> str:
         """Kafka's own spelling, such as `orders-3`."""
         return f"{self.topic}-{self.partition}"
+
+
+class Ending(NamedTuple):
+    """When the coordinator's transaction of an id ends by itself, by its clock; None where nothing says that.
+
+    It ends what it lists, so that of a partition it speaks only where the coordinator lists it. From `times_out_ms` on
+    the coordinator aborts it when it next looks, which is by `aborted_by_ms` with Kafka's default interval of 10 s
+    (`transaction.abort.timed.out.transaction.cleanup.interval.ms`). After `overdue_after_ms` the rule
+    `coordinator_overdue` holds. `never_times_out`: a two-phase commit (KIP-939), which only its owner ends.
+    """
+
+    times_out_ms: int | None
+    aborted_by_ms: int | None
+    overdue_after_ms: int | None
+    never_times_out: bool
+
+
+def ending_of(start_ms: int | None, timeout_ms: int | None) -> Ending:
+    """When a transaction ends by itself that began at a time; `TransactionStateManager.timedOutTransactions`."""
+    if timeout_ms == NEVER_TIMES_OUT_MS:
+        return Ending(None, None, None, never_times_out=True)
+    ends_ms = plus(start_ms, timeout_ms)
+    return Ending(
+        ends_ms, plus(ends_ms, ABORT_INTERVAL_MS), plus(ends_ms, LATE_TRANSACTION_BUFFER_MS), never_times_out=False
+    )
 
 
 class StateRecord(NamedTuple):

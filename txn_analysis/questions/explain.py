@@ -17,11 +17,12 @@ import pyarrow.compute as pc
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.report.model import CauseItem, InJson, Item
+from txn_analysis.report.owner import Owner, owner_of, owner_sentence
 from txn_analysis.report.terminal import wrapped
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.tables import FINDINGS, LOG_BATCHES, TRANSACTIONS, Finding, RuleAsked, Transaction
 from txn_analysis.tables.transactions import OPEN
-from txn_analysis.text.escape import escape
+from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import iso_utc
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ def _coordinator_event(record: StateRecord) -> Event:
 
 MOST_EXPLAINED = 20
 _WIDTH = 110
+_OWNER_WIDTH = 200
 _INDENT = "   "
 # How many first and last batches, markers of its own before it, markers before it and after; negative: the last ones.
 _SHOWN = (3, -3, -1, -2, 2)
@@ -132,7 +134,10 @@ RuleItem = Annotated[RuleAsked, InJson("RuleItem")]
 
 
 class Explanation(Item):
-    """Why one open transaction has its verdict; `are_batches_kept` is false where its data is gone."""
+    """Why one open transaction has its verdict; `are_batches_kept` is false where its data is gone.
+
+    `owner` is that of its transactional id; null without one.
+    """
 
     run_id: str
     topic: str
@@ -147,6 +152,7 @@ class Explanation(Item):
     rules: tuple[RuleItem, ...]
     would_change: tuple[str, ...]
     are_batches_kept: bool
+    owner: Annotated[Owner, InJson("Owner")] | None
 
     @property
     def title(self) -> str:
@@ -178,7 +184,7 @@ def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> 
     batches = _batches_around(run.evidence, [opened[_key(finding)] for finding in findings])
     histories = of_ids(run, {f.transactional_id for f in findings if f.transactional_id is not None})
     explained = [
-        _explanation(finding, opened[_key(finding)], around, histories.get(finding.transactional_id or "", []))
+        _explanation(run, finding, opened[_key(finding)], around, histories.get(finding.transactional_id or "", []))
         for finding, around in zip(findings, batches, strict=True)
     ]
     return sorted(explained, key=attrgetter("topic", "partition", "txn_start_offset"))
@@ -189,11 +195,18 @@ def _key(one: Finding | Transaction) -> Key:
 
 
 def _explanation(
-    finding: Finding, opened: Transaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
+    run: PastRun, finding: Finding, opened: Transaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
 ) -> Explanation:
+    name = finding.transactional_id
     events = timeline(batches, _records_around(opened, history), opened.producer_id)
     said = {name: getattr(finding, name) for name in Explanation.model_fields if name in Finding._fields}
-    return Explanation(**said, events=tuple(events), rules=finding.rules_asked, are_batches_kept=bool(batches))
+    return Explanation(
+        **said,
+        events=tuple(events),
+        rules=finding.rules_asked,
+        are_batches_kept=bool(batches),
+        owner=None if name is None else owner_of(name, history, run.as_of_ms),
+    )
 
 
 def _records_around(opened: Transaction, history: Sequence[StateRecord]) -> list[StateRecord]:
@@ -263,6 +276,7 @@ def _lines(item: Explanation) -> Iterator[str]:
     yield item.title
     yield f"{_INDENT}{item.verdict} by rule {item.rule}"
     yield from _cause_lines(item.cause)
+    yield from _owner_lines(item.owner)
     yield ""
     yield f"{_INDENT}timeline, in the order of the log; times by the brokers' clocks, unless (client) is said. Between"
     yield f"{_INDENT}two broker times in the log nothing tells which came first, a batch or a record of the coordinator"
@@ -294,6 +308,17 @@ def _cause_lines(cause: FoundCause | None) -> Iterator[str]:
         yield from _labelled("+ ", escape(fact))
     for doubt in cause.evidence_against:
         yield from _labelled("- ", escape(doubt))
+
+
+def _owner_lines(owner: Owner | None) -> Iterator[str]:
+    if owner is None:
+        return
+    yield from wrapped(f"owner: {clip(owner_sentence(owner), _OWNER_WIDTH)}", _WIDTH, _INDENT, _INDENT * 2)
+    for fact in owner.ends:
+        yield from _labelled("- ", escape(fact))
+    for way in owner.ways:
+        yield from _labelled("", f"{way.result}, only where {escape(way.needs)}:")
+        yield f"{_INDENT * 2}{way.command}"
 
 
 def _labelled(label: str, text: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, LOG_APPEND_TIME, is_brokers_time
+from txn_analysis.kafka.names import INTERNAL_TOPICS, LOG_APPEND_TIME, is_brokers_time
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.log_slices import Place, Shown, flags, log_points, marker_points
@@ -114,7 +114,7 @@ def _worst_ids(report: AuditReport) -> list[str]:
 
 def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
     """Per batch: offsets, the time of a broker's clock if it has one, any other."""
-    broker_written = pa.array(sorted(BROKER_WRITTEN_TOPICS), pa.string())
+    broker_written = pa.array(sorted(INTERNAL_TOPICS), pa.string())
     for batch in evidence.batches(LOG_BATCHES, *_OF_BATCHES, **_of(places)):
         by_broker = is_brokers_time(
             is_control=flags(batch["is_control"]),

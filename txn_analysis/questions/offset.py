@@ -235,11 +235,19 @@ class _Asked:
             where = f"offsets {gap.first_offset} to {gap.last_offset} lie between two files"
             yield f"{where}: compaction may have removed them, or a file was not copied"
         elif self.found is Found.NOT_IN_FILES and not any(p.kind in _CLIENT_TEXT for p in health.problems):
-            yield "the offset is in no file: give the partition's earlier files, and its checkpoint of log starts"
+            yield self._why_in_no_file()
         if self.batch is not None and self.batch.is_doubted:
             yield "the batch is damaged, or may be text of a client: copy the file again, or give a shallow dump too"
         if self.found is Found.ENDED_DATA and self.offset < (health.last_stable_offset or 0):
             yield "the dump does not say whether its transaction was committed: give one with --deep-iteration"
+
+    def _why_in_no_file(self) -> str:
+        start, first = self.health.log_start_offset, self.health.first_offset
+        if start is None or first is None or self.offset >= first:
+            return f"{_IN_NO_FILE}: give the partition's earlier files, and its checkpoint of log starts"
+        # KIP-405: the local log begins above the log start; a follower's at the last tiered offset (KIP-1023).
+        begins = f"the log starts at {start} by its checkpoint, and the files begin at {first}"
+        return f"{_IN_NO_FILE}: {begins}. What lies between was not copied, or is in remote storage alone (tiered)"
 
     def _missing_below(self) -> Iterator[str]:
         """What may be open further down, where a consumer would wait."""
@@ -258,6 +266,7 @@ class _Asked:
         return end is None or max(self.offset + 1, self.health.last_stable_offset or 0) > end
 
 
+_IN_NO_FILE = "the offset is in no file"
 _NOT_PROVEN = "evidence_broken"  # the rule of what may have ended in what is missing of the log
 _CLIENT_TEXT = {ProblemKind.CONTESTED_LINE, ProblemKind.HEADER_KEYS_MAY_OPEN, ProblemKind.MAY_BE_HEADER_KEYS}
 

@@ -18,6 +18,7 @@ from txn_analysis.judge.blocked_groups import files_that_count, group_files
 from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC, java_hash, positive_hash, state_partition
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.report.model import InJson, Item
+from txn_analysis.report.owner import Owner, owner_of
 from txn_analysis.runs.asked_states import histories, of_ids
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
 from txn_analysis.text.escape import clip
@@ -104,7 +105,8 @@ class OwnerAnswer(Item):
     `held_in` is the partition that keeps it, of a producer id that of its transactional id. `changes` are the last of
     `change_count` records of its transactional ids, oldest first. `written` is where its producers left data at the end
     of logs, `opened` what is open of it, or what is open in a group's partition. `commits` and `blocks` are of groups.
-    Where `is_told` is false, `missing` says what would tell.
+    `owners` are of its transactional ids: whose each looks, and how its transaction ends. Where `is_told` is false,
+    `missing` says what would tell.
     """
 
     run_id: str
@@ -120,6 +122,7 @@ class OwnerAnswer(Item):
     opened: tuple[Annotated[Opened, InJson("Opened")], ...] = ()
     commits: tuple[Annotated[Committed, InJson("Committed")], ...] = ()
     blocks: Blocks | None = None
+    owners: tuple[Annotated[Owner, InJson("Owner")], ...] = ()
     missing: tuple[str, ...] = ()
 
 
@@ -199,6 +202,7 @@ def _of_histories(
         change_count=len(records),
         written=tuple(_written(tables, producers)),
         opened=tuple(opened),
+        owners=tuple(owner_of(name, history, tables.finished.as_of_ms) for name, history in sorted(known.items())),
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.questions.owners import Blocks, Kind
+from txn_analysis.report.owner import owner_sentence
 from txn_analysis.report.terminal import labelled
 from txn_analysis.text.escape import clip, escape, shell_option, shell_word
 from txn_analysis.text.words import count, duration, iso_utc, listed
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.questions.owners import Change, Committed, Opened, OwnerAnswer, Written
+    from txn_analysis.report.owner import Owner
 
 _WIDTH = 110
 _TEXT_FROM = 12
 _ID_WIDTH = 80
+_OWNER_WIDTH = 200
 _MOST_PARTITIONS = 8
+_MOST_OWNERS = 3
 _TITLES = {Kind.GROUP: "group", Kind.TRANSACTIONAL_ID: "transactional id", Kind.PRODUCER_ID: "producer id"}
 _NEVER = "Never recreate the group, under this name or another: it forgets its offsets"
 
@@ -36,6 +40,14 @@ _OF_GROUP = {
 }
 
 
+class Paragraph(NamedTuple):
+    """One thing that is said; a command is to be typed as it stands."""
+
+    label: str
+    text: str
+    is_command: bool = False
+
+
 def owner_text(answer: OwnerAnswer, options: str = "") -> str:
     """The answer as text.
 
@@ -47,8 +59,8 @@ def owner_text(answer: OwnerAnswer, options: str = "") -> str:
     leads = ", whose leader is its coordinator" if where else ""
     lines = [f"{_TITLES[answer.kind]} {clip(answer.name, _ID_WIDTH)}{where}{leads}"]
     shown = ""
-    for label, text in _paragraphs(answer, options):
-        if text.startswith("txn-analysis "):
+    for label, text, is_command in _paragraphs(answer, options):
+        if is_command:
             lines.append((f"   {label}" if label != shown else "").ljust(_TEXT_FROM) + text)
         else:
             lines += [line.text for line in labelled(f"   {label}" if label != shown else "", text, _WIDTH, _TEXT_FROM)]
@@ -56,7 +68,26 @@ def owner_text(answer: OwnerAnswer, options: str = "") -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[tuple[str, str]]:
+def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[Paragraph]:
+    yield from (Paragraph(label, text) for label, text in _facts(answer))
+    for owner in answer.owners[:_MOST_OWNERS]:
+        yield from owner_paragraphs(owner)
+    if (more := len(answer.owners) - _MOST_OWNERS) > 0:
+        yield Paragraph("owner", f"({count(more, 'other id')} left out)")
+    yield from (Paragraph("history", line) for line in _history(answer))
+    yield from (Paragraph("look", _look(answer, one, options), is_command=True) for one in answer.opened)
+
+
+def owner_paragraphs(owner: Owner) -> Iterator[Paragraph]:
+    """Whose an id looks, how its transaction ends, and the commands that end it; escaped."""
+    yield Paragraph("owner", clip(owner_sentence(owner), _OWNER_WIDTH))
+    yield from (Paragraph("ends", escape(fact)) for fact in owner.ends)
+    for way in owner.ways:
+        yield Paragraph(way.result, f"only where {escape(way.needs)}:")
+        yield Paragraph(way.result, way.command, is_command=True)
+
+
+def _facts(answer: OwnerAnswer) -> Iterator[tuple[str, str]]:
     if answer.blocks is not None:
         yield "blocked", _OF_GROUP[answer.blocks]
     if answer.kind is Kind.PRODUCER_ID:
@@ -69,8 +100,6 @@ def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[tuple[str, str]]:
         yield "open", "nothing, in the logs that were read"
     yield from (("commits", _commit(commit)) for commit in answer.commits)
     yield from (("wrote", _written(one)) for one in answer.written)
-    yield from (("history", line) for line in _history(answer))
-    yield from (("look", _look(answer, one, options)) for one in answer.opened)
 
 
 def _history(answer: OwnerAnswer) -> Iterator[str]:

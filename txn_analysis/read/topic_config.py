@@ -16,6 +16,7 @@ _ONE_LINE = re.compile(rf"Configs for topic '?({_TOPIC})'? are ?(.*)")
 _SETTING = re.compile(r"\s+([a-z.]+)=(.*?) sensitive=(?:true|false) synonyms=\{.*\}")
 _PAIR = re.compile(r"(cleanup\.policy|retention\.ms|retention\.bytes)=((?:compact|delete|,)+|-?[0-9]{1,19})")
 _SAVE = f"save what `{TOPIC_CONFIGS}` prints"
+_AS_THE_WHOLE_LOG = "-2"
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
 
 
@@ -57,12 +58,22 @@ def topic_configs(text: str) -> dict[str, TopicConfig]:
 
 
 def _config(values: dict[str, str]) -> TopicConfig:
-    policies = values.get("cleanup.policy")
+    policies, remote = values.get("cleanup.policy"), values.get("remote.storage.enable")
+    is_tiered = None if remote is None else remote == "true" and values.get("remote.log.copy.disable") != "true"
     return TopicConfig(
         cleanup_policies=None if policies is None else frozenset(p for p in re.split(r"[\[\], ]+", policies) if p),
         retention_ms=_limit(values.get("retention.ms")),
         retention_bytes=_limit(values.get("retention.bytes")),
+        is_tiered=is_tiered,
+        local_retention_ms=_local_limit(values, "retention.ms") if is_tiered else None,
+        local_retention_bytes=_local_limit(values, "retention.bytes") if is_tiered else None,
     )
+
+
+def _local_limit(values: dict[str, str], name: str) -> int | None:
+    """Of the local segments of a tiered topic; -2 stands for the limit of the whole log (`LogConfig`)."""
+    own = values.get(f"local.{name}", _AS_THE_WHOLE_LOG)
+    return _limit(values.get(name) if own == _AS_THE_WHOLE_LOG else own)
 
 
 def _limit(value: str | None) -> int | None:

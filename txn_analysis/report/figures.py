@@ -194,6 +194,13 @@ def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
         return
     if impact.hidden_lost_at_ms is not None:
         yield "; ", f"retention may delete them unread from {iso_utc(impact.hidden_lost_at_ms)} on"
+    if impact.is_tiering_stopped:
+        yield "; ", "tiered storage copies nothing from there on, and what is not copied stays on the local disk"
+        if impact.beyond_local_retention_at_ms is not None:
+            yield (
+                ", ",
+                f"which may hold more than the local retention from {iso_utc(impact.beyond_local_retention_at_ms)} on",
+            )
     if impact.log_growth_bytes_per_day is not None:
         grown, over = size(impact.log_growth_bytes_per_day), duration(impact.log_growth_measured_ms)
         yield "; ", f"the log grows by {grown} a day, as measured over {over}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.judge.applications import framework_of
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.abort_plan import window
@@ -16,6 +17,7 @@ from txn_analysis.report.figures import (
     is_contradicted,
     is_decided_by_clock,
 )
+from txn_analysis.report.owner import ending_sentence
 from txn_analysis.report.terminal import Line, labelled
 from txn_analysis.text.escape import clip, escape, shell_option, shell_word
 from txn_analysis.text.words import count, duration, iso_utc, size
@@ -80,6 +82,8 @@ def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterato
             yield Paragraph("then", after)
     elif rule is not None:
         yield Paragraph("do", rule.remedy)
+    if (ends := ends_sentence(report, finding)) is not None:
+        yield Paragraph("ends", ends)
     yield Paragraph(
         "look", "what led to it, and what each rule said", command=explain_command(report, finding, reader.options)
     )
@@ -126,6 +130,19 @@ def send_sentence(report: AuditReport, finding: Finding) -> str:
         return "unknown: no broker's clock dates it"
     refuses = ", and only once the id is fenced" if finding.must_end_producer else "; at other times the script refuses"
     return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}{refuses}"
+
+
+def ends_sentence(report: AuditReport, finding: Finding) -> str | None:
+    """When the id's transaction in progress ends by itself; None without one, and for what hangs."""
+    ending = finding.ending
+    if ending is None:
+        return None
+    # Only then the rule rests on the list of the coordinator's transaction.
+    is_listed = finding.verdict is Verdict.COORDINATED
+    lists = "" if is_listed else f"if the coordinator's transaction lists {escape(finding.topic_partition)}, "
+    whose = framework_of(finding.transactional_id or "")[0]
+    costs = "" if whose.costs is None or ending.never_times_out else f". It looks like {whose.name}: {whose.costs}"
+    return lists + ending_sentence(ending, report.run.as_of_ms) + costs
 
 
 def then_sentence(report: AuditReport, finding: Finding, partition: PartitionHealth | None) -> str | None:

@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
 from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_function, plain_serializer_function_ser_schema
 
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS, Ending
 from txn_analysis.log.two_logs import TwoClusters
 from txn_analysis.plan.accepted import AcceptedFinding, Standing, unaccepted
 from txn_analysis.plan.since import Since, StillOpen, ToldFinding
-from txn_analysis.settings import LATE_TRANSACTION_BUFFER_MS, EngineName, Settings
+from txn_analysis.settings import EngineName, Settings
 from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
 from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
 from txn_analysis.tables.inputs import AskedPartition, ReadInput
@@ -55,7 +56,8 @@ class InJson:
         return no_info_wrap_validator_function(lambda record, _: record, form, serialization=written)
 
     def _item(self, kind: Any) -> type[Item]:
-        hints, defaults = get_type_hints(kind), kind._field_defaults
+        said = {n: get_type_hints(p.fget)["return"] for n, p in vars(kind).items() if isinstance(p, property)}
+        hints, defaults = get_type_hints(kind) | said, kind._field_defaults
         fields: dict[str, Any] = {
             name: (_IN_JSON.get(hints[name], hints[name]), ... if name in self.needed else defaults.get(name, ...))
             for name in self.shown or kind._fields
@@ -65,12 +67,14 @@ class InJson:
 
 CauseItem = Annotated[FoundCause, InJson("CauseItem")]
 ImpactItem = Annotated[Impact, InJson("ImpactItem")]
+EndingItem = Annotated[Ending, InJson("EndingItem")]
 PartitionProblem = Annotated[Problem, InJson("PartitionProblem")]
 _IN_JSON: dict[Any, Any] = {
     tuple[Problem, ...]: tuple[PartitionProblem, ...],
     Confidence: str,
     FoundCause | None: CauseItem | None,
     Impact | None: ImpactItem | None,
+    Ending | None: EndingItem | None,
 }
 
 ToldItem = Annotated[ToldFinding, InJson("ToldItem")]
@@ -82,7 +86,7 @@ AcceptedItem = Annotated[AcceptedFinding, InJson("AcceptedItem")]
 
 _SENTENCES = ("evidence", "missing_evidence")
 _OF_FINDINGS = *(name for name in SINGLE_VALUES if name not in {"run_id", "application"}), *_SENTENCES
-_SHOWN = (*_OF_FINDINGS, "cause", "impact", "application")
+_SHOWN = (*_OF_FINDINGS, "cause", "impact", "application", "ending")
 FindingItem = Annotated[Finding, InJson("FindingItem", _SHOWN, needed=frozenset(_SENTENCES))]
 
 

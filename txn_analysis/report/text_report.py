@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.finding_text import block_lines, report_command, why_line
+from txn_analysis.report.finding_text import block_lines, ends_sentence, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
 from txn_analysis.settings import EngineName
 from txn_analysis.text.escape import clip, escape
@@ -153,6 +153,8 @@ def _reasons(report: AuditReport, finding: Finding) -> Iterator[str]:
     cause = finding.cause
     if cause is not None and cause.name != "transaction_in_progress":
         yield f"cause: {cause.name} ({cause.confidence}): {figures.cause_meaning(cause)}"
+    if (ends := ends_sentence(report, finding)) is not None:
+        yield f"ends: {ends}"
 
 
 _COLUMNS = ("VERDICT", "RULE", "PARTITION", "START", "PRODUCER ID", "IDLE", "TRANSACTIONAL ID")

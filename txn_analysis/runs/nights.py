@@ -39,14 +39,18 @@ def since_last_night(warehouse: Warehouse, run: RunRecord, findings: Sequence[Fi
     """What a run tells against the runs behind it; None where there is none.
 
     Only captures count that were behind the run when it judged, so that a report says the same whenever it is printed.
+    Captures that were asked for some partitions alone are left out, and of such a run nothing is told: what is open
+    elsewhere would be new or gone.
 
     Args:
         warehouse: that holds the runs.
         run: the run.
         findings: all of it.
     """
+    if run.asked is not None:
+        return None
     captures = {*(run.earlier_captures or ())}
-    behind = [one for one in reversed(runs_behind(warehouse, run)) if one.capture in captures]
+    behind = [one for one in reversed(runs_behind(warehouse, run)) if one.capture in captures and one.asked is None]
     shown = behind[:MOST_NIGHTS]
     producers = sorted({finding.producer_id for finding in findings if finding.verdict in TOLD})
     return since(findings, _nights(warehouse, shown, producers), is_all=len(shown) == len(behind))

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from txn_analysis.columns.records import Int32
+from txn_analysis.kafka.transactions import ONGOING, Ending, ending_of
 from txn_analysis.tables.schema import (
     COORDINATOR_EPOCH_BASES,
     INT,
@@ -62,9 +63,12 @@ class Impact(NamedTuple):
     `hidden_since_ms` is the broker-clock moment before which hiding began. `log_growth_bytes_per_day` is measured
     from the first broker's time in the log to the copy, `log_growth_measured_ms`. `days_until_full` needs
     `--free-bytes`; compaction and retention need `--topic-config`. `hidden_lost_at_ms` is the first moment at which
-    retention may delete the hidden records unread. `pending_groups` have offsets in an open transaction of this
-    partition of `__consumer_offsets`; `waiting_groups` only share the partition with them. Both are whole or None: of
-    any other topic, and where the files do not name all groups.
+    retention may delete the hidden records unread. `is_tiering_stopped`: the topic is copied to remote storage
+    (KIP-405), which stops at the last stable offset, so that nothing above leaves the local disk;
+    `beyond_local_retention_at_ms` is the first moment from which that disk may hold more than the local retention asks
+    for. `pending_groups` have offsets in an open transaction of this partition of `__consumer_offsets`;
+    `waiting_groups` only share the partition with them. Both are whole or None: of any other topic, and where the files
+    do not name all groups.
     """
 
     hidden_since_ms: int | None = None
@@ -77,6 +81,8 @@ class Impact(NamedTuple):
     hidden_lost_at_ms: int | None = None
     pending_groups: tuple[str, ...] | None = None
     waiting_groups: tuple[str, ...] | None = None
+    is_tiering_stopped: bool | None = None
+    beyond_local_retention_at_ms: int | None = None
 
 
 class RuleAsked(NamedTuple):
@@ -167,6 +173,16 @@ class Finding(NamedTuple):
     def span(self) -> tuple[int, int | None]:
         """The first and the last offset of its data; the latter is None where that is not known."""
         return self.txn_start_offset, self.last_offset
+
+    @property
+    def ending(self) -> Ending | None:
+        """When the transaction ends by itself that the coordinator has in progress under its id; None without one.
+
+        What hangs ends with no transaction of the coordinator.
+        """
+        if self.coordinator_state != ONGOING or self.verdict is Verdict.HANGING:
+            return None
+        return ending_of(self.coordinator_start_ms, self.coordinator_timeout_ms)
 
     @property
     def must_end_producer(self) -> bool:

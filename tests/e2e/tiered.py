@@ -1,0 +1,168 @@
+"""Logs whose old segments are in remote storage (KIP-405), by Kafka's own `LocalTieredStorage` of its test jars.
+
+`python -m tests.e2e.tiered data/cases/kafka-4.3-tiered` makes the capture anew, in a minute. A transaction hangs on
+`clicks`, so that nothing above its start leaves the local disk; what is below is gone from there. On `views` nothing is
+open, and its follower began at the last offset that is tiered, above its leader's first file (KIP-1023).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.broker import Cluster
+from tests.e2e.captures import wait_for_high_watermarks
+from tests.e2e.copying import copy_nodes
+from tests.e2e.driver import Driver
+from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
+from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, test_jars
+from tests.e2e.raw_client import RawClient
+from tests.faults.processes import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERSION = "4.3.1"
+HELD, MOVED = "clicks", "views"
+_LOCAL_MS = {HELD: 1000, MOVED: 45_000}
+_TIERED = {"remote.storage.enable": "true", "segment.ms": "500", "retention.ms": "86400000"}
+_OFFSETS = ("earliest", "earliest-local", "latest-tiered", "latest")
+
+
+def _properties(folder: Path) -> dict[str, object]:
+    return {
+        "remote.log.storage.system.enable": "true",
+        "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
+        "remote.log.storage.manager.class.path": f"{test_jars(VERSION)}/*",
+        "remote.log.storage.manager.impl.prefix": "rsm.config.",
+        "rsm.config.dir": folder,
+        "remote.log.metadata.manager.listener.name": "PLAINTEXT",
+        "rlmm.config.remote.log.metadata.topic.replication.factor": 1,
+        "rlmm.config.remote.log.metadata.topic.num.partitions": 1,
+        "remote.log.manager.task.interval.ms": 300,
+        "follower.fetch.last.tiered.offset.enable": "true",
+        "log.initial.task.delay.ms": 500,
+        "log.retention.check.interval.ms": 300,
+        "transaction.max.timeout.ms": 900_000,
+    }
+
+
+def tier(folder: Path, target: Path) -> list[dict[str, Any]]:
+    """Make both logs on a cluster in `folder`, and copy its files, and what its tools say, into `target`.
+
+    Returns:
+        what hangs: its topic, partition, producer id and start.
+    """
+    with ExitStack() as running:
+        cluster = Cluster(VERSION, folder / "cluster", nodes=2, properties=_properties(folder / "remote"))
+        running.callback(cluster.stop)
+        cluster.start(first_topic=_first_transaction)
+        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
+        running.callback(driver.close)
+        for topic, local_ms in _LOCAL_MS.items():
+            driver.create_topic(topic, [1], **_TIERED, **{"local.retention.ms": str(local_ms)})
+        _write(driver, 5)
+        raw = RawClient(cluster.ports[0])
+        running.callback(raw.close)
+        hang = Hanger(raw, driver, now_ms() - 3 * HOUR_MS).unknown_producer((HELD, 0))
+        _write(driver, 5)
+        start = hang.txn_start_offset
+        wait_until(lambda: _has_left(cluster, driver), "deletion of what is tiered")
+        _add_follower(cluster, folder, driver)
+        wait_for_high_watermarks(cluster)
+        (target / "oracle").mkdir(parents=True)
+        offsets = {which: _offsets(cluster, which) for which in _OFFSETS}
+        copy_nodes(cluster, target / "log-dirs", (0, 1))
+        (target / "oracle/offsets.json").write_text(json.dumps(offsets, indent=1) + "\n")
+        _keep_answers(cluster, target / "oracle")
+    return [
+        {
+            "kind": "unknown-producer",
+            "topic": hang.topic,
+            "partition": hang.partition,
+            "producer_id": hang.producer_id,
+            "txn_start_offset": start,
+        }
+    ]
+
+
+def _first_transaction(cluster: Cluster) -> None:
+    """While the first node is alone, so that it coordinates everything."""
+    driver = Driver(cluster.version, cluster.bootstrap, cluster.folder / "first.log")
+    driver.create_topic("first", [1])
+    driver.begin("importer")
+    driver.send("importer", ("first", 0))
+    driver.commit("importer")
+    driver.close()
+
+
+def _write(driver: Driver, count: int) -> None:
+    """Transactions, each of which rolls a segment."""
+    for _ in range(count):
+        driver.begin("importer")
+        for topic in (HELD, MOVED):
+            driver.send("importer", (topic, 0), 2)
+        driver.commit("importer")
+        time.sleep(0.6)
+
+
+def _has_left(cluster: Cluster, driver: Driver) -> bool:
+    """The first segments of both are gone from the local disk; meanwhile more are written."""
+    _write(driver, 1)
+    time.sleep(1)
+    return all(offset > 0 for offset in _offsets(cluster, "earliest-local").values())
+
+
+def _offsets(cluster: Cluster, which: str) -> dict[str, int]:
+    places = f"{HELD}:0,{MOVED}:0"
+    words = ("--bootstrap-server", cluster.bootstrap, "--topic-partitions", places, "--time", which)
+    printed = cluster.run("org.apache.kafka.tools.GetOffsetShell", *words).split()
+    return {topic: int(offset or -1) for topic, _, offset in (line.split(":") for line in printed)}
+
+
+def _add_follower(cluster: Cluster, folder: Path, driver: Driver) -> None:
+    """Reassign a partition to the second node as well, which can begin only while something waits for its upload."""
+    plan = folder / "reassign.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [{"topic": MOVED, "partition": 0, "replicas": [1, 2]}]}))
+    words = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(plan))
+    main_class = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+    cluster.run(main_class, *words, "--execute")
+
+    def has_joined() -> bool:
+        _write(driver, 1)
+        return "is completed" in cluster.run(main_class, *words, "--verify")
+
+    wait_until(has_joined, "the follower")
+
+
+def _keep_answers(cluster: Cluster, oracle: Path) -> None:
+    """What Kafka's tools say of transactions, and of the topic's configuration."""
+    words = ("--bootstrap-server", cluster.bootstrap)
+    asked = {
+        "find-hanging": ("find-hanging", "--broker-id", "1", "--max-transaction-timeout", "15"),
+        "describe-producers": ("describe-producers", "--topic", HELD, "--partition", "0"),
+    }
+    for name, more in asked.items():
+        (oracle / f"{name}.txt").write_text(cluster.run(TRANSACTIONS_TOOL, *words, *more))
+    of_topic = ("--describe", "--all", "--entity-type", "topics", "--entity-name", HELD)
+    (oracle.parent / "topics.txt").write_text(cluster.run("kafka.admin.ConfigCommand", *words, *of_topic))
+
+
+def main(words: Sequence[str]) -> None:
+    """The command line: where the case is kept."""
+    capture = Path(words[0]) / "capture-1"
+    for part in ("log-dirs", "oracle"):
+        shutil.rmtree(capture / part, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="tiered-") as folder:
+        made = tier(Path(folder), capture)
+    (capture.parent / "scenario.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

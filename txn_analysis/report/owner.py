@@ -1,0 +1,167 @@
+"""Owners: the application behind a transactional id, by the id's shape, and how the id's transaction ends.
+
+Nothing here judges: a shape is a remark, and a moment is a sum of what the coordinator recorded.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from txn_analysis.judge.applications import FLINK, NO_FRAMEWORK, application_of, framework_of
+from txn_analysis.kafka.transactions import (
+    ABORT_INTERVAL_MS,
+    COMPLETE_COMMIT,
+    ONGOING,
+    PREPARED,
+    TOMBSTONE,
+    Ending,
+    ending_of,
+)
+from txn_analysis.plan.script import fence_with_kafkas_tool
+from txn_analysis.report.model import EndingItem, InJson
+from txn_analysis.text.escape import shell_option
+from txn_analysis.text.words import duration, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from txn_analysis.kafka.transactions import StateRecord
+
+_FLINKS_TOOL = "java -jar flink-connector-kafka-transaction-tool-*-uber-jar.jar"
+
+
+class Way(NamedTuple):
+    """One command that ends a transaction, by a `commit` or an `abort`, and what must hold before it is typed."""
+
+    result: str
+    needs: str
+    command: str
+
+
+class Owner(NamedTuple):
+    """Whose one transactional id looks, and how its transaction ends.
+
+    `framework` is the one whose ids look like it, None where its shape says nothing; `parts` are those of the id behind
+    the application, such as `subtask 4`. `ending` is of the transaction that the coordinator has in progress, None
+    without one. `ends` says in words how it ends, `ways` by which commands.
+    """
+
+    transactional_id: str
+    application: str
+    framework: str | None
+    parts: tuple[str, ...]
+    state: str | None
+    ending: Annotated[EndingItem | None, "of a transaction in progress"]
+    ends: tuple[str, ...]
+    ways: tuple[Annotated[Way, InJson("Way")], ...]
+
+
+def owner_of(transactional_id: str, history: Sequence[StateRecord], as_of_ms: int | None) -> Owner:
+    """The owner of a transactional id, by its shape and the coordinator's records of it.
+
+    Args:
+        transactional_id: the id.
+        history: its records, oldest first; none where only its name is known.
+        as_of_ms: when the files were copied; None where no clock says that.
+    """
+    last = history[-1] if history else None
+    framework, parts = framework_of(transactional_id)
+    state = None if last is None else TOMBSTONE if last.is_tombstone else last.state
+    return Owner(
+        transactional_id=transactional_id,
+        application=application_of(transactional_id).name,
+        framework=None if framework is NO_FRAMEWORK else framework.name,
+        parts=tuple(f"{part} {value}" for part, value in parts.items()),
+        state=state,
+        ending=ending_of(last.start_ms, last.timeout_ms) if last is not None and state == ONGOING else None,
+        ends=tuple(_ends(history, transactional_id, as_of_ms)) if last is not None else (),
+        ways=tuple(_ways(last)) if last is not None and state == ONGOING else (),
+    )
+
+
+def ending_sentence(ending: Ending, as_of_ms: int | None = None) -> str:
+    """When a transaction in progress ends by itself.
+
+    Args:
+        ending: of the transaction.
+        as_of_ms: when the files were copied; what had passed by then is said so.
+    """
+    if ending.never_times_out:
+        return "never by itself: a two-phase commit (KIP-939) has no timeout, and only its owner ends it"
+    if ending.times_out_ms is None:
+        return "it could not be told when it ends by itself: the coordinator's record has no start or no timeout"
+    by, overdue = iso_utc(ending.aborted_by_ms), iso_utc(ending.overdue_after_ms)
+    due = f"after {overdue} it is coordinator_overdue"
+    if as_of_ms is not None and ending.overdue_after_ms is not None and as_of_ms > ending.overdue_after_ms:
+        due = f"the files were copied after {overdue}, when it had become coordinator_overdue"
+    times_out, looks = iso_utc(ending.times_out_ms), duration(ABORT_INTERVAL_MS)
+    return (
+        f"by itself at its timeout, {times_out}: its coordinator, which looks every {looks} by default, aborts it by "
+        f"{by}; {due}"
+    )
+
+
+def owner_sentence(owner: Owner) -> str:
+    """Whose an id looks; not escaped."""
+    if owner.framework is None:
+        return f"{owner.application}, by the id alone: no framework that is known names ids like this"
+    behind = "".join(f", {part}" for part in owner.parts)
+    return f"looks like {owner.framework}: {owner.application}{behind}"
+
+
+def _ends(history: Sequence[StateRecord], transactional_id: str, as_of_ms: int | None) -> Iterator[str]:
+    last, framework = history[-1], framework_of(transactional_id)[0]
+    if last.state in PREPARED and not last.is_tombstone:
+        yield f"{last.state} is decided: its coordinator writes the markers itself. Nobody may end it otherwise"
+        return
+    if last.state != ONGOING or last.is_tombstone:
+        yield "nothing is in progress under this id"
+        return
+    ending = ending_of(last.start_ms, last.timeout_ms)
+    yield f"what the coordinator's transaction lists: {ending_sentence(ending, as_of_ms)}"
+    if ending.never_times_out:
+        yield (
+            "its owner's own records say whether it was prepared: a producer with the same id and "
+            "transaction.two.phase.commit.enable asks to keep it (InitProducerId with keepPreparedTxn), and completes "
+            "it as they say. The Java producers of 4.2 to 4.4 have no method for that yet (KAFKA-19414)"
+        )
+    elif framework.costs is not None:
+        yield framework.costs
+    yield framework.comes_back
+    if framework is FLINK:
+        yield from _of_flink(history)
+
+
+def _of_flink(history: Sequence[StateRecord]) -> Iterator[str]:
+    """Which checkpoint decides, and what a name that is used again means (FLINK-40626)."""
+    last = history[-1]
+    yield (
+        "the checkpoint or savepoint from which the job would be restored decides which is right: commit it where that "
+        f"holds this id with producer id {last.producer_id} and epoch {last.producer_epoch}, abort it where it does not"
+    )
+    before = (record for record in history if record.state == COMPLETE_COMMIT)
+    if any(_pair(record) != _pair(last) for record in before):
+        yield (
+            "the id was committed before under another epoch, so its number is of a pool (POOLING). A checkpoint that "
+            "holds the earlier pair leaves this transaction open, and after a downscale no subtask takes the id again: "
+            "it stays until its timeout (FLINK-40626)"
+        )
+
+
+def _pair(record: StateRecord) -> tuple[int | None, int | None]:
+    return record.producer_id, record.producer_epoch
+
+
+def _ways(last: StateRecord) -> Iterator[Way]:
+    name = last.transactional_id
+    if framework_of(name)[0] is FLINK:
+        tool = "Flink's tool (FLIP-572; flink-connector-kafka PR 296, in no release yet)"
+        words = f'--bootstrap-servers "$BROKERS" {shell_option("--transactional-id", name)}'
+        pair = f"--producer-id {last.producer_id} --epoch {last.producer_epoch}"
+        is_held = "the checkpoint holds this pair, and the job does not run"
+        yield Way("commit", f"{is_held}; {tool}", f"{_FLINKS_TOOL} --action commit {words} {pair}")
+        yield Way(
+            "abort", f"it does not hold it, and the job does not run; {tool}", f"{_FLINKS_TOOL} --action abort {words}"
+        )
+    way = fence_with_kafkas_tool(name)
+    yield Way("abort", f"its application is stopped, and nobody needs its data; {way.needs}", way.line)
