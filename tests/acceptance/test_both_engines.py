@@ -74,6 +74,7 @@ def test_a_real_capture(spark: SparkSession, warehouse: str, variant: Variant) -
     assert assert_alike(spark, warehouse, variant.paths, cluster=cluster, **dict(variant.settings)).partitions
 
 
+@pytest.mark.cluster
 def test_all_real_dumps_as_one_job(spark: SparkSession, reader: InputReader) -> None:
     """Each capture as it was copied, alone and with the nights before it; and two generated clusters with theirs."""
     given = [

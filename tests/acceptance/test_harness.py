@@ -29,7 +29,7 @@ OF_DUMPS = [v for v in VARIANTS if "log-dirs" not in v.parts]
 # A simulated cluster with all kinds of damage, and a real case with captures behind the judged one.
 MUTATED = (("simulated", 3), ("real", 2))
 # The name of a run is not the core's; what an open transaction costs is asked of Spark's tables as well.
-NOT_ASKED_HERE = {"finding_id": "", "impact": None}
+NOT_ASKED_HERE = {"finding_id": "", "impact": None, "ending": None}
 OF_EXPLAIN = {"rules_asked", "would_change"}  # printed by that verb alone
 
 

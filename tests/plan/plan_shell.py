@@ -9,6 +9,8 @@ import subprocess
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.script import commands
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 
     from txn_analysis.tables import Finding
 
-SHELLS = tuple(shell for shell in ("dash", "bash", "busybox") if shutil.which(shell))
+_HERE = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
+SHELLS = (*_HERE[:1], *(pytest.param(shell, marks=pytest.mark.cluster) for shell in _HERE[1:]))
+"""`make test` tells each story to one of them, `make cluster` to the others."""
 NOW_S = rows.AS_OF_MS // 1000  # inside the window of every plan of these tests
 
 LAST_MS = rows.finding().last_timestamp_ms or 0
