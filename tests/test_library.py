@@ -13,8 +13,9 @@ from pyspark.core.rdd import RDD
 
 import txn_analysis
 from tests.docs.examples import ROOT
-from txn_analysis import AuditError, Settings, abort_plan, audit, findings, ingest, load_report
+from txn_analysis import AuditError, Settings, abort_plan, audit, captures, findings, ingest, load_report
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.read.inputs import survey_job
 from txn_analysis.spark.jobs import running
 
 if TYPE_CHECKING:
@@ -117,6 +118,21 @@ def test_a_session_with_ways_of_its_own_gets_the_same_answer(
     assert usual.findings
     assert report.findings == usual.findings
     assert_df_equality(findings(spark, folder), findings(spark, tmp_path / "warehouse"), ignore_row_order=True)
+
+
+def test_without_a_session_this_process_answers_the_same(report: AuditReport, tmp_path: Path) -> None:
+    alone = audit(None, PARTS, settings(tmp_path / "warehouse"))
+    assert alone.findings == report.findings
+    assert load_report(None, settings(tmp_path / "warehouse")).findings == report.findings
+    assert [one.name for one in captures(None, tmp_path / "warehouse")] == [alone.run.capture]
+
+
+def test_without_a_session_more_than_this_process_may_hold_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey_job, "fits_in_memory", lambda _: False)
+    with pytest.raises(AuditError, match="give a session of Spark in place of None"):
+        audit(None, PARTS, settings(tmp_path / "warehouse"))
 
 
 def test_frames_belong_to_the_session_that_asked(theirs: SparkSession, report: AuditReport, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The library: what `from txn_analysis import …` gives, for notebooks and schedulers with a Spark session of their own.
 
-Each function works in any session of Spark 4.0 or newer, one of Spark Connect as well, and changes nothing in it.
+Each function works in any session of Spark 4.0 or newer, one of Spark Connect as well, and changes nothing in it. Those
+that give no frame take None in its place: this process does the work, and refuses more than it may hold.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from txn_analysis.errors import ConfigError
+from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions import loaded_report
 from txn_analysis.runs import decisions
@@ -32,16 +33,17 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables
     from txn_analysis.settings import Settings
+    from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables import Decision, Table
 
     Path = str | os.PathLike[str]
 
 
-def audit(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings) -> AuditReport:
+def audit(spark: SparkSession | None, paths: Path | Iterable[Path], settings: Settings) -> AuditReport:
     """Read files, judge every open transaction, write findings and abort plan into the warehouse.
 
     Args:
-        spark: any session.
+        spark: any session; None where this process shall read and judge.
         paths: files, folders or globs, as paths or URIs; one, or several.
         settings: of the run; `Settings(warehouse=…)` at least.
 
@@ -52,21 +54,22 @@ def audit(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings)
         InputError: an input was not found or not understood; nothing is judged then.
         ConfigError: the file of `topic_config` was not understood.
         WarehouseError: the warehouse cannot be written.
-        MissingToolError: the session is of a Spark older than 4.0.
+        MissingToolError: the session is of a Spark older than 4.0; or there is none, and this process may not hold all
+            that was given.
     """
     given = _listed(paths)
     with _at_work(spark, settings.warehouse) as own:
         return pipeline.audit(own, given, settings)
 
 
-def ingest(spark: SparkSession, paths: Path | Iterable[Path], settings: Settings) -> Ingested:
+def ingest(spark: SparkSession | None, paths: Path | Iterable[Path], settings: Settings) -> Ingested:
     """Only fill the input tables of the warehouse; arguments and errors as of `audit`."""
     given = _listed(paths)
     with _at_work(spark, settings.warehouse) as own:
         return pipeline.ingest(own, given, settings)
 
 
-def load_report(spark: SparkSession, settings: Settings, run_id: str | None = None) -> AuditReport:
+def load_report(spark: SparkSession | None, settings: Settings, run_id: str | None = None) -> AuditReport:
     """The report of a finished run again; of the last one of `settings.cluster` where none is named.
 
     Raises:
@@ -111,7 +114,7 @@ def abort_plan(
     return _rows(spark, os.fspath(warehouse), ABORT_PLAN, cluster, run_id, every_run=every_run)
 
 
-def captures(spark: SparkSession, warehouse: Path, *, cluster: str | None = None) -> list[Capture]:
+def captures(spark: SparkSession | None, warehouse: Path, *, cluster: str | None = None) -> list[Capture]:
     """The captures of a warehouse, of one cluster or of all: when each was copied, and which runs judged it.
 
     Raises:
@@ -122,7 +125,7 @@ def captures(spark: SparkSession, warehouse: Path, *, cluster: str | None = None
         return captures_of(open_warehouse(own, root), cluster)
 
 
-def forget(spark: SparkSession, warehouse: Path, capture: str, *, cluster: str = "default") -> Forgotten:
+def forget(spark: SparkSession | None, warehouse: Path, capture: str, *, cluster: str = "default") -> Forgotten:
     """Take one capture out of a warehouse, with the runs that judged it; see `runs.run_tables`.
 
     Raises:
@@ -134,7 +137,7 @@ def forget(spark: SparkSession, warehouse: Path, capture: str, *, cluster: str =
 
 
 def accept(
-    spark: SparkSession,
+    spark: SparkSession | None,
     warehouse: Path,
     findings: Iterable[str],
     *,
@@ -187,9 +190,13 @@ def _runs_of(tables: RunTables) -> list[str]:
 
 
 @contextmanager
-def _at_work(spark: SparkSession, warehouse: str) -> Iterator[SparkSession]:
+def _at_work(spark: SparkSession | None, warehouse: str) -> Iterator[Spark]:
     with said_in_words(warehouse):
-        yield check_spark(spark)
+        yield _no_session if spark is None else check_spark(spark)
+
+
+def _no_session() -> SparkSession:
+    raise MissingToolError("there is more to read than this process may hold: give a session of Spark in place of None")
 
 
 def _listed(paths: Path | Iterable[Path]) -> list[str]:
