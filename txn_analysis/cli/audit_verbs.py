@@ -216,9 +216,11 @@ def _given(paths: list[str], settings: Settings) -> AbstractContextManager[None]
 def _input_bytes(paths: list[str], settings: Settings) -> int:
     """Bytes of all files; what cannot be found or, by a first look, not be read is refused before Spark starts."""
     from txn_analysis.read.inputs.find_files import find_files
-    from txn_analysis.runs.asked_places import asked_for
 
-    asked_for(settings)  # refuses what it cannot be asked for
+    if settings.partition:
+        from txn_analysis.runs.asked_places import asked_for  # takes Arrow, and as long as all before the first line
+
+        asked_for(settings)  # refuses partitions without their topic
     files = find_files(paths)
     input_bytes = sum(file.size_bytes for file in files)
     with progress().stage("finding files", count(len(files), "file"), input_bytes):
