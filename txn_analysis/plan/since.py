@@ -101,7 +101,8 @@ def since(findings: Iterable[Finding], nights: Iterator[Night], *, is_all: bool)
     if last is None:
         return None
     told = sorted((finding for finding in findings if finding.verdict in TOLD), key=_ORDER)
-    there = {id(one) for finding in told for one in _same(finding, _by_place(last.told))}
+    places = _by_place(last.told)
+    there = {id(one) for finding in told for one in _same(finding, places)}
     gone = sorted((one for one in last.told if id(one) not in there), key=_ORDER)
     counted = {one.finding_id: one for one in _counted(told, chain([last], nights), is_all=is_all)}
     names = [finding.finding_id for finding in told]
