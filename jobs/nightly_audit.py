@@ -33,10 +33,10 @@ def nightly_audit(
     not be told (see --accept-inconclusive).
     """
     settings = request.settings()
-    check_metrics(prometheus, settings)
+    check_metrics(prometheus, request, settings)
     check_output(html, "--html")
     read_ms = read_at(None)
-    is_page = html or any(form == "html" for _, form in request.targets)
+    is_page = html or request.prints("html")
     with standard_input(paths), spark_session(settings) as spark:
         report = pipeline.audit(spark, paths, settings)
         pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if is_page else None

@@ -584,10 +584,17 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "audit segments state --topic order --engine local --warehouse new",
             "error: --topic order: this call saw no such topic; did you mean orders?",
         ),
+    ),
+    "Metrics of some partitions": (
         Mistake(
-            "metrics of some partitions",
+            "by their own option",
             "audit segments state --topic orders --prometheus metrics.prom",
             "error: --prometheus: metrics are of a whole cluster: leave out --topic and --partition",
+        ),
+        Mistake(
+            "by the suffix of a file",
+            "audit segments state --topic orders -o night.txt -o metrics.prom",
+            "error: -o and --format: metrics are of a whole cluster: leave out --topic and --partition",
         ),
     ),
     "Filters": (

@@ -75,7 +75,7 @@ def audit(
     not be told (see --accept-inconclusive).
     """
     settings = request.settings()
-    check_metrics(prometheus, settings)
+    check_metrics(prometheus, request, settings)
     check_output(html, "--html")
     read_ms = read_at(now)
     with _given(paths, settings), spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
@@ -83,7 +83,7 @@ def audit(
 
         report = run_audit(spark, paths, settings, progress())
         pictures = None
-        if html or any(form == "html" for _, form in request.targets):
+        if html or request.prints("html"):
             from txn_analysis.storage.opening import open_warehouse
 
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
@@ -136,7 +136,7 @@ def report(
         from txn_analysis.questions.loaded_report import load_report
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
-        is_page = html or any(form == "html" for _, form in request.targets)
+        is_page = html or request.prints("html")
         pictures = _pictures(warehouse, loaded) if is_page else None
     reader = reader_of(loaded, settings, read_ms, shows_accepted=show_accepted)
     return deliver_report(loaded, request, settings, html, width, pictures, reader)

@@ -53,7 +53,7 @@ def accept(
         raise ConfigError("--all-of names the run: leave out --run")
     if (until is None) is not withdraw or not reason:
         raise ConfigError("give --until DATE and --reason TEXT; or --withdraw and --reason TEXT")
-    is_printed = any(form == "toml" for _, form in request.targets)
+    is_printed = request.prints("toml")
     if withdraw and is_printed:
         raise ConfigError("--withdraw: take the entry out of the file instead")
     until_ms = None if until is None else moment_of("--until", until)

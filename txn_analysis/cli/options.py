@@ -178,6 +178,10 @@ class Request:
         """
         return load_settings(self.config, os.environ, self.flags)
 
+    def prints(self, form: str) -> bool:
+        """Whether it is printed in a form, to a file or to stdout."""
+        return any(target.form == form for target in self.targets)
+
     def given(self, names: Iterable[str]) -> list[str]:
         """Of some settings the flags of those that are given."""
         return [flag_name(name) for name in names if self.flags.get(name) is not None]

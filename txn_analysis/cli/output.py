@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
+    from txn_analysis.cli.options import Request
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
@@ -256,14 +257,20 @@ def metrics_of(report: AuditReport) -> str:
     return prometheus_text(report, now_ms())
 
 
-def check_metrics(file: str | None, settings: Settings) -> None:
-    """Refuses a file of metrics that cannot be written, or of an audit of some partitions: it would be green for all.
+def check_metrics(file: str | None, request: Request, settings: Settings) -> None:
+    """Refuses a file of metrics that cannot be written, and metrics of some partitions: they would be green for all.
+
+    Args:
+        file: the one that `--prometheus` names, beside where the request is printed.
+        request: what is asked for.
+        settings: its settings.
 
     Raises:
         ConfigError: either of the two.
     """
-    if file is not None and settings.topic:
-        raise ConfigError("--prometheus: metrics are of a whole cluster: leave out --topic and --partition")
+    if settings.topic and (file is not None or request.prints("prometheus")):
+        option = "--prometheus" if file is not None else "-o and --format"
+        raise ConfigError(f"{option}: metrics are of a whole cluster: leave out --topic and --partition")
     check_output(file, "--prometheus")
 
 
