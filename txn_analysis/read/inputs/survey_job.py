@@ -140,7 +140,7 @@ def certain_plans(files: Sequence[SourceFile], most_bytes: int | None) -> Iterat
 def _begins_refused(file: SourceFile, end: int) -> bool:
     """Whether the first bytes of a text that goes on already say that it is refused, or cannot be read."""
     try:
-        with Text(file.path, None, file.version) as text:
+        with Text(place_of(file.path), None, file.version) as text:
             beginning = text.read(0, end)
     except OSError:
         return True
