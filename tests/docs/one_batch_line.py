@@ -54,10 +54,6 @@ def walk(tables: RunTables) -> str:
     return "\n".join(f"{name}\n" + "".join(f"    {line}\n" for line in lines) for name, lines in stations)
 
 
-def _is_here(row: dict[str, Any]) -> bool:
-    return (row["topic"], row["partition"]) == (TOPIC, PARTITION)
-
-
 def _line() -> str:
     text = (Path(__file__).parents[2] / FILE).read_text(encoding="utf-8")
     return next(line for line in text.splitlines() if line.startswith(f"baseOffset: {OFFSET} "))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding
 
 MOST_PLACES = 5
-NOTHING = "Nothing hangs in what was read."
 _TOPIC_WIDTH = 80
 _SCRIPT = "plan.sh"
 _MOST_ENDED = 20

@@ -29,7 +29,6 @@ INDEXED_COLUMNS = 6
 
 STRING = pa.string()
 BIGINT = pa.int64()
-DOUBLE = pa.float64()
 INT = pa.int32()
 BOOLEAN = pa.bool_()
 BINARY = pa.binary()
