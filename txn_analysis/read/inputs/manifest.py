@@ -145,7 +145,7 @@ def _manifest_data(file: SourceFile) -> bytes | None:
     """The text of a manifest, by its content; None where a file is something else, or cannot be read."""
     if not file.path.endswith(".json") or file.size_bytes > _MOST_BYTES:
         return None
-    is_named = os.path.basename(file.path) == MANIFEST_FILE  # noqa: PTH119
+    is_named = PurePosixPath(file.path).name == MANIFEST_FILE
     try:
         with Path(file.path).open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
