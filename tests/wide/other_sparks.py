@@ -18,10 +18,14 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspark.sql import SparkSession
+
+from tests.acceptance.captures import VARIANTS, run_audit
+from tests.faults.scene import differences, tables
+from txn_analysis.spark.session import session
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from pyspark.sql import SparkSession
 
 PROJECT = Path(__file__).parents[2]
 ENVIRONMENTS = PROJECT / ".sparks"
@@ -62,9 +66,6 @@ def _spark_in(python: Path) -> str:
 
 def differing(wanted: str, folder: Path) -> list[str]:
     """Audit every real capture by both engines, in the Spark of this environment; what differs, a line each."""
-    from tests.acceptance.captures import VARIANTS, run_audit  # noqa: PLC0415 only the environment made here has a Spark
-    from tests.faults.scene import differences, tables  # noqa: PLC0415 the same
-
     spark = _session(wanted)
     print(f"Spark {spark.version}, PySpark {installed_version('pyspark')}, {type(spark).__module__}", flush=True)
     problems = []
@@ -85,15 +86,8 @@ def differing(wanted: str, folder: Path) -> list[str]:
 
 def _session(wanted: str) -> SparkSession:
     if wanted == CONNECT:
-        from pyspark.sql import SparkSession as Builder  # noqa: PLC0415 as above
-
-        session: SparkSession = (
-            Builder.builder.remote("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
-        )
-        return session
-    from txn_analysis.spark.session import session as started  # noqa: PLC0415 as above
-
-    return started("local[2]", "txn-analysis-tests")
+        return SparkSession.builder.remote("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    return session("local[2]", "txn-analysis-tests")
 
 
 def main(words: Sequence[str]) -> int:
