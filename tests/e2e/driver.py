@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.e2e.broker import HEAP, QUIET
 from tests.e2e.kafka_jars import class_path
+
+if TYPE_CHECKING:
+    from tests.e2e.broker import Cluster
 
 # Of 2.8.2 the client cannot abort a transaction (KIP-664 came to clients in 3.0); a newer one speaks to its brokers.
 CLIENT_OF = {"2.8.2": "3.9.1"}
@@ -89,3 +92,13 @@ class Driver:
         self._process.wait()
         assert self._process.stdout is not None
         self._process.stdout.close()
+
+
+def first_transaction(cluster: Cluster) -> None:
+    """One that is committed while the first node is alone (`Cluster.start`), so that it coordinates everything."""
+    driver = Driver(cluster.version, cluster.bootstrap, cluster.folder / "first.log")
+    driver.create_topic("first", [1])
+    driver.begin("first")
+    driver.send("first", ("first", 0))
+    driver.commit("first")
+    driver.close()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from tests.e2e.broker import Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
+from tests.e2e.kept import are_checkpointed, write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
 from tests.faults.processes import wait_until
@@ -60,7 +60,7 @@ def hang(folder: Path, target: Path) -> list[dict[str, Any]]:
         wait_until(lambda: requests.transaction("expired-writer") is None, "the id expires")
         _witnessed(raw)
         wait_until(lambda: _has_ended(requests, f"witness-{_WITNESSES - 1}"), "the last marker")
-        wait_until(lambda: _are_written(cluster), "the high watermarks are written down")
+        wait_until(lambda: are_checkpointed(cluster, TOPIC, len(PLACES)), "the high watermarks are written down")
         (target / "oracle").mkdir(parents=True)
         words = ("--bootstrap-server", cluster.bootstrap, "find-hanging", "--max-transaction-timeout", "15")
         for name, more in (
@@ -114,10 +114,6 @@ def _has_ended(requests: Requests, name: str) -> bool:
     return found is None or found.state == "CompleteCommit"
 
 
-def _are_written(cluster: Cluster) -> bool:
-    return (cluster.log_dir() / "replication-offset-checkpoint").read_text().count(f"{TOPIC} ") == len(PLACES)
-
-
 def main(words: Sequence[str]) -> None:
     """The command line: where the case is kept."""
     capture = Path(words[0]) / "capture-1"
@@ -125,7 +121,7 @@ def main(words: Sequence[str]) -> None:
         shutil.rmtree(capture / part, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="find-hanging-") as folder:
         made = hang(Path(folder), capture)
-    (capture.parent / "scenario.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    write_json(capture.parent / "scenario.json", made)
 
 
 if __name__ == "__main__":

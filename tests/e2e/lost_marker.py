@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, now_ms
+from tests.e2e.kept import write_json
 from tests.faults.processes import wait_until
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def main(words: Sequence[str]) -> None:
         for row in answers["open"]
     ]
     for name, told in (("clients", answers), ("scenario", stories)):
-        (case / f"{name}.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        write_json(case / f"{name}.json", told)
 
 
 if __name__ == "__main__":

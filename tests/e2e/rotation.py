@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
+from tests.e2e.kept import write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.wire import batch
@@ -227,7 +227,7 @@ def main(words: Sequence[str]) -> None:
         "open_transactions": expected(answers),
     }
     for file, content in (("clients", answers), ("scenario", [left]), ("capture-1/expected", told)):
-        (case / f"{file}.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        write_json(case / f"{file}.json", content)
 
 
 if __name__ == "__main__":

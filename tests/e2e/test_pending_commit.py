@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.broker import Cluster
 from tests.e2e.captures import PARAMETERS
-from tests.e2e.driver import Driver
+from tests.e2e.driver import Driver, first_transaction
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.faults.processes import wait_until
 from txn_analysis.pipeline import steps as pipeline
@@ -31,18 +31,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
     """Two nodes: the first coordinates everything, since the second one comes later."""
     cluster = Cluster("4.2.0", tmp_path / "cluster", nodes=2)
     try:
-        yield cluster.start(first_topic=_first_transaction)
+        yield cluster.start(first_topic=first_transaction)
     finally:
         cluster.stop()
-
-
-def _first_transaction(cluster: Cluster) -> None:
-    driver = Driver(cluster.version, cluster.bootstrap, cluster.folder / "first.log")
-    driver.create_topic("first", [1])
-    driver.begin("first")
-    driver.send("first", ("first", 0))
-    driver.commit("first")
-    driver.close()
 
 
 def test_pending_commit_is_never_planned_and_completes_when_the_node_is_back(

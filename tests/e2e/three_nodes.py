@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import sys
@@ -22,6 +21,7 @@ from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver, KafkaError
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
+from tests.e2e.kept import write_json
 from tests.e2e.raw_client import RawClient
 from tests.faults.processes import wait_until
 
@@ -250,15 +250,11 @@ def keep(folder: Path, case: Path) -> None:
         dead = None if copy.dead is None else f"n{copy.dead + 1}"
         rows = list(expected(copy, scene.hang))
         head = {"kafka_version": KEPT_VERSION, "transaction_state_partitions": STATE_PARTITIONS, "dead_node": dead}
-        _write(capture / "expected.json", head | {"open_transactions": rows})
+        write_json(capture / "expected.json", head | {"open_transactions": rows})
         told[capture.name] = copy.answers
-    _write(case / "clients.json", told)
+    write_json(case / "clients.json", told)
     nobody = {"kind": "unknown-pid-first", "producer_id": scene.hang.producer_id}
-    _write(case / "scenario.json", [nobody | {"topic": scene.hang.topic, "partition": scene.hang.partition}])
-
-
-def _write(file: Path, content: object) -> None:
-    file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    write_json(case / "scenario.json", [nobody | {"topic": scene.hang.topic, "partition": scene.hang.partition}])
 
 
 def main(words: Sequence[str]) -> None:

@@ -8,25 +8,21 @@ open, and its follower began at the last offset that is tiered, above its leader
 from __future__ import annotations
 
 import json
-import shutil
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.broker import Cluster
 from tests.e2e.captures import wait_for_high_watermarks
 from tests.e2e.copying import copy_nodes
-from tests.e2e.driver import Driver
+from tests.e2e.driver import Driver, first_transaction
 from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, test_jars
+from tests.e2e.kept import made_anew, write_json
 from tests.e2e.raw_client import RawClient
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERSION = "4.3.1"
 HELD, MOVED = "clicks", "views"
@@ -62,7 +58,7 @@ def tier(folder: Path, target: Path) -> list[dict[str, Any]]:
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder / "cluster", nodes=2, properties=_properties(folder / "remote"))
         running.callback(cluster.stop)
-        cluster.start(first_topic=_first_transaction)
+        cluster.start(first_topic=first_transaction)
         driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
         running.callback(driver.close)
         for topic, local_ms in _LOCAL_MS.items():
@@ -79,7 +75,7 @@ def tier(folder: Path, target: Path) -> list[dict[str, Any]]:
         (target / "oracle").mkdir(parents=True)
         offsets = {which: _offsets(cluster, which) for which in _OFFSETS}
         copy_nodes(cluster, target / "log-dirs", (0, 1))
-        (target / "oracle/offsets.json").write_text(json.dumps(offsets, indent=1) + "\n")
+        write_json(target / "oracle/offsets.json", offsets)
         _keep_answers(cluster, target / "oracle")
     return [
         {
@@ -90,16 +86,6 @@ def tier(folder: Path, target: Path) -> list[dict[str, Any]]:
             "txn_start_offset": start,
         }
     ]
-
-
-def _first_transaction(cluster: Cluster) -> None:
-    """While the first node is alone, so that it coordinates everything."""
-    driver = Driver(cluster.version, cluster.bootstrap, cluster.folder / "first.log")
-    driver.create_topic("first", [1])
-    driver.begin("importer")
-    driver.send("importer", ("first", 0))
-    driver.commit("importer")
-    driver.close()
 
 
 def _write(driver: Driver, count: int) -> None:
@@ -154,15 +140,10 @@ def _keep_answers(cluster: Cluster, oracle: Path) -> None:
     (oracle.parent / "topics.txt").write_text(cluster.run("kafka.admin.ConfigCommand", *words, *of_topic))
 
 
-def main(words: Sequence[str]) -> None:
-    """The command line: where the case is kept."""
-    capture = Path(words[0]) / "capture-1"
-    for part in ("log-dirs", "oracle"):
-        shutil.rmtree(capture / part, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="tiered-") as folder:
-        made = tier(Path(folder), capture)
-    (capture.parent / "scenario.json").write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+def keep(folder: Path, case: Path) -> None:
+    """The capture, and what hangs in it."""
+    write_json(case / "scenario.json", tier(folder, case / "capture-1"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    made_anew(Path(sys.argv[1]), keep)

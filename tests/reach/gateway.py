@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
+from tests.faults.processes import wait_until
 from tests.stores.s3_server import environment
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ ROOT = Path(__file__).parents[2]
 BUILT = ROOT / ".reach"
 VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 BUCKET = "reach"
-_LOOK_AGAIN_S = 0.05
-_LONGEST_START_S = 30.0
 
 
 class Counts(NamedTuple):
@@ -88,15 +87,16 @@ def gateway(folder: Path, port: int = 7080, *faults: str) -> Iterator[Gateway]:
                 process.terminate()
 
 
+def answer_of(address: str) -> str:
+    """What a server on loopback says; nothing while it does not listen."""
+    try:
+        with urlopen(address) as answer:
+            return str(answer.read().decode())
+    except HTTPError as error:
+        return str(error)
+    except URLError:
+        return ""
+
+
 def _wait_for(port: int) -> None:
-    began = time.monotonic()
-    while True:
-        try:
-            with urlopen(f"http://127.0.0.1:{port}/.counts"):
-                return
-        except OSError as error:
-            if getattr(error, "code", None) is not None:
-                return
-            if time.monotonic() - began > _LONGEST_START_S:
-                raise
-            time.sleep(_LOOK_AGAIN_S)
+    wait_until(lambda: bool(answer_of(f"http://127.0.0.1:{port}/.counts")), f"a server on port {port}")

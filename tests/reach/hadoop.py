@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.error import URLError
-from urllib.request import urlopen
 
+from tests.faults.processes import wait_until
 from tests.maven_jars import fetch_jars, spark_jars
+from tests.reach.gateway import answer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +33,6 @@ _SERVERS = (
     f"{_YARN}.nodemanager.NodeManager",
 )
 _STATE_OF_NAMES = "Hadoop:service=NameNode,name=FSNamesystemState"
-_LONGEST_START_S = 180.0
-_LOOK_AGAIN_S = 0.2
 
 
 class Hadoop(NamedTuple):
@@ -121,14 +118,4 @@ def _java(configuration: Path) -> list[str]:
 
 
 def _wait_for(address: str, said: str) -> None:
-    began = time.monotonic()
-    while True:
-        try:
-            with urlopen(address) as answer:
-                if said in answer.read().decode():
-                    return
-        except URLError:
-            pass
-        if time.monotonic() - began > _LONGEST_START_S:
-            raise TimeoutError(f"{address} does not say {said}")
-        time.sleep(_LOOK_AGAIN_S)
+    wait_until(lambda: said in answer_of(address), f"{said} of {address}")
