@@ -20,4 +20,5 @@ def loading_takes(microseconds: float) -> Iterator[None]:
     """Compiled code is used at once, or not at all."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "LOADING_US", microseconds)
+        patch.setattr(compiled, "NEXT_US", microseconds)
         yield

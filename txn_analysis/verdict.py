@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     @property
     def severity(self) -> int:
         """0 for the most harmless; orders findings and decides the exit code."""
-        return list(Verdict).index(self)
+        return _SEVERITIES[self]
 
     @property
     def meaning(self) -> str:
@@ -29,6 +29,9 @@ class Verdict(StrEnum):
     def remedy(self) -> str:
         """What to do about it."""
         return _WORDS[self]["remedy"]
+
+
+_SEVERITIES = {verdict: severity for severity, verdict in enumerate(Verdict)}
 
 
 class _Words(TypedDict):

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
-LOADING_US = 300_000  # of Numba, and of what it kept
+LOADING_US = 400_000  # of Numba, with the first function that it kept on disk
+NEXT_US = 20_000  # of each further function
 
 # Nothing is allocated, so that no references need to be counted; that, with a call for each small step, would take ten
 # times as long as the steps.
@@ -30,6 +31,9 @@ class Compiled(Generic[P, R]):
     64-bit machine words: sums may wrap around.
     """
 
+    _all_spent_us = 0.0  # by all functions
+    _is_numba_loaded = False
+
     def __init__(self, function: Callable[P, R]) -> None:
         self.plain = function
         self._spent_us = 0.0
@@ -42,11 +46,17 @@ class Compiled(Generic[P, R]):
     def count(self, python_us: float) -> None:
         """Adds work that takes so many microseconds without it to what this process has met."""
         self._spent_us += python_us
+        Compiled._all_spent_us += python_us
 
     @property
     def is_worth_loading(self) -> bool:
-        """The work that was counted would have taken as long as to load the compiled code."""
-        return self._spent_us >= LOADING_US
+        """The work that was counted would have taken as long as to load the compiled code.
+
+        Numba is loaded for all functions at once, so that the work of all of them pays for it.
+        """
+        if Compiled._is_numba_loaded or Compiled._all_spent_us >= LOADING_US:
+            return self._spent_us >= NEXT_US
+        return False
 
     def for_work(self, python_us: float) -> Callable[P, R]:
         """Counts some work, and gives what to do it with: itself, or the function as Python runs it."""
@@ -58,6 +68,7 @@ class Compiled(Generic[P, R]):
         """What Numba made of it; other compiled functions call this."""
         import numba  # noqa: PLC0415 a quarter of a second, for long work only
 
+        Compiled._is_numba_loaded = True
         plain = cast("FunctionType", self.plain)
         code, known = plain.__code__, plain.__globals__
         called = {name: known[name] for name in code.co_names if isinstance(known.get(name), Compiled)}

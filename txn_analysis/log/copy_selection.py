@@ -329,6 +329,8 @@ class OtherCopies:
 
         A copy of an earlier capture does not count as another one: it may be of the same broker.
         """
+        if all(start_offset < mark for mark in marks.values()):
+            return False
         found = [c for c in self.choices if c.offsets.start <= last_offset and c.offsets.stop > start_offset]
         found = [choice for choice in found if choice.agreeing[0].has_producer(producer_id)]
         own = {_folder(choice.agreeing[0]) for choice in found}

@@ -29,7 +29,7 @@ from txn_analysis.read.state.values import ID_MAX_BYTES, JSON_NUMBERS, JSON_PART
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
 
-_PYTHON_US = 40  # for each record
+_PYTHON_US = 80  # for each record
 _USUAL_OBJECT_BYTES, _SMALLEST_OBJECT_BYTES = 300, 60
 _NO_PLACE, _NO_HASH = -1, -1
 _MINUS, _ZERO, _NINE, _COMMA, _SPACE, _TAB, _NEWLINE, _RETURN = b"-09, \t\n\r"
