@@ -38,6 +38,7 @@ from txn_analysis.read.state.decoded_dump import StateDumpReader
 from txn_analysis.read.state.records import ReadStateRecord
 from txn_analysis.read.state.segment import StateSegmentReader
 from txn_analysis.storage.warehouse import RowTasks
+from txn_analysis.stores.ahead import ahead
 from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
@@ -153,10 +154,10 @@ def _read_files(
     ranges: list[ScanRange], ingest_id: str, small: SmallSections | None = None
 ) -> Iterator[NamedRows | Batches]:
     """Reads ranges file by file; small sections of logs with others, where they are given."""
-    for _, of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
-        own = list(of_file)
+    files = (list(of_file) for _, of_file in groupby(ranges, key=lambda part: (part.path, part.compression)))
+    for own, opened in ahead(_open, files, is_object=lambda ranges: ranges[0].version is not None):
         try:
-            with _open(own[0], is_broker_file=own[0].section.grammar in BINARY_GRAMMARS) as text:
+            with opened() as text:
                 # What is compressed is read once, from its front to its end.
                 is_whole = own[0].compression is None or len(own) == 1
                 others = [part for part in own if not (small and is_whole and small.takes(text, part))]
@@ -171,11 +172,14 @@ def _read_files(
             yield from small.batches()
 
 
-def _open(part: ScanRange, *, is_broker_file: bool) -> Text:
+def _open(ranges: list[ScanRange]) -> Text:
+    part = ranges[0]
     try:
-        return Text(part.path, part.compression, part.version)
+        text = Text(part.path, part.compression, part.version)
+        text.fetch()
+        return text
     except FileNotFoundError:
-        if is_broker_file:  # deleted since it was planned, as happens on a broker that runs
+        if part.section.grammar in BINARY_GRAMMARS:  # deleted since it was planned, as happens on a broker that runs
             return Text(os.devnull, None)
         raise
 
