@@ -35,7 +35,7 @@ def test_outcomes_come_in_the_order_of_their_items_and_items_are_taken_as_there_
 
 def test_large_items_are_held_one_at_a_time() -> None:
     taken: list[int] = []
-    outcomes = ahead(taken.append, range(5), size_of=lambda _: 60 << 20)
+    outcomes = ahead(taken.append, range(5), size_of=lambda _: 100 << 20)
     for number, _ in outcomes:
         assert len(taken) <= number + 1
 
