@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -22,12 +23,14 @@ from tests.faults.scene import Tables, tables
 from tests.maven_jars import spark_jars
 from tests.reach.gateway import BUCKET, Counts, Gateway, build, gateway
 from tests.reach.hadoop import hadoop
+from tests.reach.processes import COMMAND, ROOT, Ran, run, run_program, started
+from tests.reach.reading import WAYS
+from tests.reach.sizes import GIB, dumps, objects, segments
 from txn_analysis.stores.store import store_at
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-ROOT = Path(__file__).parents[2]
 CASES = ROOT / "data" / "cases"
 THERE = f"s3://{BUCKET}"
 IN_BUCKET = f"{THERE}/cases"
@@ -37,47 +40,8 @@ OTHERS = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state
 LOG_DIRS = ("kafka-4.2/capture-1/log-dirs",)
 KINDS = {"texts": TEXTS, "log-directories": LOG_DIRS}
 QUESTIONS = ("report", "find-hanging", "list", "explain", "verify", "abort-plan --expired --format ndjson")
-_COMMAND = (sys.executable, "-m", "txn_analysis")
 _LOOK_AGAIN_S = 0.002
 _LONGEST_S = 300
-
-
-class Ran(NamedTuple):
-    """A command that ended: its exit code, what it said, and what it took."""
-
-    code: int
-    out: str
-    err: str
-    wall_s: float
-    cpu_s: float
-
-
-def run(environment: dict[str, str], *words: str) -> Ran:
-    """Run the command line in a process of its own."""
-    return run_program(environment, *_COMMAND, *words)
-
-
-def run_program(environment: dict[str, str], *words: str) -> Ran:
-    """Run a program to its end."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        began = time.monotonic()
-        process = _started(environment, words, out.fileno(), err.fileno())
-        _, status, used = os.wait4(process.pid, 0)
-        wall_s = time.monotonic() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        for file in (out, err):
-            file.seek(0)
-        said = out.read().decode(), err.read().decode()
-    return Ran(process.returncode, *said, wall_s, used.ru_utime + used.ru_stime)
-
-
-def started(environment: dict[str, str], *words: str, out: int, err: int) -> subprocess.Popen[bytes]:
-    """A command that runs."""
-    return _started(environment, (*_COMMAND, *words), out, err)
-
-
-def _started(environment: dict[str, str], words: Sequence[str], out: int, err: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([*words], env=os.environ | environment, cwd=ROOT, stdout=out, stderr=err)
 
 
 def stored(warehouse: str, cases: str) -> Tables:
@@ -172,8 +136,8 @@ def _on_hadoop(cells: Cells, folder: Path, expected: dict[str, Tables]) -> None:
         for name, parts in KINDS.items():
             paths = [f"{cases}/{part.removeprefix('kafka-4.2/')}" for part in parts]
             for what, words in {
-                "": [*_COMMAND, "audit"],
-                ", `--master yarn`": [*_COMMAND, "audit", "--master", "yarn"],
+                "": [*COMMAND, "audit"],
+                ", `--master yarn`": [*COMMAND, "audit", "--master", "yarn"],
                 ", `spark-submit --deploy-mode cluster`": [*submit, str(ROOT / "jobs/nightly_audit.py")],
             }.items():
                 warehouse = f"{servers.uri}/warehouses/{len(what)}-{name}"
@@ -287,16 +251,50 @@ def _with_faults(cells: Cells, folder: Path, expected: Tables) -> None:
             cells.row(f"`{status}` for {only}", ran, counts, is_right=is_right, said=lines[0] if lines else "no line")
 
 
+class Part(NamedTuple):
+    """A table of its own; `make` gives lines of what did not hold.
+
+    Attributes:
+        size: how much it takes by default, in units.
+        unit: bytes, or objects.
+        of_what: what that is.
+    """
+
+    size: float
+    unit: int
+    of_what: str
+    make: Callable[[Path, int], Iterable[str]]
+
+
+PARTS = {
+    "cells": Part(1, 1, "table of whole commands, by where files and warehouse are", lambda folder, _: reach(folder)),
+    "segments": Part(0.125, GIB, "GiB of segments, by headers alone and whole", segments),
+    "dumps": Part(0.125, GIB, "GiB of dumps, from a disk and from the bucket", dumps),
+    "objects": Part(2000, 1, "tiny objects: listed, surveyed, read", objects),
+}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m tests.reach", description=__doc__)
-    parser.parse_args(arguments)
+    """Print the tables of some parts. Returns the exit code."""
+    lines = [f"{name}: {part.size:g} {part.of_what}" for name, part in PARTS.items()]
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.reach", description="\n".join(["Parts, and their sizes:", *lines]), formatter_class=form
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help="all of them by default")
+    parser.add_argument("--size", type=float, help="instead of that of each part")
+    parser.add_argument("--way", choices=[*WAYS], action="append", help="of `segments`; all by default")
+    given = parser.parse_args(arguments)
     build()
-    folder = Path(tempfile.mkdtemp(prefix="reach-"))
-    try:
-        wrong = reach(folder)
-    finally:
-        shutil.rmtree(folder)
+    wrong = list[str]()
+    for name in given.parts or PARTS:
+        part = PARTS[name]
+        folder = Path(tempfile.mkdtemp(prefix="reach-"))
+        try:
+            make = partial(segments, ways=given.way) if name == "segments" and given.way else part.make
+            wrong += make(folder, int((given.size or part.size) * part.unit))
+        finally:
+            shutil.rmtree(folder)
     print("\n".join(wrong), file=sys.stderr)
     return 1 if wrong else 0
 

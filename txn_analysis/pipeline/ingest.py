@@ -27,10 +27,13 @@ from txn_analysis.read.log_dir.producer_files import CHANGED
 from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.spark.jobs import followed
 from txn_analysis.storage.warehouse import commit_inputs, held_inputs
+from txn_analysis.stores.ahead import ahead
+from txn_analysis.stores.places import place_of
+from txn_analysis.stores.remote_file import cost_of
 from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
 from txn_analysis.text.escape import escape
-from txn_analysis.text.words import listed
+from txn_analysis.text.words import listed, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.stores.remote_file import Cost
 
 
 _MOST_NAMED = 5
@@ -123,7 +127,26 @@ def _plan(
     if planning.left_out:
         with progress.stage("leaving out", planning.left_out):
             pass  # said between two stages
+    for root in _stores_of_segments(planning.inputs):
+        with progress.stage(f"reading segments of {root}", _cost_in_words(cost_of(root))):
+            pass
     return [*planning.inputs, *of_manifests]
+
+
+def _cost_in_words(cost: Cost) -> str:
+    """What requests took so far, and which batches are read whole for it; a task of Spark measures for itself."""
+    bound = f"batches below {size(cost.bytes_per_request)} whole, of larger ones the headers alone"
+    return f"{bound}, as a request takes {cost.request_s * 1e3:.1f} ms and a MB {cost.byte_s * 1e9:.1f} ms"
+
+
+def _stores_of_segments(planned: Iterable[PlannedInput]) -> list[str]:
+    """The stores that segments lie in."""
+    segments = (
+        p.path
+        for p in planned
+        if p.version is not None and p.is_broker_file and any(s.kind in LOG_KINDS for s in p.sections)
+    )
+    return sorted({place.root for path in segments if (place := place_of(path)) is not None})
 
 
 class _AskedCapture(NamedTuple):
@@ -168,7 +191,8 @@ def _digest(ids: Iterable[str]) -> str:
 
 
 def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress) -> Content:
-    content = Content(_digest(p.input_id for p in planned), [r for p in planned for r in rejected_outside(p)])
+    outside = ahead(rejected_outside, planned, is_object=lambda p: p.version is not None)
+    content = Content(_digest(p.input_id for p in planned), [r for _, rejects in outside for r in rejects()])
     size = sum(p.text_bytes for p in planned)
     with progress.stage("reading", total_bytes=size) as tell, followed(tell):
         ranges = split_ranges(planned, READ_KINDS, settings.range_bytes, warehouse.parallelism(size))

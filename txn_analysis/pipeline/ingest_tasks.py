@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,13 +32,14 @@ from txn_analysis.read.log_dir.producer_files import (
     read_txnindex_file,
     read_txnindex_section,
 )
-from txn_analysis.read.log_dir.segment import headers_of, scan_headers, scan_segment
+from txn_analysis.read.log_dir.segment import headers_of, is_small_segment, scan_headers, scan_segment
 from txn_analysis.read.small_sections import SmallSections
 from txn_analysis.read.state.console_export import read_console_json, read_console_text
 from txn_analysis.read.state.decoded_dump import StateDumpReader
 from txn_analysis.read.state.records import ReadStateRecord
 from txn_analysis.read.state.segment import StateSegmentReader
 from txn_analysis.storage.warehouse import RowTasks
+from txn_analysis.stores.ahead import ahead
 from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
@@ -66,6 +68,7 @@ MOMENTS = "moments"  # the newest broker clock in some records: `Moment`
 REJECTED = "rejected"  # spans that were not understood: `RejectedSpan`
 
 _ROWS_PER_BATCH = 50_000
+_MOST_HELD_BYTES = 16 << 20
 _BATCHES_AT_ONCE = 20_000  # summed up; what a call costs by itself is little beside them
 _REJECTED_SCHEMA = pa.schema(
     [
@@ -153,10 +156,13 @@ def _read_files(
     ranges: list[ScanRange], ingest_id: str, small: SmallSections | None = None
 ) -> Iterator[NamedRows | Batches]:
     """Reads ranges file by file; small sections of logs with others, where they are given."""
-    for _, of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
-        own = list(of_file)
+    begin = partial(_begun, ingest_id=ingest_id)
+    for own, begun in ahead(begin, _units(ranges), is_object=_is_object, size_of=_held_bytes):
         try:
-            with _open(own[0], is_broker_file=own[0].section.grammar in BINARY_GRAMMARS) as text:
+            with begun() as text:
+                if isinstance(text, _Read):
+                    yield from text.batches
+                    continue
                 # What is compressed is read once, from its front to its end.
                 is_whole = own[0].compression is None or len(own) == 1
                 others = [part for part in own if not (small and is_whole and small.takes(text, part))]
@@ -171,11 +177,60 @@ def _read_files(
             yield from small.batches()
 
 
-def _open(part: ScanRange, *, is_broker_file: bool) -> Text:
+class _Read(NamedTuple):
+    """What was read of a range already."""
+
+    batches: list[Batches]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _units(ranges: Iterable[ScanRange]) -> Iterator[list[ScanRange]]:
+    """The ranges of each file; of a large segment in a store each by itself, as they are read side by side."""
+    for _, of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
+        own = list(of_file)
+        if _is_read_ahead(own):
+            yield from ([part] for part in own)
+        else:
+            yield own
+
+
+def _is_object(own: list[ScanRange]) -> bool:
+    return own[0].version is not None
+
+
+def _is_read_ahead(own: list[ScanRange]) -> bool:
+    """Segments of logs in a store are; no ranges of states, which go on in each other, and no texts."""
+    section = own[0].section
+    is_segment = section.kind == LOG and section.grammar in BINARY_GRAMMARS
+    return _is_object(own) and is_segment and not is_small_segment(own[0])
+
+
+def _held_bytes(own: list[ScanRange]) -> int:
+    """A range is read in windows of 4 MiB, of which the last two are kept; its columns are few bytes."""
+    return min(own[0].end - own[0].start, _MOST_HELD_BYTES) if _is_read_ahead(own) else 0
+
+
+def _begun(own: list[ScanRange], ingest_id: str) -> Text | _Read:
+    """A file that is open, and fetched if it is a small object; or what was read of a range of a large one."""
+    text = _open(own[0])
+    if not _is_read_ahead(own):
+        text.fetch()
+        return text
+    with text:
+        batches = scan_segment(text, own[0], ingest_id)
+    return _Read([batches] if batches else [])
+
+
+def _open(part: ScanRange) -> Text:
     try:
         return Text(part.path, part.compression, part.version)
     except FileNotFoundError:
-        if is_broker_file:  # deleted since it was planned, as happens on a broker that runs
+        if part.section.grammar in BINARY_GRAMMARS:  # deleted since it was planned, as happens on a broker that runs
             return Text(os.devnull, None)
         raise
 

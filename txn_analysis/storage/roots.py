@@ -13,8 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import defaultdict, deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import defaultdict
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ import pyarrow as pa
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.opening import LOG, check_writable, make_private
+from txn_analysis.stores.ahead import ahead
 from txn_analysis.stores.places import Place, PlaceError, delta_options, local_path, place_of, shown
 from txn_analysis.stores.remote_file import RemoteFile, streamed
 from txn_analysis.stores.store import Version, store_of
@@ -303,14 +303,8 @@ class StoreRoot:
 
     def sources(self, files: Iterable[tuple[str, int]]) -> Iterator[Any]:
         """As of `Root`: of small files the next ones are fetched meanwhile."""
-        with ThreadPoolExecutor(_FETCHED_AHEAD) as pool:
-            coming: deque[Future[Any]] = deque()
-            for path, size_bytes in files:
-                coming.append(pool.submit(self._source, path, size_bytes))
-                if len(coming) >= _FETCHED_AHEAD:
-                    yield coming.popleft().result()
-            while coming:
-                yield coming.popleft().result()
+        for _, source in ahead(lambda file: self._source(*file), files, at_once=_FETCHED_AHEAD):
+            yield source()
 
     def _source(self, path: str, size_bytes: int) -> Any:
         file = RemoteFile(self.where.child(self._key(path)), Version("", size_bytes))  # data files are never replaced

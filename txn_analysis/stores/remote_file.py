@@ -47,7 +47,15 @@ class Cost:
     @property
     def bytes_per_request(self) -> int:
         """As many bytes are read in the time that one more request takes."""
-        return int(self.request_s / max(self.byte_s, 1e-12))
+        return bytes_per_request(self.request_s, self.byte_s)
+
+
+def bytes_per_request(request_s: float, byte_s: float) -> int:
+    """The size below which a batch of a segment is read whole: then it takes less time than a request for the next one.
+
+    Of larger batches the headers alone are read, one request for each.
+    """
+    return int(request_s / max(byte_s, 1e-12))
 
 
 _costs: dict[str, Cost] = {}
@@ -108,9 +116,14 @@ class RemoteFile:
                 return data[start - at : end - at]
         first, stop = (0, self.size_bytes) if self.size_bytes <= _WHOLE_BYTES else (start, end)
         data = self._fetched(first, stop)
-        if len(data) > _WHOLE_BYTES or first < start or end < stop:  # single headers would push out what is worth more
+        if len(data) > _WHOLE_BYTES or len(data) == self.size_bytes:  # single headers would push out what is worth more
             self._kept = [(first, data), *self._kept][:_KEPT_BLOCKS]
         return data[start - first : end - first]
+
+    def fetch(self) -> None:
+        """Fetch a small object as a whole, and keep it; errors are those of `read`."""
+        if self.size_bytes <= _WHOLE_BYTES and not self._kept:
+            self._kept = [(0, self._fetched(0, self.size_bytes))]
 
     def _fetched(self, start: int, end: int) -> bytes:
         cuts = range(start, end, _PART_BYTES)

@@ -133,7 +133,8 @@ def split_ranges(
     units = [unit for plan in inputs for unit in _units(plan, kinds, range_bytes)]
     sizes = [sum(part.end - part.start for part in unit) for unit in units]
     least, most = (-(-sum(sizes) // size) for size in (_MAX_TASK_BYTES, _MIN_TASK_BYTES))
-    count = group_count(max(min(parallelism * _TASKS_PER_CORE, most), least), parallelism)
+    wanted = parallelism * _TASKS_PER_CORE if parallelism > 1 else 1  # one core waits for none, but reads ahead in one
+    count = group_count(max(min(wanted, most), least), parallelism)
     return [[part for unit in group for part in unit] for group in pack(units, sizes, count)]
 
 

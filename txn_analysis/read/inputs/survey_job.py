@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -29,6 +28,7 @@ from txn_analysis.read.log_dir.survey import survey_broker_file
 from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of, in_tasks, numbered
 from txn_analysis.storage.opening import fits_in_memory
+from txn_analysis.stores.ahead import ahead
 from txn_analysis.tables.inputs import is_asked
 
 if TYPE_CHECKING:
@@ -123,18 +123,28 @@ def certain_plans(files: Sequence[SourceFile], most_bytes: int | None) -> Iterat
 
     That is the first chunk of each text, or its first `most_bytes`.
     """
-    for file, head, what in zip(files, *_looked_at(files), strict=True):
-        if what is not None:
-            continue
-        compression = _compression(head)
-        end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
-        if compression is None and end < file.size_bytes and not _begins_refused(file, end):
-            continue
-        piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end, version=file.version)
-        facts = [head] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
-        is_refused = any(isinstance(f, ReadFailure) or isinstance(f.recognition, Refusal) for f in facts)
-        if is_refused or (compression is None and end == file.size_bytes):
-            yield plan_text(file, compression, facts)
+    texts = ((file, head) for file, head, what in zip(files, *_looked_at(files), strict=True) if what is None)
+    coming = ahead(
+        lambda text: _certain_plan(*text, most_bytes),
+        texts,
+        is_object=lambda text: text[0].version is not None,
+        size_of=lambda text: min(text[0].size_bytes, CHUNK_BYTES),
+    )
+    yield from filter(None, (plan() for _, plan in coming))
+
+
+def _certain_plan(file: SourceFile, head: bytes | ReadFailure, most_bytes: int | None) -> PlannedInput | None:
+    """The plan of a text, as of `certain_plans`; None where all of it must be read first."""
+    compression = _compression(head)
+    end = min(file.size_bytes, most_bytes or CHUNK_BYTES)
+    if compression is None and end < file.size_bytes and not _begins_refused(file, end):
+        return None
+    piece = _Piece(0, place_of(file.path), compression, 0, None if compression else end, version=file.version)
+    facts = [head] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
+    is_refused = any(isinstance(f, ReadFailure) or isinstance(f.recognition, Refusal) for f in facts)
+    return (
+        plan_text(file, compression, facts) if is_refused or (compression is None and end == file.size_bytes) else None
+    )
 
 
 def _begins_refused(file: SourceFile, end: int) -> bool:
@@ -175,7 +185,19 @@ def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
 
 
 def _said_here(pieces: Iterable[_Piece]) -> Iterator[_Said]:
-    return ((piece.file, start, facts) for piece in pieces for start, facts in _facts(piece))
+    """By file and first byte, what pieces say; those of objects side by side."""
+    coming = ahead(
+        lambda piece: [*_facts(piece)],
+        pieces,
+        is_object=lambda piece: piece.version is not None,
+        size_of=_held_bytes,
+    )
+    return ((piece.file, start, fact) for piece, facts in coming for start, fact in facts())
+
+
+def _held_bytes(piece: _Piece) -> int:
+    """How much of a piece is in memory at once, at most: a chunk, and what was read of its neighbours."""
+    return min(piece.size_bytes, 2 * CHUNK_BYTES)
 
 
 def _said_in_tasks(spark: Spark, pieces: list[_Piece]) -> list[_Said]:
@@ -204,8 +226,7 @@ def group_count(wanted: int, parallelism: int) -> int:
 def _heads(files: Sequence[SourceFile]) -> list[bytes | ReadFailure]:
     """The first bytes of each file; objects, which take long to answer, are asked side by side."""
     if any(file.version for file in files):
-        with ThreadPoolExecutor(_HEADS_AT_ONCE) as pool:
-            return list(pool.map(_head, files))
+        return [head() for _, head in ahead(_head, files, at_once=_HEADS_AT_ONCE)]
     return [_head(file) for file in files]
 
 

@@ -99,6 +99,11 @@ class Text:
             if start >= end or not self._advance(min(_STEP_BYTES, end - kept_end)):
                 return b"".join(pieces)
 
+    def fetch(self) -> None:
+        """Fetch a small object as a whole before anybody reads of it; does nothing for any other file."""
+        if self._remote is not None:
+            self._remote.fetch()
+
     def _read_at(self, start: int, end: int) -> bytes:
         return _read_at(self._file.fileno(), start, end) if self._remote is None else self._remote.read(start, end)
 
