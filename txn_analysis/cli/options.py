@@ -100,10 +100,6 @@ Width = Annotated[
         help="Columns of the text. [the terminal's own, or 110; 76 for mail]",
     ),
 ]
-PageFile = Annotated[
-    str | None,
-    output_option("--html", metavar="FILE", help="Write the report as an HTML page to FILE as well."),
-]
 Now = Annotated[
     str | None,
     output_option(
@@ -156,7 +152,7 @@ class Request:
             "--output",
             metavar="FILE",
             help="Write to FILE, whole or not at all, in the form that its suffix says (.txt, .json, .ndjson, .csv, "
-            ".html, .prom, .sh), or --format; may be repeated. [stdout]",
+            ".html, .prom, .sh), or --format; - is stdout; may be repeated. [stdout]",
         ),
     ] = None
     config: Annotated[
