@@ -149,11 +149,8 @@ def then_sentence(report: AuditReport, finding: Finding, partition: PartitionHea
     """How far `read_committed` consumers can read once it is aborted; None where that is not known."""
     if partition is None:
         return None
-    others = [
-        other
-        for other in report.findings
-        if (other.topic, other.partition) == (finding.topic, finding.partition) and other is not finding
-    ]
+    here = report.findings_by_place[finding.topic, finding.partition]
+    others = [other for other in here if other is not finding]
     following = min(others, key=lambda other: other.txn_start_offset, default=None)
     if following is None:
         end = partition.end_offset if finding.blocks_partition else None  # else something unknown holds it
