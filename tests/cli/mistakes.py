@@ -450,6 +450,13 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "error: depth.toml: depth was removed: delete the line",
         ),
     ),
+    "Pseudonyms": (
+        Mistake(
+            "a key that others may read",
+            "TXN_ANALYSIS_PSEUDONYM_KEY=notes.txt report --warehouse w --cluster east --anonymize",
+            "error: pseudonym_key notes.txt: others may read it, and undo every pseudonym: chmod 600 notes.txt",
+        ),
+    ),
     "Options that `-o` took the place of": (
         Mistake(
             "that of the page",

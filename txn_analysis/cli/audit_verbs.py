@@ -12,6 +12,7 @@ import typer
 
 from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.options import (
+    Anonymize,
     Now,
     Paths,
     Request,
@@ -32,6 +33,7 @@ from txn_analysis.cli.output import (
     read_at,
     reader_of,
 )
+from txn_analysis.cli.pseudonym_key import pseudonym_key
 from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.settings import INPUT
@@ -105,6 +107,7 @@ def report(
     width: Width = None,
     now: Now = None,
     show_accepted: ShowAccepted = False,
+    anonymize: Anonymize = False,
     schema: Schema = False,
 ) -> int:
     """Print the report of a run again.
@@ -121,11 +124,17 @@ def report(
         return 0
     settings = request.settings()
     read_ms = read_at(now)
+    key = pseudonym_key(settings.pseudonym_key) if anonymize else None
     with stored(settings) as warehouse:
         from txn_analysis.questions.loaded_report import load_report
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
         pictures = _pictures(warehouse, loaded) if request.prints("html") else None
+        if key is not None:
+            from txn_analysis.questions.loaded_report import names_of
+            from txn_analysis.report.anonymous import anonymized
+
+            loaded, pictures = anonymized(loaded, pictures, key, names_of(warehouse, loaded))
     reader = reader_of(loaded, settings, read_ms, shows_accepted=show_accepted)
     return deliver_report(loaded, request, settings, width, pictures, reader)
 

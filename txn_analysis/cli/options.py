@@ -112,6 +112,14 @@ Schema = Annotated[bool, output_option("--schema", help="Print the JSON schema o
 ShowAccepted = Annotated[
     bool, output_option("--show-accepted", help="List in the text what people accepted, with until when and why.")
 ]
+Anonymize = Annotated[
+    bool,
+    output_option(
+        "--anonymize",
+        help="For somebody outside: pseudonyms in place of every name, and no commands; the setting pseudonym_key "
+        "names the file of their key.",
+    ),
+]
 RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
 Topics = Annotated[list[str] | None, repeated("--topic", "TOPIC", "Only this topic")]
 Partitions = Annotated[list[int] | None, repeated("--partition", "N", "Only this partition of --topic", most=INT32_MAX)]

@@ -81,6 +81,14 @@ def load_report(
     return build_report(run, own, tables.health(), findings, topics, forgotten, since=since, accepted=accepted)
 
 
+def names_of(warehouse: Warehouse, report: AuditReport) -> Iterator[tuple[str, str]]:
+    """Every topic and transactional id that the run of a report could see, each behind `topic` or `id`."""
+    tables = run_tables(warehouse, report.run.cluster, report.run.run_id)
+    yield from (("topic", item.topic) for item in tables.health())
+    for record in tables.current_states():
+        yield "id", record.transactional_id
+
+
 def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
     """The series behind the pictures of a report whose run is in the tables."""
     tables = run_tables(warehouse, report.run.cluster, report.run.run_id)

@@ -62,7 +62,15 @@ def block_lines(
 
 
 def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
-    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped."""
+    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped.
+
+    An anonymized report has no commands, as they name what they are about.
+    """
+    said = _paragraphs(report, finding, reader)
+    return said if report.anonymized is None else (one for one in said if one.command is None)
+
+
+def _paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
     yield Paragraph("where", _where(finding))
     yield Paragraph("since", _since(report, finding))
     rule = rule_named(finding.rule)

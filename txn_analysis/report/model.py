@@ -243,10 +243,12 @@ class AuditReport(Item):
 
     Findings: worst verdict first, then topic, partition, start offset. `since` holds them against the run before; None
     where no earlier run of the cluster is in the warehouse. `accepted` says what people decided about findings: what is
-    accepted stays among the findings, and `outcome` leaves it out.
+    accepted stays among the findings, and `outcome` leaves it out. `anonymized` says of a report whose names are
+    pseudonyms what its reader can do and what not; None of all others.
     """
 
     schema_version: int = SCHEMA_VERSION
+    anonymized: str | None = None
     run: RunItem
     inputs: tuple[InputItem, ...]
     coverage: Coverage

@@ -69,6 +69,11 @@ class FindingView:
     group: int
     more: str | None
 
+    @property
+    def has_command(self) -> bool:
+        """A command says more of it."""
+        return any(paragraph.command for paragraph in self.paragraphs)
+
 
 def html_report(
     report: AuditReport,
@@ -91,6 +96,7 @@ def html_report(
     start_ms = min((t.points[0].time_ms for t in shown.partitions if t.points), default=None)
     groups = alike(figures.by_damage(report, report.unaccepted), figures.MOST_FINDINGS, _MOST_ALIKE)
     views = _finding_views(report, reader, groups, logs)
+    again = report_command(report, reader)
     context = {
         "report": report,
         "worst": max((f.verdict for f in report.unaccepted), key=lambda verdict: verdict.severity, default=None),
@@ -99,15 +105,15 @@ def html_report(
         "since_rows": _since_rows(report, views),
         "since_title": nights.title(report),
         "verdict_counts": Counter(finding.verdict for finding in report.unaccepted),
-        "history_command": None if report.since is None else nights.history_command(reader),
+        "history_command": None if report.since is None or report.anonymized else nights.history_command(reader),
         "narrowed": headline.narrowed(report),
         "settles": headline.what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
         "steps": headline.next_steps(report, reader),
         "doubts": list(headline.doubts(report)),
         "findings": views,
         "table_file": table_file,
-        "all_command": f"{report_command(report, reader)} --format json",
-        "report_command": f"{report_command(report, reader)} --format html -o report.html",
+        "all_command": None if report.anonymized else f"{again} --format json",
+        "report_command": None if report.anonymized else f"{again} --format html -o report.html",
         "blocked": held[:_MOST_PARTITIONS],
         "blocked_note": _what_is_counted(held),
         "clocks": figures.clock_sentence(report),
