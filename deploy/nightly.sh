@@ -9,7 +9,7 @@ set -u
 : "${OUT:?a folder for the reports}" "${CONFIG:?a file such as conf/nightly.toml}"
 AUDIT=${AUDIT:-txn-analysis}
 
-"$AUDIT" audit "$@" --config "$CONFIG" --width 76 -o "$OUT/report.txt" --html "$OUT/report.html" 2> "$OUT/audit.log"
+"$AUDIT" audit "$@" --config "$CONFIG" --width 76 -o "$OUT/report.txt" -o "$OUT/report.html" 2> "$OUT/audit.log"
 code=$?
 
 mailed() { # subject, file

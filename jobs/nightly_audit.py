@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from txn_analysis.cli.audit_verbs import deliver_report
-from txn_analysis.cli.options import ENDING, JUDGING, AuditFormat, PageFile, Paths, Request, ShowAccepted, Width
-from txn_analysis.cli.output import Prometheus, check_metrics, check_output, read_at, reader_of, write_metrics
+from txn_analysis.cli.options import ENDING, JUDGING, AuditFormat, Paths, Request, ShowAccepted, Width
+from txn_analysis.cli.output import check_metrics, read_at, reader_of
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
@@ -22,8 +22,6 @@ from txn_analysis.storage.opening import open_warehouse
 def nightly_audit(
     request: Request,
     paths: Paths,
-    prometheus: Prometheus = None,
-    html: PageFile = None,
     width: Width = None,
     show_accepted: ShowAccepted = False,
 ) -> int:
@@ -33,17 +31,15 @@ def nightly_audit(
     not be told (see --accept-inconclusive).
     """
     settings = request.settings()
-    check_metrics(prometheus, request, settings)
-    check_output(html, "--html")
+    check_metrics(request, settings)
     read_ms = read_at(None)
-    is_page = html or request.prints("html")
     with standard_input(paths), spark_session(settings) as spark:
         report = pipeline.audit(spark, paths, settings)
-        pictures = pictures_of_report(open_warehouse(spark, settings.warehouse), report) if is_page else None
+        pictures = (
+            pictures_of_report(open_warehouse(spark, settings.warehouse), report) if request.prints("html") else None
+        )
     reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
-    if prometheus is not None:
-        write_metrics(report, prometheus)
-    return deliver_report(report, request, settings, html, width, pictures, reader)
+    return deliver_report(report, request, settings, width, pictures, reader)
 
 
 if __name__ == "__main__":

@@ -227,6 +227,10 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     plan_valid_ms: Annotated[PositiveDurationMs, Decides.VERDICTS] = Field(
         default=86_400_000, description="how long after `as_of_ms` a planned abort may be executed; then audit again"
     )
+    pseudonym_key: Name = Field(
+        default="~/.config/txn-analysis/pseudonym.key",
+        description="file of the key that `report --anonymize` makes pseudonyms with; made on first use",
+    )
     plan_max_partitions: KafkaInt = Field(
         default=100, description="a plan for more partitions is printed only with `abort-plan --yes-many`"
     )

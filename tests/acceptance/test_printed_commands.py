@@ -107,7 +107,7 @@ def test_every_printed_command_works(
 def _printed(run: Run, folder: Path, paths: list[str], code: int) -> str:
     """What an audit and the verbs behind it print: text, page, mail, notes and plan."""
     page, mail = folder / "page.html", folder / "mail.txt"
-    ended, text, _ = run("audit", *paths, *WORDS, "--max-clock-skew-ms", "0", "--html", str(page))
+    ended, text, _ = run("audit", *paths, *WORDS, "--max-clock-skew-ms", "0", "-o", "-", "-o", str(page))
     again, _, _ = run("report", *WORDS, "--width", "76", "-o", str(mail))
     assert (ended, again) == (code, code)
     _, _, notes = run("find-hanging", *WORDS)

@@ -48,7 +48,7 @@ LINES = """(element) => {
 }"""
 HEIGHTS = """(words) => words.filter((word) => word.checkVisibility())
     .map((word) => [word.innerText, word.getClientRects()[0].height])"""
-ROWS = "main > section > table tr:not(.more)"
+ROWS = "main > section > table tr:not(.more, .alike)"
 
 
 def ten_findings() -> str:

@@ -375,8 +375,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         ),
         Mistake(
             "a folder in place of a file",
-            "audit segments --html empty",
-            "error: --html empty: this is a folder; give a file in it",
+            "audit segments -o empty",
+            "error: -o empty: this is a folder; give a file in it",
         ),
         Mistake(
             "a disk that is full",
@@ -448,6 +448,25 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "a setting of an earlier version",
             "audit segments --config depth.toml",
             "error: depth.toml: depth was removed: delete the line",
+        ),
+    ),
+    "Pseudonyms": (
+        Mistake(
+            "a key that others may read",
+            "TXN_ANALYSIS_PSEUDONYM_KEY=notes.txt report --warehouse w --cluster east --anonymize",
+            "error: pseudonym_key notes.txt: others may read it, and undo every pseudonym: chmod 600 notes.txt",
+        ),
+    ),
+    "Options that `-o` took the place of": (
+        Mistake(
+            "that of the page",
+            "audit segments state --html night.html",
+            "Error: --html was removed: give -o FILE.html, and -o - where the text is wanted as well",
+        ),
+        Mistake(
+            "that of the metrics",
+            "audit segments state --prometheus night.prom",
+            "Error: --prometheus was removed: give -o FILE.prom, and -o - where the text is wanted as well",
         ),
     ),
     "Another version": (
@@ -586,11 +605,6 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         ),
     ),
     "Metrics of some partitions": (
-        Mistake(
-            "by their own option",
-            "audit segments state --topic orders --prometheus metrics.prom",
-            "error: --prometheus: metrics are of a whole cluster: leave out --topic and --partition",
-        ),
         Mistake(
             "by the suffix of a file",
             "audit segments state --topic orders -o night.txt -o metrics.prom",

@@ -185,7 +185,7 @@ def test_old_files_are_said_to_be_old_whatever_the_form(
         library.returns(name, report_with("hanging"))
     library.returns("pictures", Pictures())
     page = tmp_path / "page.html"
-    words = [verb, *([dump] if verb == "audit" else []), "--html", str(page)]
+    words = [verb, *([dump] if verb == "audit" else []), "-o", str(page), "-o", "-"]
     done = command(*words, "--now", "2028-11-21T03:00:00Z")
     assert done.code == 1
     for shown in (done.out, page.read_text()):
@@ -312,16 +312,16 @@ def test_output_device_is_written_to(command: Callable[..., Done], library: Libr
     assert command("audit", dump, "-o", os.devnull).code == 0
 
 
-@pytest.mark.parametrize("flag", ["-o", "--html", "--prometheus"])
-def test_output_that_cannot_be_written_is_named_by_its_flag(
-    command: Callable[..., Done], library: Library, dump: str, flag: str
+@pytest.mark.parametrize("form", ["text", "html", "prometheus"])
+def test_output_that_cannot_be_written_is_named(
+    command: Callable[..., Done], library: Library, dump: str, form: str
 ) -> None:
     library.returns("audit", report_with())
     library.returns("pictures", Pictures())
-    done = command("audit", dump, flag, "/dev/full")
+    done = command("audit", dump, "--format", form, "-o", "/dev/full")
     assert done.code == 2
     assert done.err.endswith(
-        f"error: {flag} /dev/full: cannot be written: No space left on device; mend that, or give another FILE\n"
+        "error: -o /dev/full: cannot be written: No space left on device; mend that, or give another FILE\n"
     )
 
 
@@ -331,7 +331,7 @@ def test_page_is_written_beside_the_text(
     library.returns("audit", report_with("hanging"))
     library.returns("pictures", Pictures())
     page = tmp_path / "report.html"
-    done = command("audit", dump, "--html", str(page))
+    done = command("audit", dump, "-o", "-", "-o", str(page))
     assert (done.code, done.out) == (1, text_read_now(report_with("hanging")))
     assert page.read_text().startswith("<!doctype html>")
 
@@ -377,5 +377,5 @@ def test_page_that_cannot_be_written_stops_the_audit_before_it_begins(
     command: Callable[..., Done], library: Library, dump: str
 ) -> None:
     library.returns("audit", report_with())
-    done = command("audit", dump, "--html", "/no/such/folder/report.html")
+    done = command("audit", dump, "-o", "/no/such/folder/report.html")
     assert (done.code, library.calls) == (2, [])

@@ -132,7 +132,7 @@ def test_help_is_a_command(command: Callable[..., Done], verb: str) -> None:
 def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -> None:
     shown = command("audit", "--help").out
     hidden = {name for name in Settings.model_fields if f" {flag_name(name)} " not in shown}
-    assert hidden == {"range_bytes", "plan_valid_ms", "plan_max_partitions"}
+    assert hidden == {"range_bytes", "plan_valid_ms", "plan_max_partitions", "pseudonym_key"}
     assert flag_name("as_of_ms") == "--as-of"
 
 

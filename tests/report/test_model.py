@@ -77,8 +77,18 @@ def test_findings_are_sorted_worst_first_then_by_place() -> None:
 def test_json_has_the_fields_of_the_contract() -> None:
     report = build_report(rows.run(), [rows.input_file()], [rows.health()], [rows.live_finding()])
     document = json.loads("".join(json_report(report)))
-    promised = ["schema_version", "run", "inputs", "coverage", "partitions", "findings"]
-    assert list(document) == [*promised, "impact", "warnings", "outcome", "since", "accepted", "topics"]
+    promised = ["run", "inputs", "coverage", "partitions", "findings"]
+    assert list(document) == [
+        "schema_version",
+        "anonymized",
+        *promised,
+        "impact",
+        "warnings",
+        "outcome",
+        "since",
+        "accepted",
+        "topics",
+    ]
     assert document["schema_version"] == 3
     assert set(document["findings"][0]) >= CONTRACT_FIELDS
     assert document["findings"][0]["verdict"] == "hanging"

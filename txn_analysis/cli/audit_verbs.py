@@ -12,8 +12,8 @@ import typer
 
 from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.options import (
+    Anonymize,
     Now,
-    PageFile,
     Paths,
     Request,
     RunId,
@@ -23,9 +23,7 @@ from txn_analysis.cli.options import (
     Width,
 )
 from txn_analysis.cli.output import (
-    Prometheus,
     check_metrics,
-    check_output,
     deliver,
     deliver_text,
     emit_page,
@@ -34,8 +32,8 @@ from txn_analysis.cli.output import (
     quiet_pipe,
     read_at,
     reader_of,
-    write_metrics,
 )
+from txn_analysis.cli.pseudonym_key import pseudonym_key
 from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.settings import INPUT
@@ -59,8 +57,6 @@ _NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody sa
 def audit(
     request: Request,
     paths: Paths,
-    prometheus: Prometheus = None,
-    html: PageFile = None,
     width: Width = None,
     now: Now = None,
     show_accepted: ShowAccepted = False,
@@ -75,22 +71,19 @@ def audit(
     not be told (see --accept-inconclusive).
     """
     settings = request.settings()
-    check_metrics(prometheus, request, settings)
-    check_output(html, "--html")
+    check_metrics(request, settings)
     read_ms = read_at(now)
     with _given(paths, settings), spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline.steps import audit as run_audit
 
         report = run_audit(spark, paths, settings, progress())
         pictures = None
-        if html or request.prints("html"):
+        if request.prints("html"):
             from txn_analysis.storage.opening import open_warehouse
 
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
-    if prometheus is not None:
-        write_metrics(report, prometheus)
     reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
-    return deliver_report(report, request, settings, html, width, pictures, reader)
+    return deliver_report(report, request, settings, width, pictures, reader)
 
 
 def ingest(request: Request, paths: Paths) -> int:
@@ -111,10 +104,10 @@ def report(
     request: Request,
     run_id: RunId = None,
     topic: Topics = None,
-    html: PageFile = None,
     width: Width = None,
     now: Now = None,
     show_accepted: ShowAccepted = False,
+    anonymize: Anonymize = False,
     schema: Schema = False,
 ) -> int:
     """Print the report of a run again.
@@ -130,16 +123,20 @@ def report(
         deliver_text(request.targets, json.dumps(report_schema(), indent=2) + "\n")
         return 0
     settings = request.settings()
-    check_output(html, "--html")
     read_ms = read_at(now)
+    key = pseudonym_key(settings.pseudonym_key) if anonymize else None
     with stored(settings) as warehouse:
         from txn_analysis.questions.loaded_report import load_report
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
-        is_page = html or request.prints("html")
-        pictures = _pictures(warehouse, loaded) if is_page else None
+        pictures = _pictures(warehouse, loaded) if request.prints("html") else None
+        if key is not None:
+            from txn_analysis.questions.loaded_report import names_of
+            from txn_analysis.report.anonymous import anonymized
+
+            loaded, pictures = anonymized(loaded, pictures, key, names_of(warehouse, loaded))
     reader = reader_of(loaded, settings, read_ms, shows_accepted=show_accepted)
-    return deliver_report(loaded, request, settings, html, width, pictures, reader)
+    return deliver_report(loaded, request, settings, width, pictures, reader)
 
 
 def captures(request: Request) -> int:
@@ -251,7 +248,6 @@ def deliver_report(
     report: AuditReport,
     request: Request,
     settings: Settings,
-    page: str | None,
     width: int | None,
     pictures: Pictures | None,
     reader: Reader,
@@ -269,8 +265,6 @@ def deliver_report(
         "text": lambda: text_report(report, width or WIDTH, reader),
         "prometheus": lambda: metrics_of(report),
     }
-    if page:
-        emit_page(report, pictures, reader, page, "--html")
     for target in request.targets:
         if target.form == "html":
             emit_page(report, pictures, reader, target.file)

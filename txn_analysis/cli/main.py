@@ -59,7 +59,8 @@ _in_parts = (
     "  kafka-dump-log.sh --files orders-0/00000000000000000000.log | txn-analysis ingest --capture tonight -"
 )
 verb(app, "ingest", _in_parts, form=Format, reads_files=True, uses=READING)(audit_verbs.ingest)
-verb(app, "report", "txn-analysis report --topic orders", form=ReportFormat, uses=ENDING)(audit_verbs.report)
+_told_again = "txn-analysis report --topic orders\n  txn-analysis report --anonymize -o for-a-vendor.html"
+verb(app, "report", _told_again, form=ReportFormat, uses=ENDING)(audit_verbs.report)
 verb(app, "find-hanging", "txn-analysis find-hanging --topic orders", form=RowFormat, uses=ENDING)(
     query_verbs.find_hanging
 )

@@ -100,10 +100,6 @@ Width = Annotated[
         help="Columns of the text. [the terminal's own, or 110; 76 for mail]",
     ),
 ]
-PageFile = Annotated[
-    str | None,
-    output_option("--html", metavar="FILE", help="Write the report as an HTML page to FILE as well."),
-]
 Now = Annotated[
     str | None,
     output_option(
@@ -115,6 +111,14 @@ Now = Annotated[
 Schema = Annotated[bool, output_option("--schema", help="Print the JSON schema of --format json instead.")]
 ShowAccepted = Annotated[
     bool, output_option("--show-accepted", help="List in the text what people accepted, with until when and why.")
+]
+Anonymize = Annotated[
+    bool,
+    output_option(
+        "--anonymize",
+        help="For somebody outside: pseudonyms in place of every name, and no commands; the setting pseudonym_key "
+        "names the file of their key.",
+    ),
 ]
 RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
 Topics = Annotated[list[str] | None, repeated("--topic", "TOPIC", "Only this topic")]
@@ -156,7 +160,7 @@ class Request:
             "--output",
             metavar="FILE",
             help="Write to FILE, whole or not at all, in the form that its suffix says (.txt, .json, .ndjson, .csv, "
-            ".html, .prom, .sh), or --format; may be repeated. [stdout]",
+            ".html, .prom, .sh), or --format; - is stdout; may be repeated. [stdout]",
         ),
     ] = None
     config: Annotated[

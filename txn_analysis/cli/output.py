@@ -8,9 +8,9 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from txn_analysis.cli.options import Target, output_option
+from txn_analysis.cli.options import Target
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings, parse_time
 from txn_analysis.text.escape import clip, shell_word
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.pictures import Pictures
 
 
-def check_output(output: str | None, flag: str = "-o") -> None:
+def check_output(output: str | None) -> None:
     """Refuses an output that cannot be written, before any work is done.
 
     Raises:
@@ -35,11 +35,12 @@ def check_output(output: str | None, flag: str = "-o") -> None:
         return
     path = Path(output)
     if path.is_dir():
-        raise AuditError(f"{flag} {output}: this is a folder; give a file in it")
+        raise AuditError(f"-o {output}: this is a folder; give a file in it")
     if not path.absolute().parent.is_dir():
-        raise AuditError(f"{flag} {output}: the folder does not exist; create it first")
+        raise AuditError(f"-o {output}: the folder does not exist; create it first")
 
 
+_STDOUT = "-"
 _FORMS = {
     ".txt": "text",
     ".json": "json",
@@ -56,23 +57,24 @@ def targets_of(files: Sequence[str] | None, form: str | None, forms: Sequence[st
     """Where something is printed, and in which form.
 
     Args:
-        files: those that are given with `-o`; stdout without any.
+        files: those that are given with `-o`, of which `-` is stdout; that alone without any.
         form: what `--format` says of all of them; else each file's suffix says it.
         forms: those that the verb knows, the usual one first; none where it has but one.
 
     Raises:
         AuditError: a file cannot be written, is given twice, or neither says its form.
     """
-    for file in files or ():
-        check_output(file)
     if files and len({*files}) < len(files):
         raise AuditError("-o: one file is given twice")
-    if not files or not forms:
-        return tuple(Target(file, form or next(iter(forms), None)) for file in files or (None,))
-    return tuple(Target(file, form or _form_of(file, forms)) for file in files)
+    wanted = [None if file == _STDOUT else file for file in files or (_STDOUT,)]
+    for file in wanted:
+        check_output(file)
+    return tuple(Target(file, form or _form_of(file, forms)) for file in wanted)
 
 
-def _form_of(file: str, forms: Sequence[str]) -> str:
+def _form_of(file: str | None, forms: Sequence[str]) -> str | None:
+    if file is None or not forms:
+        return next(iter(forms), None)
     path = Path(file)
     known = {suffix: form for suffix, form in _FORMS.items() if form in forms}
     if path.suffix.lower() in known:
@@ -102,13 +104,12 @@ def deliver_text(targets: Iterable[Target], text: str) -> None:
         emit(text, file)
 
 
-def emit(text: str | Iterable[str], output: str | None, flag: str = "-o") -> None:
+def emit(text: str | Iterable[str], output: str | None) -> None:
     """Writes the text to stdout, or to the file `output`, which appears whole or not at all.
 
     Args:
         text: what is written; or its parts, none of which is held.
         output: the file; None for stdout.
-        flag: the option that named it.
 
     Raises:
         AuditError: the file cannot be written.
@@ -121,7 +122,7 @@ def emit(text: str | Iterable[str], output: str | None, flag: str = "-o") -> Non
         _write_whole(Path(output), [text] if isinstance(text, str) else text)
     except OSError as error:
         why = error.strerror or error
-        raise AuditError(f"{flag} {output}: cannot be written: {why}; mend that, or give another FILE") from error
+        raise AuditError(f"-o {output}: cannot be written: {why}; mend that, or give another FILE") from error
 
 
 def is_terminal(output: str | None) -> bool:
@@ -195,7 +196,6 @@ def emit_page(
     pictures: Pictures | None,
     reader: Reader,
     output: str | None,
-    flag: str = "-o",
 ) -> None:
     """Writes the page to stdout or a file; a page that cannot hold all findings links a table file beside it.
 
@@ -204,7 +204,6 @@ def emit_page(
         pictures: its series over time.
         reader: who reads it.
         output: the file; None for stdout.
-        flag: the option that named it.
 
     Raises:
         AuditError: a file cannot be written.
@@ -217,8 +216,8 @@ def emit_page(
     table = None
     if output is not None and len(report.findings) > MOST_FINDINGS:
         table = Path(output).with_suffix(".findings.csv")
-        emit(findings_csv(report), str(table), flag)
-    emit(html_report(report, pictures, reader, table.name if table else None), output, flag)
+        emit(findings_csv(report), str(table))
+    emit(html_report(report, pictures, reader, table.name if table else None), output)
 
 
 def reader_of(report: AuditReport, settings: Settings, read_ms: int, *, shows_accepted: bool = False) -> Reader:
@@ -242,12 +241,6 @@ def _is_default(name: str, value: str) -> bool:
     return value == Settings.model_fields[name].default and f"{ENVIRONMENT_PREFIX}{name.upper()}" not in os.environ
 
 
-Prometheus = Annotated[
-    str | None,
-    output_option("--prometheus", metavar="FILE", help="Write the run's metrics to FILE, for a textfile collector."),
-]
-
-
 def metrics_of(report: AuditReport) -> str:
     """The metrics of a run that has just succeeded."""
     # Not needed for --help.
@@ -257,27 +250,11 @@ def metrics_of(report: AuditReport) -> str:
     return prometheus_text(report, now_ms())
 
 
-def check_metrics(file: str | None, request: Request, settings: Settings) -> None:
-    """Refuses a file of metrics that cannot be written, and metrics of some partitions: they would be green for all.
-
-    Args:
-        file: the one that `--prometheus` names, beside where the request is printed.
-        request: what is asked for.
-        settings: its settings.
+def check_metrics(request: Request, settings: Settings) -> None:
+    """Refuses metrics of some partitions: they would be green for all.
 
     Raises:
-        ConfigError: either of the two.
+        ConfigError: they are asked for.
     """
-    if settings.topic and (file is not None or request.prints("prometheus")):
-        option = "--prometheus" if file is not None else "-o and --format"
-        raise ConfigError(f"{option}: metrics are of a whole cluster: leave out --topic and --partition")
-    check_output(file, "--prometheus")
-
-
-def write_metrics(report: AuditReport, file: str) -> None:
-    """Writes the metrics of a run; the file appears whole or not at all.
-
-    Raises:
-        AuditError: it cannot be written.
-    """
-    emit(metrics_of(report), file, "--prometheus")
+    if settings.topic and request.prints("prometheus"):
+        raise ConfigError("-o and --format: metrics are of a whole cluster: leave out --topic and --partition")

@@ -36,7 +36,11 @@ if TYPE_CHECKING:
     Command = Callable[..., None]
 
 
-_REMOVED = frozenset({"--depth"})
+_REMOVED = {
+    "--depth": "leave it out",
+    "--html": "give -o FILE.html, and -o - where the text is wanted as well",
+    "--prometheus": "give -o FILE.prom, and -o - where the text is wanted as well",
+}
 _OWN = "Options"
 
 
@@ -55,7 +59,7 @@ class Verb(TyperCommand):
         """
         for name in takewhile("--".__ne__, (word.partition("=")[0] for word in args)):
             if name in _REMOVED:
-                ctx.fail(f"{name} was removed: leave it out")
+                ctx.fail(f"{name} was removed: {_REMOVED[name]}")
         given: tuple[Any, Any, list[Any]] = self.make_parser(ctx).parse_args(args=list(args))
         for option, times in Counter(given[2]).items():
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag or option.count)

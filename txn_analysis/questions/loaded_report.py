@@ -19,7 +19,15 @@ from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.log_slices import Place, Shown, flags, log_points, marker_points
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
-from txn_analysis.report.pictures import IdTimeline, LogPoint, PartitionTimeline, Pictures, RunPoint, StateChange
+from txn_analysis.report.pictures import (
+    IdTimeline,
+    LogPoint,
+    NightPoint,
+    PartitionTimeline,
+    Pictures,
+    RunPoint,
+    StateChange,
+)
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import since_last_night
@@ -71,6 +79,14 @@ def load_report(
     since = since_last_night(warehouse, run, findings)
     accepted, forgotten = accepted_of(warehouse, settings, run, findings), tables.forgotten_captures
     return build_report(run, own, tables.health(), findings, topics, forgotten, since=since, accepted=accepted)
+
+
+def names_of(warehouse: Warehouse, report: AuditReport) -> Iterator[tuple[str, str]]:
+    """Every topic and transactional id that the run of a report could see, each behind `topic` or `id`."""
+    tables = run_tables(warehouse, report.run.cluster, report.run.run_id)
+    yield from (("topic", item.topic) for item in tables.health())
+    for record in tables.current_states():
+        yield "id", record.transactional_id
 
 
 def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
@@ -175,10 +191,38 @@ def _partition_timelines(
     markers = marker_points(_transactions(tables, places), places)
     appends = _batches(tables.finished.evidence, places)
     points = log_points(appends, _transactions(tables, places), places, as_of_ms)
-    return tuple(_timeline(place, points[place], markers[place]) for place in places)
+    nights = _nights(tables, places)
+    return tuple(_timeline(place, points[place], markers[place], nights[place]) for place in places)
 
 
-def _timeline(place: Place, points: list[EndPoint], markers: list[MarkerPoint]) -> PartitionTimeline:
+class _Night(NamedTuple):
+    """What a run found of a partition."""
+
+    run_id: str
+    topic: str
+    partition: int
+    is_in_capture: bool
+    hidden_record_count: int | None
+    last_stable_offset: int | None
+
+
+def _nights(tables: RunTables, places: Mapping[Place, Shown]) -> defaultdict[Place, list[NightPoint]]:
+    """What the runs of `run_points` found of some partitions, oldest first; without those that had nothing of one."""
+    runs = _shown_runs(tables)
+    shown = {run.run_id: number for number, run in enumerate(runs)}
+    rows = tables.warehouse.records(_Night, PARTITION_HEALTH, run_id=[*shown], **_of(places))
+    nights = defaultdict(list)
+    for row in sorted(rows, key=lambda row: shown[row.run_id]):
+        if row.is_in_capture:
+            as_of_ms = runs[shown[row.run_id]].as_of_ms
+            point = NightPoint(as_of_ms, row.hidden_record_count, row.last_stable_offset)
+            nights[row.topic, row.partition].append(point)
+    return nights
+
+
+def _timeline(
+    place: Place, points: list[EndPoint], markers: list[MarkerPoint], nights: list[NightPoint]
+) -> PartitionTimeline:
     is_broker_time = any(point.moment_ms is not None for point in points)
     timed = [(point.moment_ms if is_broker_time else point.timestamp_ms, point) for point in points]
     return PartitionTimeline(
@@ -186,6 +230,7 @@ def _timeline(place: Place, points: list[EndPoint], markers: list[MarkerPoint]) 
         is_broker_time,
         tuple(LogPoint(ms, point.end_offset, point.last_stable_offset) for ms, point in timed if ms is not None),
         tuple(sorted(markers, key=attrgetter("offset"))),
+        tuple(nights),
     )
 
 

@@ -62,7 +62,15 @@ def block_lines(
 
 
 def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
-    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped."""
+    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped.
+
+    An anonymized report has no commands, as they name what they are about.
+    """
+    said = _paragraphs(report, finding, reader)
+    return said if report.anonymized is None else (one for one in said if one.command is None)
+
+
+def _paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
     yield Paragraph("where", _where(finding))
     yield Paragraph("since", _since(report, finding))
     rule = rule_named(finding.rule)
@@ -149,11 +157,8 @@ def then_sentence(report: AuditReport, finding: Finding, partition: PartitionHea
     """How far `read_committed` consumers can read once it is aborted; None where that is not known."""
     if partition is None:
         return None
-    others = [
-        other
-        for other in report.findings
-        if (other.topic, other.partition) == (finding.topic, finding.partition) and other is not finding
-    ]
+    here = report.findings_by_place[finding.topic, finding.partition]
+    others = [other for other in here if other is not finding]
     following = min(others, key=lambda other: other.txn_start_offset, default=None)
     if following is None:
         end = partition.end_offset if finding.blocks_partition else None  # else something unknown holds it

@@ -203,7 +203,9 @@ class Step(NamedTuple):
 
 
 def next_steps(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
-    """What to do now, in order."""
+    """What to do now, in order; nothing for whoever reads an anonymized report."""
+    if report.anonymized is not None:
+        return []
     steps = [*_repair(report, reader), *_look(report), *_complete(report)] or [Step(_nothing_to_do(report))]
     # How one sees that a repair is done, where no plan of this run comes first.
     has_no_plan = not report.hanging or expired_sentence(report, reader.now_ms) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Annotated, Any, get_type_hints
@@ -242,10 +243,12 @@ class AuditReport(Item):
 
     Findings: worst verdict first, then topic, partition, start offset. `since` holds them against the run before; None
     where no earlier run of the cluster is in the warehouse. `accepted` says what people decided about findings: what is
-    accepted stays among the findings, and `outcome` leaves it out.
+    accepted stays among the findings, and `outcome` leaves it out. `anonymized` says of a report whose names are
+    pseudonyms what its reader can do and what not; None of all others.
     """
 
     schema_version: int = SCHEMA_VERSION
+    anonymized: str | None = None
     run: RunItem
     inputs: tuple[InputItem, ...]
     coverage: Coverage
@@ -262,6 +265,14 @@ class AuditReport(Item):
     def partitions_by_place(self) -> dict[tuple[str, int], PartitionItem]:
         """The partitions by topic and number."""
         return {(item.topic, item.partition): item for item in self.partitions}
+
+    @cached_property
+    def findings_by_place(self) -> dict[tuple[str, int], list[Finding]]:
+        """The findings of each partition that has some, by topic and number, in their order."""
+        found = defaultdict(list)
+        for finding in self.findings:
+            found[finding.topic, finding.partition].append(finding)
+        return dict(found)
 
     @cached_property
     def unaccepted(self) -> tuple[Finding, ...]:

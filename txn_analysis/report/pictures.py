@@ -35,10 +35,20 @@ class MarkerPoint:
 
 
 @dataclass(frozen=True)
+class NightPoint:
+    """What one run found of one partition: how much was hidden, and its last stable offset; None is unknown."""
+
+    as_of_ms: int | None
+    hidden_record_count: int | None
+    last_stable_offset: int | None
+
+
+@dataclass(frozen=True)
 class PartitionTimeline:
     """The newest part of one partition's log, from some time before its last stable offset on.
 
     `is_broker_time` says that the times are those of brokers' clocks; without any, they are the clients' timestamps.
+    `nights` are the runs that saw it, from the oldest to the report's own.
     """
 
     topic: str
@@ -46,6 +56,7 @@ class PartitionTimeline:
     is_broker_time: bool
     points: tuple[LogPoint, ...]
     markers: tuple[MarkerPoint, ...]
+    nights: tuple[NightPoint, ...] = ()
 
 
 @dataclass(frozen=True)

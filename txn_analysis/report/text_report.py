@@ -71,9 +71,12 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
 
 def _next(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
     """What to do now, as the last thing that is read."""
+    steps = headline.next_steps(report, reader)
+    if not steps:
+        return
     yield Line("")
     yield rule_line("Next", width)
-    for number, step in enumerate(headline.next_steps(report, reader), start=1):
+    for number, step in enumerate(steps, start=1):
         yield from paragraph(step.text, width, f"{number}. ", "   ")
         if step.command is not None:
             yield Line(f"   {step.command}", "bold")
@@ -83,6 +86,8 @@ def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
     first = headline.headline(report, reader.fail_on)
     style = "green" if first.verdict is None else _VERDICT_STYLES.get(first.verdict, "yellow")
     yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
+    if report.anonymized is not None:
+        yield from paragraph(report.anonymized, width)
     if (since := nights.second_line(report)) is not None:
         yield from paragraph(since, width)
     if (about := headline.narrowed(report)) is not None:
@@ -132,7 +137,8 @@ def _left_out(report: AuditReport, rows: Sequence[Finding], width: int, reader: 
     said = ", ".join(f"{number} {verdict.value}" for verdict, number in verdicts.most_common())
     yield Line("")
     yield from paragraph(f"{count(len(rows), 'more open transaction')} not shown: {said}; {', '.join(named)}.", width)
-    yield Line(f"   {report_command(report, reader)} --format ndjson", "bold")
+    if report.anonymized is None:
+        yield Line(f"   {report_command(report, reader)} --format ndjson", "bold")
 
 
 def _stacked(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
@@ -182,7 +188,7 @@ def _since(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
     for kind in dict.fromkeys(row.kind for row in rows):
         for label, text in _capped(kind, [row.text for row in rows if row.kind == kind]):
             yield from labelled(label, text, width, _TEXT_FROM)
-    if report.since is not None:
+    if report.since is not None and report.anonymized is None:
         yield Line(f"{'history'.ljust(_TEXT_FROM)}{nights.history_command(reader)}", "bold")
 
 

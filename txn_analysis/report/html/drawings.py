@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.pictures import IdTimeline, MarkerPoint, PartitionTimeline, RunPoint, StateChange
+    from txn_analysis.report.pictures import IdTimeline, MarkerPoint, PartitionTimeline, StateChange
     from txn_analysis.tables import PartitionHealth
 
 _HEIGHT = 240
@@ -100,8 +100,8 @@ def partition_drawing(
 
 def _held_by(report: AuditReport, item: PartitionHealth) -> str:
     """The verdict on what holds the last stable offset, worst first."""
-    here = ((f.topic, f.partition) == (item.topic, item.partition) and f.blocks_partition for f in report.findings)
-    return next((f.verdict.value for f, holds in zip(report.findings, here, strict=True) if holds), "unknown")
+    here = report.findings_by_place.get((item.topic, item.partition), ())
+    return next((finding.verdict.value for finding in here if finding.blocks_partition), "unknown")
 
 
 def _labels(last: LogPoint, y: Scale) -> list[Tick]:
@@ -138,7 +138,7 @@ def _log_in_words(item: PartitionHealth, start_ms: int, end_ms: int) -> str:
 def _open_lines(
     report: AuditReport, item: PartitionHealth, points: Sequence[LogPoint], x: Scale, y: Scale
 ) -> list[Glyph]:
-    here = [f for f in report.findings if (f.topic, f.partition) == (item.topic, item.partition)]
+    here = report.findings_by_place.get((item.topic, item.partition), [])
     return [
         Glyph(
             x(_time_at(points, finding.txn_start_offset)),
@@ -241,7 +241,6 @@ def _bar(change: StateChange, end_ms: int, x: Scale) -> StateBar:
 
 _ROW_HEIGHT = 34
 _DOTS_PER_ROW = 48
-_RUNS_HEIGHT = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -307,60 +306,3 @@ def _dot(verdict: Verdict, ages: list[int], x: Scale, y: float) -> Glyph:
     radius = round(min(4 + 1.5 * math.sqrt(len(ages) - 1), 15), 1)
     place = duration_place(x, sum(ages) / len(ages))
     return Glyph(place, y, verdict.value, f"{len(ages)} {verdict.value}, idle {span}", radius)
-
-
-@dataclass(frozen=True)
-class RunBar:
-    """Hidden records that one run found."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    title: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunsDrawing(Drawing):
-    """Hidden records over the last runs."""
-
-    bars: list[RunBar]
-
-
-def runs_drawing(runs: Sequence[RunPoint]) -> RunsDrawing | None:
-    """The picture of the last runs; None where there is but one, which has nothing to be compared with."""
-    if len(runs) < 2:
-        return None
-    most = max(run.hidden_record_count for run in runs)
-    ticks = count_ticks(Scale(0, max(most, 1), 0, 1))
-    left = 10 + LETTER * max(len(tick.label) for tick in ticks)
-    y = Scale(0, max(most, 1), _RUNS_HEIGHT - BOTTOM, TOP)
-    step = (WIDTH - RIGHT - left) / len(runs)
-    return RunsDrawing(
-        title="Hidden records over the last runs",
-        description=f"{len(runs)} runs; the last one found {count(runs[-1].hidden_record_count, 'hidden record')}, "
-        f"the one before {count(runs[-2].hidden_record_count, 'hidden record')}.",
-        frame=Frame(_RUNS_HEIGHT, left, _run_ticks(runs, left, step), count_ticks(y)),
-        bars=[_run_bar(run, left + index * step, step, y) for index, run in enumerate(runs)],
-    )
-
-
-def _run_ticks(runs: Sequence[RunPoint], left: float, step: float) -> list[Tick]:
-    shown = {0, len(runs) - 1}
-    return [
-        Tick(round(left + (i + 0.5) * step, 1), iso_utc(runs[i].as_of_ms)[5:16].replace("T", " "))
-        for i in sorted(shown)
-    ]
-
-
-def _run_bar(run: RunPoint, x: float, step: float, y: Scale) -> RunBar:
-    top = y(run.hidden_record_count)
-    unknown = f"; unknown on {count(run.unknown_count, 'partition')}" if run.unknown_count else ""
-    title = (
-        f"{iso_utc(run.as_of_ms)}: {count(run.hidden_record_count, 'hidden record')}{unknown}, "
-        f"{run.hanging_count} hanging"
-    )
-    # A run that found nothing still has its place.
-    height = max(round(y.start - top, 1), 1)
-    width = min(step * 0.7, 48)
-    return RunBar(round(x + (step - width) / 2, 1), round(y.start - height, 1), round(width, 1), height, title)

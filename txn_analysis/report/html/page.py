@@ -20,8 +20,10 @@ from markupsafe import Markup
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
+from txn_analysis.report.alike import alike
 from txn_analysis.report.finding_text import paragraphs, report_command, what
-from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing, runs_drawing
+from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing
+from txn_analysis.report.html.night_drawings import nights_drawing, runs_drawing
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import statements
 from txn_analysis.text.escape import clip, escape, html_text
@@ -31,14 +33,17 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txn_analysis.report.alike import Alike
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.finding_text import Paragraph
     from txn_analysis.report.html.drawings import PartitionDrawing
+    from txn_analysis.report.html.night_drawings import NightsDrawing
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding, PartitionHealth
 
 _MOST_PARTITIONS = 300
 _MOST_SINCE = 50
+_MOST_ALIKE = 50  # of one application and cause, while others have findings that are not shown
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
 _FOLDED = frozenset({"where", "since", "cause", "look"})  # of a finding, beside its evidence: not needed to act
 
@@ -48,7 +53,8 @@ class FindingView:
     """One finding as the page shows it.
 
     `is_by_client` says that its age is by its client's clock, and that the brokers' would not call it late;
-    `picture` is the anchor of its partition's picture, if there is one.
+    `picture` is the anchor of its partition's picture, if there is one. `number` names its place on the page, and
+    `group` what it is alike with. `more` says of the first of several how many there are.
     """
 
     item: Finding
@@ -59,6 +65,14 @@ class FindingView:
     paragraphs: tuple[Paragraph, ...]
     reason: str
     picture: str | None
+    number: int
+    group: int
+    more: str | None
+
+    @property
+    def has_command(self) -> bool:
+        """A command says more of it."""
+        return any(paragraph.command for paragraph in self.paragraphs)
 
 
 def html_report(
@@ -80,7 +94,9 @@ def html_report(
     held = [item for item in report.partitions if item.open_transaction_count]
     held.sort(key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))
     start_ms = min((t.points[0].time_ms for t in shown.partitions if t.points), default=None)
-    views = _finding_views(report, reader, logs)
+    groups = alike(figures.by_damage(report, report.unaccepted), figures.MOST_FINDINGS, _MOST_ALIKE)
+    views = _finding_views(report, reader, groups, logs)
+    again = report_command(report, reader)
     context = {
         "report": report,
         "worst": max((f.verdict for f in report.unaccepted), key=lambda verdict: verdict.severity, default=None),
@@ -89,18 +105,20 @@ def html_report(
         "since_rows": _since_rows(report, views),
         "since_title": nights.title(report),
         "verdict_counts": Counter(finding.verdict for finding in report.unaccepted),
-        "history_command": None if report.since is None else nights.history_command(reader),
+        "history_command": None if report.since is None or report.anonymized else nights.history_command(reader),
         "narrowed": headline.narrowed(report),
         "settles": headline.what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
         "steps": headline.next_steps(report, reader),
         "doubts": list(headline.doubts(report)),
         "findings": views,
         "table_file": table_file,
-        "all_command": f"{report_command(report, reader)} --format json",
+        "all_command": None if report.anonymized else f"{again} --format json",
+        "report_command": None if report.anonymized else f"{again} --format html -o report.html",
         "blocked": held[:_MOST_PARTITIONS],
         "blocked_note": _what_is_counted(held),
         "clocks": figures.clock_sentence(report),
         "logs": logs,
+        "nights": _night_drawings(shown),
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
@@ -125,8 +143,17 @@ def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDraw
     return [drawing for drawing in drawings if drawing is not None]
 
 
-def _finding_views(report: AuditReport, reader: Reader, logs: Sequence[PartitionDrawing]) -> list[FindingView]:
+def _night_drawings(pictures: Pictures) -> dict[str, NightsDrawing]:
+    """By the name of the partition."""
+    drawings = ((f"{t.topic}-{t.partition}", nights_drawing(t)) for t in pictures.partitions)
+    return {escape(name): drawing for name, drawing in drawings if drawing is not None}
+
+
+def _finding_views(
+    report: AuditReport, reader: Reader, groups: Sequence[Alike], logs: Sequence[PartitionDrawing]
+) -> list[FindingView]:
     anchors = {drawing.name: f"log-{number}" for number, drawing in enumerate(logs, start=1)}
+    shown = [(group, number, one) for number, group in enumerate(groups) for one in group.findings[: group.shown]]
     return [
         FindingView(
             finding,
@@ -137,14 +164,17 @@ def _finding_views(report: AuditReport, reader: Reader, logs: Sequence[Partition
             tuple(paragraphs(report, finding, reader)),
             "" if (rule := rule_named(finding.rule)) is None else rule.reason,
             anchors.get(escape(finding.topic_partition)),
+            place,
+            number,
+            group.sentence(report) if finding is group.findings[0] and len(group.findings) > 1 else None,
         )
-        for finding in figures.by_damage(report, report.unaccepted)[: figures.MOST_FINDINGS]
+        for place, (group, number, finding) in enumerate(shown, start=1)
     ]
 
 
 def _since_rows(report: AuditReport, views: Sequence[FindingView]) -> dict[str, list[tuple[str, str | None]]]:
     """What is new, gone and still there, each with the anchor of its row on the page, if it has one."""
-    anchors = {view.item.finding_id: f"finding-{number}" for number, view in enumerate(views, start=1)}
+    anchors = {view.item.finding_id: f"finding-{view.number}" for view in views}
     rows: dict[str, list[tuple[str, str | None]]] = {}
     for row in nights.night_rows(report, shows_accepted=True):
         rows.setdefault(row.kind, []).append((row.text, anchors.get(row.finding_id or "")))

@@ -1,0 +1,52 @@
+"""Findings that repeat, in groups: whom they are of, and which of them are shown."""
+
+from __future__ import annotations
+
+from tests.report import rows
+from txn_analysis.report.alike import alike
+from txn_analysis.report.build import build_report
+
+CAUSE = {"name": "old_epoch_left_open", "confidence": "certain"}
+
+
+def of(application: str, number: int, **columns: object) -> list[object]:
+    return [
+        rows.live_finding(application=application, partition=n, finding_id=f"{application}{n}", cause=CAUSE, **columns)
+        for n in range(number)
+    ]
+
+
+def test_one_application_with_one_cause_is_one_group() -> None:
+    other_cause = rows.live_finding(application="billing", cause={"name": "unexplained", "confidence": "unknown"})
+    groups = alike([*of("billing", 3), *of("fraud", 2), other_cause], 500, 50)
+    assert [(group.owner, len(group.findings)) for group in groups] == [
+        ("application billing", 3), ("application fraud", 2), ("application billing", 1),
+    ]  # fmt: skip
+
+
+def test_without_an_application_the_producer_makes_the_group() -> None:
+    groups = alike([rows.finding(partition=n) for n in range(4)] + [rows.finding(producer_id=7)], 500, 50)
+    assert [(group.owner, len(group.findings)) for group in groups] == [
+        ("producer id 987654321", 4), ("producer id 7", 1),
+    ]  # fmt: skip
+
+
+def test_one_application_does_not_hide_all_others() -> None:
+    groups = alike([*of("billing", 900), *of("fraud", 60), *of("shop", 1)], 100, 50)
+    assert [group.shown for group in groups] == [50, 49, 1]
+
+
+def test_what_is_left_of_the_room_goes_to_the_worst() -> None:
+    groups = alike([*of("billing", 900), *of("shop", 1)], 100, 50)
+    assert [group.shown for group in groups] == [99, 1]
+
+
+def test_a_group_says_how_many_more_there_are_and_what_they_hide() -> None:
+    findings = of("billing", 3, blocks_partition=True)
+    health = [rows.health(topic="payments", partition=n, hidden_record_count=n * 10 or None) for n in range(3)]
+    report = build_report(rows.run(verdict_counts={"hanging": 3}), [], health, findings)
+    (group,) = alike(report.findings, 2, 2)
+    assert group.sentence(report) == (
+        "2 more of application billing with the same verdict, rule and cause; together 3 transactions on 3 partitions, "
+        "30 records hidden, and an unknown number on 1 partition; 1 of them not on this page"
+    )

@@ -1,0 +1,86 @@
+"""Open transactions that repeat: one application, one cause. A page shows one of them, and how many more there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.report.figures import hidden_by
+from txn_analysis.text.escape import clip
+from txn_analysis.text.words import count
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
+
+_OWNER_WIDTH = 80
+
+
+class Alike(NamedTuple):
+    """Open transactions of one owner with one verdict, rule and cause, the worst first.
+
+    Attributes:
+        owner: the application, else the transactional id, else the producer id; escaped.
+        findings: all of them.
+        shown: how many of them are shown, from the first on.
+    """
+
+    owner: str
+    findings: tuple[Finding, ...]
+    shown: int
+
+    def sentence(self, report: AuditReport) -> str:
+        """How many more there are than the first, and what they hide; escaped."""
+        more = len(self.findings) - 1
+        partitions = len({(one.topic, one.partition) for one in self.findings})
+        hidden = [hidden_by(report, one) for one in self.findings]
+        unknown = hidden.count(None)
+        records = count(sum(number or 0 for number in hidden), "record")
+        whose = f"of {self.owner} with the same verdict, rule and cause"
+        doubt = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
+        left_out = len(self.findings) - self.shown
+        rest = f"; {left_out} of them not on this page" if left_out else ""
+        return (
+            f"{more} more {whose}; together {count(len(self.findings), 'transaction')} on "
+            f"{count(partitions, 'partition')}, {records} hidden{doubt}{rest}"
+        )
+
+
+def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alike]:
+    """What repeats, in the order of the worst of each; of all together at most `most` are shown.
+
+    Args:
+        findings: in the order in which they are read.
+        most: so many are shown.
+        most_of_one: so many of one group, unless there is room: one application must not hide all others.
+    """
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(_key(finding), []).append(finding)
+    shown = dict.fromkeys(groups, 0)
+    for at_most in (1, most_of_one, most):
+        left = most - sum(shown.values())
+        for key, members in groups.items():
+            added = min(len(members), at_most, shown[key] + left) - shown[key]
+            shown[key] += max(added, 0)
+            left -= max(added, 0)
+    return [Alike(_owner(members[0]), tuple(members), shown[key]) for key, members in groups.items() if shown[key]]
+
+
+def _key(finding: Finding) -> tuple[object, ...]:
+    cause = None if finding.cause is None else finding.cause.name
+    return finding.verdict, finding.rule, cause, *_identity(finding)
+
+
+def _identity(finding: Finding) -> tuple[str, str | int]:
+    if finding.application is not None:
+        return "application", finding.application
+    if finding.transactional_id is not None:
+        return "transactional id", finding.transactional_id
+    return "producer id", finding.producer_id
+
+
+def _owner(finding: Finding) -> str:
+    kind, name = _identity(finding)
+    return f"{kind} {clip(str(name), _OWNER_WIDTH)}"
