@@ -290,8 +290,7 @@ def _instead(facts: Facts) -> str:
 PARTITION_NOT_IN_TRANSACTION = Rule(
     name="partition_not_in_transaction",
     verdict=Verdict.HANGING,
-    meaning="the coordinator knows the id, but its transaction is without this partition",
-    condition="the id is known, but its transaction is without this partition",
+    meaning="the id is known, but its transaction does not list this partition",
     background="The marker goes to the partitions that the coordinator's transaction lists (KIP-890). A tombstoned id "
     "counts as known, without a transaction; so does one that runs under another producer id.",
     when=lambda facts: no(facts.is_listed),

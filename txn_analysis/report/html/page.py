@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _MOST_PARTITIONS = 300
 _MOST_SINCE = 50
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
-_FOLDED = frozenset({"where", "since", "cause", "look"})  # of a finding, beside its evidence: not needed to act
+_FOLDED = frozenset({"where", "since", "cause", "explain"})  # of a finding, beside its evidence: not needed to act
 
 
 @dataclass(frozen=True)
