@@ -12,16 +12,11 @@ from txn_analysis.kafka.transactions import ending_of
 from txn_analysis.questions.answers import describe_all_producers, describe_producers
 from txn_analysis.questions.owners import Blocks, who_is_group, who_is_id, who_is_producer
 from txn_analysis.questions.owners_text import owner_text
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.questions.owners import OwnerAnswer
-    from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import RunTables
 
     Tables = Callable[[Variant], RunTables]
