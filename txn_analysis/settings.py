@@ -170,16 +170,16 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     transaction_state_complete: Annotated[bool, Flag(ASSERTED), Decides.VERDICTS] = Field(
         default=False,
-        description="your word that no record of `__transaction_state` is missing; of an export, that the topic lost "
-        "none",
+        description="you assert that no record of `__transaction_state` is missing, in the files; and for an export, "
+        "in the topic",
     )
     state_copied_last: Annotated[bool, Flag(ASSERTED), Decides.VERDICTS] = Field(
         default=False,
-        description="your word that the logs were copied first and `__transaction_state` last, all from the leaders",
+        description="you assert that you copied the logs first and `__transaction_state` last, all from the leaders",
     )
     no_records_lost: Annotated[bool, Flag(ASSERTED, negation="--records-may-be-lost"), Decides.MORE] = Field(
         default=False,
-        description="your word that no acknowledged record of these topics or of `__transaction_state` was ever lost",
+        description="you assert that no acknowledged record of these topics or of `__transaction_state` was ever lost",
     )
     max_clock_skew_ms: Annotated[DurationMs, Flag(ASSERTED, "N"), Decides.VERDICTS] = Field(
         default=1000, description="the most by which two brokers' clocks differ; 0 for brokers on one host"

@@ -9,11 +9,11 @@ from typing import TypedDict
 class Verdict(StrEnum):
     """What becomes of an open transaction, from harmless to worst."""
 
-    IN_PROGRESS = "in_progress"  # written to within transaction.max.timeout.ms + 5 minutes
+    IN_PROGRESS = "in_progress"  # last written at most transaction.max.timeout.ms + 5 minutes ago
     COORDINATED = "coordinated"  # late, but the coordinator lists the partition and will write the marker
     INCONCLUSIVE = "inconclusive"  # the evidence does not allow an answer; what is missing is named
     SUSPECT = "suspect"  # something is wrong, but an abort marker is not the remedy
-    HANGING = "hanging"  # nobody will ever write the marker
+    HANGING = "hanging"  # nobody can write the end marker any more
 
     @property
     def severity(self) -> int:
@@ -41,25 +41,25 @@ class _Words(TypedDict):
 
 _WORDS: dict[Verdict, _Words] = {
     Verdict.HANGING: {
-        "meaning": "nobody will ever write the end marker",
-        "remedy": "Print the plan (the verb `abort-plan`, `--format commands`), check what stands above each "
-        "command, send it, then copy the logs again and audit once more.",
+        "meaning": "nobody can write the end marker any more",
+        "remedy": "Write the plan as a script (the verb `abort-plan`, `--format commands`), and read it. Stop and "
+        "fence the producers that it names, run it, then copy the files and audit again.",
     },
     Verdict.SUSPECT: {
-        "meaning": "something is wrong and a person must look, but an abort marker is not the remedy",
-        "remedy": "Look at the coordinator or at the application, as the rule says. Do not abort: the data may be "
-        "acknowledged, or belong to a transaction that is still running.",
+        "meaning": "something is wrong and you must look, but an abort is not the remedy",
+        "remedy": "Do not abort: the data may be acknowledged, or belong to a transaction that is still running. Look "
+        "at the coordinator or at the application, as the rule says.",
     },
     Verdict.INCONCLUSIVE: {
-        "meaning": "the evidence does not allow an answer; what is missing is named",
-        "remedy": "Get what is missing and audit again. Until then treat it as alive.",
+        "meaning": "the evidence does not allow an answer; the report names what is missing",
+        "remedy": "Get what is missing, and audit again. Until then treat the transaction as live.",
     },
     Verdict.COORDINATED: {
-        "meaning": "late here, but the coordinator lists the partition and will write the marker",
-        "remedy": "Nothing. If it is still here in the next audit, look at the coordinator's broker.",
+        "meaning": "late, but its coordinator lists the partition and will write the end marker",
+        "remedy": "Nothing. If the next audit still shows it, look at the coordinator's broker.",
     },
     Verdict.IN_PROGRESS: {
-        "meaning": "written to within transaction.max.timeout.ms + 5 minutes",
+        "meaning": "last written at most transaction.max.timeout.ms + 5 minutes ago",
         "remedy": "Nothing.",
     },
 }

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.runs.run_tables import RunTables
 
 
 @pytest.fixture(scope="session")
@@ -34,13 +35,18 @@ def audit_of(spark: SparkSession, warehouse: str) -> Callable[[Variant], AuditRe
 
 
 @pytest.fixture(scope="module")
-def run_of(
+def tables_of(
     spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
-) -> Callable[[Variant], PastRun]:
-    """The finished run of a capture, as questions ask it."""
+) -> Callable[[Variant], RunTables]:
+    """The tables of the finished run of a capture."""
 
-    def finished(variant: Variant) -> PastRun:
-        run_id = audit_of(variant).run.run_id
-        return run_tables(open_warehouse(spark, warehouse), variant.name, run_id).finished
+    def finished(variant: Variant) -> RunTables:
+        return run_tables(open_warehouse(spark, warehouse), variant.name, audit_of(variant).run.run_id)
 
     return finished
+
+
+@pytest.fixture(scope="module")
+def run_of(tables_of: Callable[[Variant], RunTables]) -> Callable[[Variant], PastRun]:
+    """The finished run of a capture, as questions ask it."""
+    return lambda variant: tables_of(variant).finished

@@ -9,10 +9,8 @@ import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from tests.docs.asked import asked_outputs
-from tests.docs.examples import DOCUMENTS, ROOT, TRADES, outputs, with_examples
-from txn_analysis.questions.loaded_report import load_report
+from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
 
 DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
-OF_TRADES = Variant(TRADES[0], (*SEGMENTS, "producer-snapshots"))
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +32,10 @@ def found(
 ) -> dict[str, str]:
     """What is printed for the captures of the pages, under the names that a warehouse of their own gives them."""
     stored = open_warehouse(spark, warehouse)
-    demo, trades = audit_of(DEMO), audit_of(OF_TRADES)
-    of_trades = load_report(stored, Settings(cluster=OF_TRADES.name), trades.run.run_id, TRADES[1:])
+    demo = audit_of(DEMO)
     tables = run_tables(stored, DEMO.name)
     asked = asked_outputs(tmp_path_factory.mktemp("asked"))
-    return outputs(_named(demo, "docs/demo.md"), tables, _named(of_trades, "README.md")) | asked
+    return outputs(_named(demo, "docs/demo.md"), tables) | asked
 
 
 def _named(report: AuditReport, page: str) -> AuditReport:

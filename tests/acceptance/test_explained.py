@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.runs.run_tables import RunTables
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 REPAIRED = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))
@@ -35,8 +36,8 @@ def ended(run: PastRun, *, outcome: str | None = "ABORT", stale: bool = False, *
     return [tuple(dict(zip(names, row, strict=True))[name] for name in kept) for row in answer.rows]
 
 
-def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant], PastRun]) -> None:
-    (found,) = explain(run_of(LIVE), Filters(("orders",)), 161)
+def test_a_late_write_is_told_in_the_order_of_the_log(tables_of: Callable[[Variant], RunTables]) -> None:
+    (found,) = explain(tables_of(LIVE), Filters(("orders",)), 161)
     told = [(event.kind, event.offset, event.text.split(",")[0]) for event in found.events]
     assert told == [
         ("marker", 147, "another producer's (1) end marker: COMMIT"),
@@ -52,12 +53,16 @@ def test_a_late_write_is_told_in_the_order_of_the_log(run_of: Callable[[Variant]
     assert [rule.rule for rule in found.rules] == [rule.name for rule in RULES if rule.name != "no_rule"]
     assert [rule.rule for rule in found.rules if rule.has_fired] == ["partition_not_in_transaction"]
     assert found.would_change
+    said = {one.label: one for one in found.facts}
+    assert [*said] == ["where", "since", "why", "blocks", "then"]
+    assert "no end marker of the producer after offset 162; the log was followed to offset 204" in said["why"].facts
+    assert said["then"].text == "consumers reach offset 163, held by fraud-scorer (in_progress)"
     assert "cause: late_write_after_marker (certain)" in explanations_text([found])
 
 
-def test_nothing_that_fits_is_an_error(run_of: Callable[[Variant], PastRun]) -> None:
+def test_nothing_that_fits_is_an_error(tables_of: Callable[[Variant], RunTables]) -> None:
     with pytest.raises(ConfigError, match="no open transaction"):
-        explain(run_of(LIVE), Filters(("missing",)))
+        explain(tables_of(LIVE), Filters(("missing",)))
 
 
 def test_version_2_has_a_timeout_a_fencing_and_own_aborts(run_of: Callable[[Variant], PastRun]) -> None:

@@ -95,7 +95,7 @@ def test_a_partial_report_speaks_of_nothing_else(tmp_path: Path) -> None:
     said = narrowed(quiet)
     assert said is not None
     assert said.startswith(
-        "Asked for: ledger.events-0 alone, with __transaction_state. Of other partitions this run says"
+        "This run judged only ledger.events-0, with __transaction_state. It says nothing about other"
     )
     assert "Nothing hangs in what was read." not in text_report(quiet)
     assert [(one.topic, one.partition) for one in quiet.coverage.asked] == [("ledger.events", 0)]

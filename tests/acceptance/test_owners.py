@@ -12,16 +12,11 @@ from txn_analysis.kafka.transactions import ending_of
 from txn_analysis.questions.answers import describe_all_producers, describe_producers
 from txn_analysis.questions.owners import Blocks, who_is_group, who_is_id, who_is_producer
 from txn_analysis.questions.owners_text import owner_text
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.questions.owners import OwnerAnswer
-    from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import RunTables
 
     Tables = Callable[[Variant], RunTables]
@@ -32,16 +27,6 @@ NAMED = Variant("kafka-4.2-edge/capture-2", ("log-dirs", "segments/n1.accounts-0
 ENDED = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
 UNNAMED = Variant("kafka-4.2-edge/capture-1", SEGMENTS)  # dumps without --offsets-decoder
 ONE_PARTITION = Variant("kafka-4.2/capture-1", ("segments", "transaction-state/n2.__transaction_state-1.txt"))
-
-
-@pytest.fixture(scope="module")
-def tables_of(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
-) -> Callable[[Variant], RunTables]:
-    def finished(variant: Variant) -> RunTables:
-        return run_tables(open_warehouse(spark, warehouse), variant.name, audit_of(variant).run.run_id)
-
-    return finished
 
 
 def flat(answer: OwnerAnswer) -> str:
@@ -83,7 +68,7 @@ def test_an_id_with_a_transaction_is_shown_with_the_moment_at_which_it_ends(tabl
     assert owner.ending is not None
     assert (began_ms or 0) + (timeout_ms or 0) == owner.ending.times_out_ms
     assert [way.result for way in owner.ways] == ["abort"]
-    assert "by itself at its timeout, 2026-11-21T03:12:13.597Z: its coordinator" in flat(answer)
+    assert "its coordinator aborts it by 2026-11-21T03:12:23.597Z" in flat(answer)
 
 
 @pytest.mark.parametrize(

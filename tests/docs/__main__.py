@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.docs.asked import asked_outputs
-from tests.docs.examples import DOCUMENTS, ROOT, TRADES, outputs, with_examples
+from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.pages import made_pages, with_tables
 from tests.docs.tables_page import reference
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.spark.session import session
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.report.model import AuditReport
 
 
 def main() -> None:
@@ -37,20 +30,12 @@ def main() -> None:
         paths = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
         report = pipeline.audit(spark, paths, settings)
         tables = run_tables(open_warehouse(spark, folder), settings.cluster)
-        found = outputs(report, tables, _of_trades(spark, Path(folder) / "trades"))
+        found = outputs(report, tables)
         found |= asked_outputs(Path(folder) / "asked")
     spark.stop()
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")
         document.write_text(with_tables(with_examples(text, found)), encoding="utf-8")
-
-
-def _of_trades(spark: SparkSession, warehouse: Path) -> AuditReport:
-    """What the capture that README.md shows a part of says of one topic."""
-    capture, topic = TRADES
-    settings = Settings.model_validate({"warehouse": str(warehouse)} | PARAMETERS)
-    pipeline.audit(spark, [str(CASES / capture / part) for part in (*SEGMENTS, "producer-snapshots")], settings)
-    return load_report(open_warehouse(spark, str(warehouse)), settings, topics=(topic,))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ Capture = tuple[str, tuple[str, ...]]
 class Asked(NamedTuple):
     """One command of a page, the capture that it asks about, and the code that it ends with.
 
-    `paragraph` is the label of the only paragraph of a report that is shown; dots stand for what is left out.
+    `paragraph` is the label of the only paragraph of its output that is shown; dots stand for what is left out.
     `settings` are those of its audit, beside those of every capture.
     """
 
@@ -63,8 +63,8 @@ ASKED = (
     Asked("unstable-offsets", EDGE, "who --group billing-readers"),
     Asked("whose-is-it", DEMO, "who --producer-id 1002"),
     Asked("when-it-ends", DEMO, "who --transactional-id inventory-sync"),
-    Asked("disk-fills", EDGE, "report --topic accounts", 1, "blocks"),
-    Asked("tiered", TIERED, "report --topic clicks", 1, "blocks", _OF_TIERED),
+    Asked("disk-fills", EDGE, "explain --topic accounts", 0, "blocks"),
+    Asked("tiered", TIERED, "explain --topic clicks", 0, "blocks", _OF_TIERED),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
 )
 

@@ -22,25 +22,19 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 _OPTIONS = " --warehouse build/demo-warehouse"
-TRADES = ("kafka-4.2-edge/capture-2", "trades-eu")
 READ_MS = 1_795_230_000_000  # the `--now` of `make demo`
 _ORACLE = ROOT / "data/cases/kafka-4.2/capture-1/oracle"
 _EXAMPLE = re.compile(r"(?<=<!-- example )([a-z-]+)( -->\n)```\n.*?```\n(?=<!-- /example -->)", re.DOTALL)
 
 
-def outputs(report: AuditReport, tables: RunTables, of_trades: AuditReport) -> dict[str, str]:
-    """Every output by its name.
-
-    Args:
-        report: of the capture that `make demo` audits.
-        tables: of the same run.
-        of_trades: what the run of `TRADES` says of its topic; its clients' clocks told the true time.
-    """
+def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
+    """Every output by its name, of a report of the capture that `make demo` audits, and the tables of its run."""
     every = Filters()
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
+    demo = text_report(report, reader=Reader(_OPTIONS, now_ms=READ_MS))
     return {
-        "demo": text_report(report, reader=Reader(_OPTIONS, now_ms=READ_MS)),
-        "finding": finding_in(text_report(of_trades), 8),
+        "demo": demo,
+        "finding": finding_in(demo, 1002),
         "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
         "list": queries.list_transactions(tables.current_states(), tables.as_of_ms, every).text(),
@@ -56,7 +50,7 @@ def finding_in(report: str, producer_id: int) -> str:
     """A part of a report: its first line, and the finding of one producer; dots stand for what is left out."""
     headline, *findings = re.split(r"\n\n(?=\d+\. )", report.partition("\n\n-- ")[0])
     (finding,) = [finding for finding in findings if f": producer id {producer_id}, " in finding]
-    return f"{headline.splitlines()[0]}\n...\n\n{finding}\n...\n"
+    return f"{headline.splitlines()[0]}\n...\n{finding}\n"
 
 
 def _answer(file: Path) -> str:

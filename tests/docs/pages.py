@@ -30,7 +30,8 @@ from txn_analysis.judge.early_warning import WARNINGS
 from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.rules import RULES
 from txn_analysis.report.build import build_report
-from txn_analysis.report.finding_text import block_lines
+from txn_analysis.report.finding_text import facts, lines_of, what
+from txn_analysis.report.terminal import Line
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -218,5 +219,5 @@ def _example(case: Case) -> str:
     shown = finding._replace(cause=None)  # why it is open has a page of its own
     health = rows.health(partition=0, end_offset=200, last_stable_offset=100)
     report = build_report(rows.run(run_id="RUN", as_of_ms=case.as_of_ms), [], [health], [shown])
-    lines = block_lines(report, report.findings[0], 1, _WIDTH)
+    lines = [Line(f"1. {what(report.findings[0])}"), *lines_of(facts(report, report.findings[0]), _WIDTH)]
     return "\n".join(line.text.rstrip() for line in lines)

@@ -17,6 +17,7 @@ from txn_analysis.report.figures import (
     is_decided_by_clock,
     judged_idle_ms,
 )
+from txn_analysis.report.finding_text import facts
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.text_report import text_report
 
@@ -33,6 +34,11 @@ LATE_MS = rows.AS_OF_MS - 1_200_001  # idle for transaction.max.timeout.ms + 300
 def report(*findings: Finding, skew_ms: int = 0) -> AuditReport:
     parameters = json.dumps({"transaction_max_timeout_ms": 900_000, "max_clock_skew_ms": skew_ms})
     return build_report(rows.run(parameters=parameters), [], [rows.health()], findings)
+
+
+def said(found: AuditReport) -> str:
+    """What `explain` and the page say of the first finding."""
+    return " ".join(f"{label} {text}" for label, text, *_ in facts(found, found.findings[0]))
 
 
 @pytest.mark.parametrize(
@@ -71,15 +77,16 @@ def test_both_clocks_are_named_wherever_a_duration_stands() -> None:
     found = report(rows.finding(**BACKDATED), rows.inconclusive(**BACKDATED), rows.live_finding())
     words = "idle 3 h 0 min by its client's clock"
     text = " ".join(text_report(found).split())
-    assert f"{words}; by the brokers' clocks after 2026-11-21T02:59:02.000Z" in text
-    assert "and before 2026-11-21T02:59:04.000Z, idle 56 s to 58 s" in text
+    told = said(found)
+    assert f"{words}; by the brokers' clocks after 2026-11-21T02:59:02.000Z" in told
+    assert "and before 2026-11-21T02:59:04.000Z, idle 56 s to 58 s" in told
     assert f"clocks: {words}, 56 s to 58 s by the brokers'" in text
-    assert "Two clocks: for 2 of 3 open transactions the client's timestamps and the brokers' clocks differ" in text
+    assert "Two clocks: 2 of 3 open transactions are late by one clock and not by the other" in text
     page = " ".join(html_report(found).split())
     both = "idle 3 h 0 min by its client&#x27;s clock; by the brokers&#x27; clocks after"
     assert f'{both} <span class="moment">2026-11-21T02:59:02' in page
     assert page.count('3 h 0 min<br> <span class="quiet">client\'s clock') == 2
-    assert "Two clocks: for 2 of 3 open transactions" in page
+    assert "Two clocks: 2 of 3 open transactions are late" in page
 
 
 @pytest.mark.parametrize(
@@ -113,18 +120,14 @@ def test_clocks_that_change_nothing_are_one_remark_at_the_end() -> None:
 
 
 def test_what_the_broker_stamped_itself_has_one_time() -> None:
-    text = " ".join(
-        text_report(report(rows.finding(appended_after_ms=WRITTEN_MS, appended_before_ms=WRITTEN_MS))).split()
-    )
-    assert "since last write 2026-11-21T00:00:00.000Z by the broker's clock, idle 3 h 0 min why" in text
+    told = said(report(rows.finding(appended_after_ms=WRITTEN_MS, appended_before_ms=WRITTEN_MS)))
+    assert "since last write 2026-11-21T00:00:00.000Z by the broker's clock, idle 3 h 0 min why" in told
 
 
 def test_a_bound_that_no_broker_gives_is_left_out() -> None:
-    text = " ".join(
-        text_report(report(rows.finding(appended_after_ms=None, appended_before_ms=WRITTEN_MS + 1))).split()
-    )
-    assert "; by the brokers' clocks before 2026-11-21T00:00:00.001Z" in text
-    assert "after unknown" not in text
+    told = said(report(rows.finding(appended_after_ms=None, appended_before_ms=WRITTEN_MS + 1)))
+    assert "; by the brokers' clocks before 2026-11-21T00:00:00.001Z" in told
+    assert "after unknown" not in told
 
 
 def test_one_clock_is_not_named() -> None:
@@ -145,5 +148,5 @@ def test_the_page_says_what_its_two_counts_count() -> None:
     held = rows.finding(impact={"hidden_since_ms": 1})
     found = build_report(rows.run(), [], [rows.health(), rows.health(partition=3)], [held, in_progress])
     page = " ".join(html_report(found).split())
-    assert "Blocked, without what is in progress: 1 partition, 12 records hidden" in page
+    assert "Blocked, not counting transactions in progress: 1 partition, 12 records hidden" in page
     assert "also one in progress: 2 partitions, 24 records hidden. The first lines of this page leave out" in page

@@ -44,12 +44,12 @@ def test_a_transaction_in_progress_ends_at_its_timeout_or_when_its_coordinator_n
 
 def test_what_had_become_overdue_when_the_files_were_copied_is_said_so() -> None:
     found = owner(ongoing("billing"), as_of_ms=BEGAN_MS + 20 * MINUTE_MS + 1)
-    assert "the files were copied after 2026-11-21T03:18:00.000Z, when it had become coordinator_overdue" in said(found)
+    assert "The files were copied after 2026-11-21T03:18:00.000Z, when it had become coordinator_overdue" in said(found)
     assert "files were copied" not in said(owner(ongoing("billing"), as_of_ms=BEGAN_MS + 20 * MINUTE_MS))
 
 
 def test_a_record_without_a_start_does_not_tell_when_it_ends() -> None:
-    assert "could not be told" in said(owner(ongoing("billing")._replace(start_ms=None)))
+    assert "nobody can tell when it ends by itself" in said(owner(ongoing("billing")._replace(start_ms=None)))
 
 
 def test_a_two_phase_commit_never_ends_by_itself_and_its_owner_ends_it() -> None:
@@ -131,10 +131,10 @@ def test_a_finding_says_when_it_ends_and_one_that_hangs_does_not() -> None:
     )
     sentence = ends_sentence(report, coordinated)
     assert sentence is not None
-    assert sentence.startswith("by itself at its timeout, 2026-11-21T03:13:00.000Z: its coordinator")
+    assert sentence.startswith("its coordinator aborts it by 2026-11-21T03:13:10.000Z, at most 10 s")
     assert "It looks like Flink: the timeout aborts also what a completed checkpoint counts as delivered" in sentence
     doubtful = ends_sentence(report, coordinated._replace(verdict=Verdict.INCONCLUSIVE))
     assert doubtful is not None
-    assert doubtful.startswith("if the coordinator's transaction lists orders-2, by itself")
+    assert doubtful.startswith("if the coordinator's transaction lists orders-2, its coordinator")
     hanging = coordinated._replace(verdict=Verdict.HANGING)
     assert (hanging.ending, ends_sentence(report, hanging)) == (None, None)

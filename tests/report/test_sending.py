@@ -46,34 +46,31 @@ def test_the_report_says_the_times_of_the_plan(before_ms: int | None) -> None:
 
 def test_a_finding_says_when_its_abort_may_be_sent() -> None:
     found = report(rows.finding(appended_before_ms=rows.AS_OF_MS - 60_000))
-    assert "send from 2026-11-21T03:19:00.000Z to 2026-11-22T03:19:00.000Z;" in text_of(found)
+    assert "abort from 2026-11-21T03:19:00.000Z to 2026-11-22T03:19:00.000Z, see Next" in text_of(found)
 
 
 def test_of_one_transaction_it_is_not_spoken_as_of_many() -> None:
-    assert "Nobody will ever end it. Its log is proven whole" in text_of(report(rows.finding()))
-    assert "Nobody will ever end them. Their logs are" in text_of(report(rows.finding(), rows.live_finding()))
+    assert "Nobody can end it any more: its log is whole to the end" in text_of(report(rows.finding()))
+    assert "Nobody can end them any more: their logs are" in text_of(report(rows.finding(), rows.live_finding()))
 
 
 def test_consumers_read_on_to_the_next_open_transaction() -> None:
     held = rows.finding(verdict="in_progress", txn_start_offset=163, transactional_id="fraud-scorer")
     later = rows.finding(verdict="in_progress", txn_start_offset=166)
     assert after(report(rows.finding(), later, held)) == (
-        "read_committed consumers read on to offset 163, where the open transaction of fraud-scorer (in_progress) "
-        "holds the last stable offset"
+        "consumers reach offset 163, held by fraud-scorer (in_progress)"
     )
 
 
 def test_consumers_read_on_to_the_end_where_nothing_else_is_open() -> None:
     elsewhere = rows.finding(verdict="in_progress", partition=1)
-    assert after(report(rows.finding(), elsewhere)) == (
-        "read_committed consumers read on to the end of the log, offset 170"
-    )
+    assert after(report(rows.finding(), elsewhere)) == ("consumers reach the end of the log, offset 170")
 
 
 def test_consumers_still_wait_where_an_older_transaction_blocks_them() -> None:
     older = rows.finding(verdict="coordinated", txn_start_offset=120, transactional_id="slow")
     found = report(rows.finding(blocks_partition=False), older)
-    assert str(after(found)).startswith("read_committed consumers still wait at offset 120, where")
+    assert str(after(found)).startswith("consumers still wait at offset 120, held by")
 
 
 def test_nothing_is_promised_where_it_is_not_known_what_blocks() -> None:

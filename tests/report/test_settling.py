@@ -171,7 +171,7 @@ def test_beside_what_hangs_the_doubt_names_its_remedy() -> None:
     older = rows.inconclusive(rule="state_older_than_log", missing_evidence=[COPIED_LAST])
     text = head(report(rows.finding(), older))
     assert text.startswith("HANGING: 1 transaction on 1 partition: orders-2 ")
-    assert "1 open transaction without an answer: what is missing is listed below." in text
+    assert "1 open transaction without an answer: the list below says what is missing." in text
     assert "What would settle 1 of them: `--state-copied-last`, if " in text
 
 

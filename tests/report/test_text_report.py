@@ -10,6 +10,7 @@ import pytest
 from tests.report import rows
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
+from txn_analysis.report.finding_text import facts, lines_of
 from txn_analysis.report.terminal import print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
 from txn_analysis.verdict import Verdict
@@ -90,9 +91,9 @@ def test_causes_and_warnings_are_said_and_escaped() -> None:
         ),
         width=400,
     )
-    assert "records came after the end marker of their transaction (KIP-890) (late_write_after_marker, certain)" in text
-    assert "Blocked, without what is in progress: 1 partition, 12 records hidden; longest orders-2, since 2026" in text
-    assert "25.0% of the log seen" in text
+    assert "records came after the end marker of their transaction (KIP-890) (certain)" in text
+    assert "Blocked, not counting transactions in progress: 1 partition, 12 records hidden from read_committed" in text
+    assert "Longest: orders-2, since 2026" in text
     assert "retention may delete them unread from 2026-11-21T04:00:00.000Z on" in text
     assert "compaction stops there" not in text
     assert "and 1 other id: x" in text
@@ -135,7 +136,7 @@ def test_who_asks_for_what_is_in_progress_reads_how_many_are() -> None:
 def test_text_report_is_inert_and_fits(width: int) -> None:
     lines = text_report(one_of_each(), width).split("\n")
     assert all(line.isprintable() for line in lines)
-    prose = [line for line in lines if line.startswith(("   since", "   why", "   do", "Nobody"))]
+    prose = [line for line in lines if line.startswith(("   blocks", "   why", "   do", "Nobody"))]
     assert prose and all(len(line) <= width for line in prose)  # noqa: PT018 - no prose, and nothing was tested
 
 
@@ -172,13 +173,13 @@ def test_ordinary_compaction_does_not_read_like_damage(open_from: int | None, ki
 def test_operators_word_is_repeated_where_it_was_taken() -> None:
     parameters = json.dumps(rows.PARAMETERS | {"state_copied_last": True, "transaction_state_complete": False})
     text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
-    assert "your word was taken for --state-copied-last." in " ".join(text.split())
+    assert "This relies on --state-copied-last, which you asserted." in " ".join(text.split())
 
 
 def test_the_word_that_nothing_was_lost_is_repeated_where_it_was_taken() -> None:
     parameters = json.dumps(rows.PARAMETERS | {"state_copied_last": True, "no_records_lost": True})
     text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
-    assert "your word was taken for --state-copied-last and --no-records-lost." in " ".join(text.split())
+    assert "This relies on --state-copied-last and --no-records-lost, which you asserted." in " ".join(text.split())
 
 
 def test_a_disproved_word_that_nothing_was_lost_is_not_taken() -> None:
@@ -187,8 +188,8 @@ def test_a_disproved_word_that_nothing_was_lost_is_not_taken() -> None:
         {"expected": 4, "seen": 4, "disproved": {"no_records_lost": "a marker is gone"}}
     )
     text = " ".join(text_report(build_report(rows.run(**found), [], [], [rows.finding()])).split())
-    assert "your word was taken" not in text
-    assert "--no-records-lost is not true, and counts nowhere: a marker is gone." in text
+    assert "which you asserted" not in text
+    assert "--no-records-lost is ignored, because the files contradict it: a marker is gone." in text
 
 
 def test_state_that_was_seen_in_part_is_told_from_what_is_missing() -> None:
@@ -235,3 +236,41 @@ def test_mail_has_no_long_line_but_commands_and_loses_nothing() -> None:
     assert "inconclusive: state_incomplete" in text
     assert "a-topic-with-a-rather-long-name-0 from 161, idle 3 h 0 min" in text
     assert "an-id-that-is-longer-than-a-column" in text
+
+
+@pytest.mark.parametrize(("width", "most"), [(110, 12), (80, 16)])
+def test_a_finding_is_a_dozen_lines(width: int, most: int) -> None:
+    cause = {"name": "old_epoch_left_open", "confidence": "certain", "evidence_for": [], "evidence_against": []}
+    impact = {"hidden_since_ms": rows.AS_OF_MS - rows.HOUR_MS, "days_until_full": 3.0}
+    worst = rows.live_finding(cause=cause, impact=impact, blocks_partition=True)
+    behind = rows.finding(verdict="in_progress", topic="payments", partition=0, txn_start_offset=190)
+    report = build_report(rows.run(), [], [rows.health(topic="payments", partition=0)], [worst, behind])
+    block = text_report(report, width).partition("\n1. ")[2].partition("\n\n")[0]
+    assert len(block.splitlines()) <= most
+
+
+def test_what_the_report_does_not_say_explain_does_and_each_finding_has_its_command() -> None:
+    report = one_of_each()
+    text = text_report(report)
+    for finding in report.hanging:
+        assert all(fact not in text for fact in finding.evidence)
+        said = " ".join(line.text for line in lines_of(facts(report, finding), 110))
+        assert all(fact in said for fact in finding.evidence)
+        where = f"--topic {finding.topic} --partition {finding.partition} --start-offset {finding.txn_start_offset}"
+        assert f"   explain  txn-analysis explain {where} --run run-1\n" in text
+
+
+def test_early_warnings_come_last_and_are_few() -> None:
+    said = [{"kind": "timeout_outlier", "subject": f"app-{number}", "text": "x"} for number in range(7)]
+    text = text_report(build_report(rows.run(warnings=json.dumps(said)), [], [], [rows.finding()]))
+    *_, last = text.split("\n-- ")
+    assert last.startswith("Early warning")
+    assert last.count("timeout_outlier") == 5
+    assert last.endswith("2 more early warnings not shown:\n   txn-analysis report --run run-1 --format json\n")
+
+
+def test_of_very_many_open_transactions_some_are_listed_and_the_others_counted() -> None:
+    many = [rows.finding(partition=number, finding_id=str(number)) for number in range(80)]
+    text = text_report(build_report(rows.run(), [], [], many))
+    assert "10 more open transactions not shown: 10 hanging; 10 of orders." in text
+    assert "   txn-analysis report --run run-1 --format ndjson\n" in text

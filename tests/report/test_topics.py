@@ -40,12 +40,12 @@ def test_the_coordinators_topic_is_no_run_without_logs() -> None:
 
 def test_what_was_left_out_is_said() -> None:
     text = text_report(report("payments"))
-    assert "Shown: payments alone. Other topics of the run, and its early warnings, are left out." in text
+    assert "This report shows only payments. It leaves out the run's other topics and its early warnings." in text
     assert "4 in this capture" in text
     assert "billing" not in text
     assert "orders" not in text
-    assert "Shown: payments alone." in html_report(report("payments"))
-    assert "alone" not in text_report(report())
+    assert "This report shows only payments." in html_report(report("payments"))
+    assert "shows only" not in text_report(report())
 
 
 def test_the_plan_is_that_of_the_topic() -> None:

@@ -122,7 +122,7 @@ def emit(text: str | Iterable[str], output: str | None) -> None:
         _write_whole(Path(output), [text] if isinstance(text, str) else text)
     except OSError as error:
         why = error.strerror or error
-        raise AuditError(f"-o {output}: cannot be written: {why}; mend that, or give another FILE") from error
+        raise AuditError(f"-o {output}: cannot be written: {why}; fix that, or give another FILE") from error
 
 
 def is_terminal(output: str | None) -> bool:

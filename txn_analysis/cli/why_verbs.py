@@ -81,7 +81,7 @@ def explain(
         return _explain_offset(request, filters, run_id, offset)
     with asked_run(settings, run_id) as tables:
         check_seen(tables, filters)
-        explained = explanations.explain(tables.finished, filters, start_offset)
+        explained = explanations.explain(tables, filters, start_offset)
     texts = {"json": lambda: json_text(explained), "text": lambda: explanations.explanations_text(explained)}
     deliver(request.targets, texts)
     return 0

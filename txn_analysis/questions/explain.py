@@ -16,6 +16,9 @@ import pyarrow.compute as pc
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
+from txn_analysis.report.build import build_report
+from txn_analysis.report.figures import cause_meaning
+from txn_analysis.report.finding_text import Paragraph, facts, lines_of
 from txn_analysis.report.model import CauseItem, InJson, Item
 from txn_analysis.report.owner import Owner, owner_of, owner_sentence
 from txn_analysis.report.terminal import wrapped
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
-    from txn_analysis.runs.past_run import Evidence, PastRun
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.past_run import Evidence
+    from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import FoundCause
 
 BROKER, CLIENT = "broker", "client"
@@ -131,11 +136,13 @@ Key = tuple[str, int, int, int]
 
 EventItem = Annotated[Event, InJson("EventItem")]
 RuleItem = Annotated[RuleAsked, InJson("RuleItem")]
+FactItem = Annotated[Paragraph, InJson("FactItem", ("label", "text", "facts"))]
 
 
 class Explanation(Item):
     """Why one open transaction has its verdict; `are_batches_kept` is false where its data is gone.
 
+    `facts` says in words where it is, since when, on which evidence the verdict rests, what it blocks and what follows.
     `owner` is that of its transactional id; null without one.
     """
 
@@ -147,6 +154,7 @@ class Explanation(Item):
     transactional_id: str | None
     verdict: str
     rule: str
+    facts: tuple[FactItem, ...]
     cause: CauseItem | None
     events: tuple[EventItem, ...]
     rules: tuple[RuleItem, ...]
@@ -162,17 +170,18 @@ class Explanation(Item):
         return escape(f"{place}: producer id {self.producer_id}, {named}")
 
 
-def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> list[Explanation]:
+def explain(tables: RunTables, filters: Filters, start_offset: int | None = None) -> list[Explanation]:
     """Each open transaction of a finished run that is wanted, explained.
 
     Args:
-        run: whose evidence counts.
+        tables: of the run whose evidence counts.
         filters: which partitions and producers are wanted.
         start_offset: of the one that is wanted; None asks for all.
 
     Raises:
         ConfigError: none fits, or too many to read.
     """
+    run = tables.finished
     wanted: dict[str, Any] = {} if start_offset is None else {"txn_start_offset": [start_offset]}
     findings = run.records(Finding, FINDINGS, **filters.rows, **wanted)
     if not findings:
@@ -183,8 +192,9 @@ def explain(run: PastRun, filters: Filters, start_offset: int | None = None) -> 
     opened = {_key(transaction): transaction for transaction in rows}
     batches = _batches_around(run.evidence, [opened[_key(finding)] for finding in findings])
     histories = of_ids(run, {f.transactional_id for f in findings if f.transactional_id is not None})
+    report = _report_of(tables, {(finding.topic, finding.partition) for finding in findings})
     explained = [
-        _explanation(run, finding, opened[_key(finding)], around, histories.get(finding.transactional_id or "", []))
+        _explanation(report, finding, opened[_key(finding)], around, histories.get(finding.transactional_id or "", []))
         for finding, around in zip(findings, batches, strict=True)
     ]
     return sorted(explained, key=attrgetter("topic", "partition", "txn_start_offset"))
@@ -194,18 +204,31 @@ def _key(one: Finding | Transaction) -> Key:
     return one.topic, one.partition, one.producer_id, one.txn_start_offset
 
 
+def _report_of(tables: RunTables, places: set[tuple[str, int]]) -> AuditReport:
+    """What the run says of some partitions, and of all that is open there."""
+    topics, partitions = ({place[at] for place in places} for at in (0, 1))
+    near = tables.records(Finding, FINDINGS, topic=topics, partition=partitions)
+    health = [one for one in tables.health() if (one.topic, one.partition) in places]
+    return build_report(tables.run, [], health, near)
+
+
 def _explanation(
-    run: PastRun, finding: Finding, opened: Transaction, batches: list[LoggedBatch], history: Sequence[StateRecord]
+    report: AuditReport,
+    finding: Finding,
+    opened: Transaction,
+    batches: list[LoggedBatch],
+    history: Sequence[StateRecord],
 ) -> Explanation:
     name = finding.transactional_id
     events = timeline(batches, _records_around(opened, history), opened.producer_id)
     said = {name: getattr(finding, name) for name in Explanation.model_fields if name in Finding._fields}
     return Explanation(
         **said,
+        facts=tuple(facts(report, next(one for one in report.findings if one.finding_id == finding.finding_id))),
         events=tuple(events),
         rules=finding.rules_asked,
         are_batches_kept=bool(batches),
-        owner=None if name is None else owner_of(name, history, run.as_of_ms),
+        owner=None if name is None else owner_of(name, history, report.run.as_of_ms),
     )
 
 
@@ -275,11 +298,12 @@ def explanations_text(explained: Iterable[Explanation]) -> str:
 def _lines(item: Explanation) -> Iterator[str]:
     yield item.title
     yield f"{_INDENT}{item.verdict} by rule {item.rule}"
+    yield from (line.text for line in lines_of(item.facts, _WIDTH))
     yield from _cause_lines(item.cause)
     yield from _owner_lines(item.owner)
     yield ""
-    yield f"{_INDENT}timeline, in the order of the log; times by the brokers' clocks, unless (client) is said. Between"
-    yield f"{_INDENT}two broker times in the log nothing tells which came first, a batch or a record of the coordinator"
+    yield f"{_INDENT}timeline, in the order of the log. Times are by the brokers' clocks, or marked (client). Between"
+    yield f"{_INDENT}two broker times the files do not tell which came first, a batch or a record of the coordinator"
     if not item.are_batches_kept:
         yield from _labelled("", "no batch of it is kept: it is gone from the files")
     for event in item.events:
@@ -303,7 +327,9 @@ def _cause_lines(cause: FoundCause | None) -> Iterator[str]:
     if cause is None:
         yield f"{_INDENT}cause: not known, for no __transaction_state of these logs was given"
         return
-    yield f"{_INDENT}cause: {cause.name} ({cause.confidence})"
+    yield from wrapped(
+        f"cause: {cause.name} ({cause.confidence}): {cause_meaning(cause)}", _WIDTH, _INDENT, _INDENT * 2
+    )
     for fact in cause.evidence_for:
         yield from _labelled("+ ", escape(fact))
     for doubt in cause.evidence_against:

@@ -207,7 +207,7 @@ def _paragraphs(answer: OffsetAnswer, options: str) -> Iterator[tuple[str, str]]
     if answer.blocked_by is not None:
         where = f"{shell_option('--topic', answer.topic)} --partition {answer.partition}"
         start = f"--start-offset {answer.blocked_by.txn_start_offset} --run {shell_word(answer.run_id)}"
-        yield "look", f"txn-analysis explain {where} {start}{options}"
+        yield "explain", f"txn-analysis explain {where} {start}{options}"
 
 
 def _batch(answer: OffsetAnswer, batch: BatchAt) -> str:

@@ -75,7 +75,7 @@ def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[Paragraph]:
     if (more := len(answer.owners) - _MOST_OWNERS) > 0:
         yield Paragraph("owner", f"({count(more, 'other id')} left out)")
     yield from (Paragraph("history", line) for line in _history(answer))
-    yield from (Paragraph("look", _look(answer, one, options), is_command=True) for one in answer.opened)
+    yield from (Paragraph("explain", _look(answer, one, options), is_command=True) for one in answer.opened)
 
 
 def owner_paragraphs(owner: Owner) -> Iterator[Paragraph]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ID_WIDTH = 80
 _MOST_GROUPS = 5
 MOST_FINDINGS = 500
-"""Of one report in text or on the page; it says how many more there are, and where."""
+"""Of one page; it says how many more there are, and where."""
 
 
 class Reader(NamedTuple):
@@ -122,9 +122,9 @@ def clock_sentence(report: AuditReport) -> str | None:
     if not number:
         return None
     return (
-        f"Two clocks: for {number} of {count(len(report.findings), 'open transaction')} the client's timestamps and "
-        "the brokers' clocks differ on whether it is late. Kafka measures by the timestamps; an abort may be sent only "
-        "once the brokers' clocks agree."
+        f"Two clocks: {number} of {count(len(report.findings), 'open transaction')} {'is' if number == 1 else 'are'} "
+        "late by one clock and not by the other: the client's timestamps, the brokers' clocks. Kafka measures by the "
+        "timestamps. You may abort only once the brokers' clocks agree."
     )
 
 
@@ -158,9 +158,8 @@ def blocks_sentence(finding: Finding, partition: PartitionHealth | None) -> str:
         return "unknown: nothing else is known of the partition"
     if not finding.blocks_partition:
         stable = partition.last_stable_offset
-        return f"nothing yet: the last stable offset is held at {stable} by another open transaction"
-    hidden = partition.hidden_record_count
-    records = "an unknown number of records" if hidden is None else count(hidden, "record")
+        return f"nothing yet: another open transaction holds the last stable offset at {stable}"
+    hidden, records = partition.hidden_record_count, hidden_records(partition)
     impact = finding.impact
     share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.1%} of the log seen"
     bytes_hidden = f"{size(partition.hidden_bytes)}{share}"
@@ -185,6 +184,12 @@ def _short_reads(finding: Finding, hidden: int | None) -> str:
     return f"; bounded readers miss {missed} without an error"
 
 
+def hidden_records(partition: PartitionHealth) -> str:
+    """How many records of a partition consumers cannot read."""
+    hidden = partition.hidden_record_count
+    return "an unknown number of records" if hidden is None else count(hidden, "record")
+
+
 def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
     """What follows for a blocked partition, each part with what joins it to the one before."""
     if impact is None or impact.is_compaction_stopped is not False:
@@ -192,8 +197,6 @@ def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
         yield ", and ", "compaction stops there"
     if impact is None:
         return
-    if impact.hidden_lost_at_ms is not None:
-        yield "; ", f"retention may delete them unread from {iso_utc(impact.hidden_lost_at_ms)} on"
     if impact.is_tiering_stopped:
         yield "; ", "tiered storage copies nothing from there on, and what is not copied stays on the local disk"
         if impact.beyond_local_retention_at_ms is not None:
@@ -204,11 +207,20 @@ def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
     if impact.log_growth_bytes_per_day is not None:
         grown, over = size(impact.log_growth_bytes_per_day), duration(impact.log_growth_measured_ms)
         yield "; ", f"the log grows by {grown} a day, as measured over {over}"
+    yield from (("; ", part) for part in urgent(impact))
+
+
+def urgent(impact: Impact | None) -> Iterator[str]:
+    """What makes a blocked partition urgent: data that is lost, a disk that fills, groups that wait."""
+    if impact is None:
+        return
+    if impact.hidden_lost_at_ms is not None:
+        yield f"retention may delete them unread from {iso_utc(impact.hidden_lost_at_ms)} on"
     if impact.days_until_full is not None:
-        yield ", ", f"which fills the free space in {impact.days_until_full:.1f} days"
+        yield f"the disk is full in {impact.days_until_full:.1f} days at this rate"
     for groups, what in ((impact.pending_groups, "wait for offsets in it"), (impact.waiting_groups, "share it")):
         if groups:
-            yield "; ", f"groups that {what}: {listed([clip(g, _ID_WIDTH) for g in groups], _MOST_GROUPS)}"
+            yield f"groups that {what}: {listed([clip(g, _ID_WIDTH) for g in groups], _MOST_GROUPS)}"
 
 
 def cluster_sentence(report: AuditReport) -> str | None:
@@ -221,17 +233,17 @@ def cluster_sentence(report: AuditReport) -> str | None:
         return None
     hidden = impact.hidden_record_count
     records = "an unknown number of records" if hidden is None else count(hidden, "record")
-    parts = [f"Blocked, without what is in progress: {count(impact.partitions_blocked, 'partition')}, {records} hidden"]
+    where = count(impact.partitions_blocked, "partition")
+    parts = [f"Blocked, not counting transactions in progress: {where}, {records} hidden from read_committed"]
     if impact.oldest_partition is not None:
         since = f"since {iso_utc(impact.oldest_since_ms)} by the brokers' clocks"
-        parts.append(f"longest {escape(impact.oldest_partition)}, {since}")
+        parts.append(f"Longest: {escape(impact.oldest_partition)}, {since}")
     if impact.worst_partition is not None:
-        parts.append(
-            f"most on {escape(impact.worst_partition)} ({count(impact.worst_hidden_record_count or 0, 'record')})"
-        )
+        most = count(impact.worst_hidden_record_count or 0, "record")
+        parts.append(f"Most: {escape(impact.worst_partition)} ({most})")
     if impact.days_until_full is not None:
-        parts.append(f"the free space lasts {impact.days_until_full:.1f} days")
-    return "; ".join(parts) + "."
+        parts.append(f"The disk is full in {impact.days_until_full:.1f} days at this rate")
+    return ". ".join(parts) + "."
 
 
 def warning_subject(item: WarningItem) -> str:

@@ -10,7 +10,6 @@ from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.abort_plan import window
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.figures import (
-    ANYBODY,
     blocks_sentence,
     cause_meaning,
     idle_by_brokers,
@@ -24,7 +23,7 @@ from txn_analysis.text.words import count, duration, iso_utc, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from txn_analysis.plan.abort_plan import Window
     from txn_analysis.report.figures import Reader
@@ -36,6 +35,7 @@ _NAME_WIDTH = 60
 _INDENT = "   "
 _TEXT_FROM = 12
 _MOST_MISSING = 3
+SCRIPT = "plan.sh"
 
 
 class Paragraph(NamedTuple):
@@ -47,74 +47,103 @@ class Paragraph(NamedTuple):
     command: str | None = None
 
 
-def block_lines(
-    report: AuditReport, finding: Finding, number: int, width: int, reader: Reader = ANYBODY
-) -> Iterator[Line]:
-    """The block of one hanging transaction; see `paragraphs`."""
-    yield Line(f"{number}. {what(finding)}", "bold red")
-    for label, text, facts, command in paragraphs(report, finding, reader):
+def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
+    """All that is said of a finding, in the order in which a person asks; escaped."""
+    return shown(report, _paragraphs(report, finding, reader))
+
+
+def shown(report: AuditReport, said: Iterable[Paragraph]) -> Iterator[Paragraph]:
+    """Paragraphs without their commands where the report is anonymized: commands name what they are about."""
+    return (one for one in said if one.command is None or report.anonymized is None)
+
+
+def _paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
+    yield from _evidence(report, finding)
+    if finding.cause is not None:
+        cause = finding.cause
+        yield Paragraph("cause", f"{cause_meaning(cause)} ({cause.name}, {cause.confidence})")
+    yield _blocks(report, finding)
+    yield from to_do(report, finding, reader)
+    yield from _afterwards(report, finding)
+    yield explanation(report, finding, reader)
+
+
+def facts(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
+    """What is known of a finding, without its cause and without what to do; escaped."""
+    yield from _evidence(report, finding)
+    yield _blocks(report, finding)
+    yield from _afterwards(report, finding)
+
+
+def lines_of(said: Iterable[Paragraph], width: int) -> Iterator[Line]:
+    """Paragraphs beside their labels, of at most `width` columns but for commands."""
+    for label, text, evidence, command in said:
         if command is not None:
             # Whole, however long: what is broken over two lines cannot be typed as it stands.
             yield Line((_INDENT + label).ljust(_TEXT_FROM) + command, "bold")
         yield from labelled(_INDENT + label if command is None else "", text, width, _TEXT_FROM)
-        for fact in facts:
+        for fact in evidence:
             yield from labelled("", f"- {fact}", width, _TEXT_FROM)
 
 
-def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
-    """What a person wants to know of a finding, in the order in which they ask; all of it is escaped.
-
-    An anonymized report has no commands, as they name what they are about.
-    """
-    said = _paragraphs(report, finding, reader)
-    return said if report.anonymized is None else (one for one in said if one.command is None)
-
-
-def _paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
+def _evidence(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
     yield Paragraph("where", _where(finding))
     yield Paragraph("since", _since(report, finding))
-    rule = rule_named(finding.rule)
-    meaning = "see the evidence" if rule is None else rule.meaning
-    yield Paragraph("why", f"{finding.rule}: {meaning}", tuple(escape(fact) for fact in finding.evidence))
+    yield Paragraph("why", why_sentence(finding), tuple(escape(fact) for fact in finding.evidence))
     if finding.missing_evidence:
         missing = tuple(escape(fact) for fact in finding.missing_evidence)
         yield Paragraph("missing", "what would allow an answer", missing)
-    if finding.cause is not None:
-        cause = finding.cause
-        yield Paragraph("cause", f"{cause_meaning(cause)} ({cause.name}, {cause.confidence})")
-    partition = report.partitions_by_place.get((finding.topic, finding.partition))
-    yield Paragraph("blocks", blocks_sentence(finding, partition))
-    if finding.verdict is Verdict.HANGING:
-        yield from _to_do(report, finding, reader.now_ms)
-        if (after := then_sentence(report, finding, partition)) is not None:
-            yield Paragraph("then", after)
-    elif rule is not None:
-        yield Paragraph("do", rule.remedy)
+
+
+def _blocks(report: AuditReport, finding: Finding) -> Paragraph:
+    return Paragraph("blocks", blocks_sentence(finding, partition_of(report, finding)))
+
+
+def _afterwards(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
+    after = then_sentence(report, finding, partition_of(report, finding))
+    if after is not None and finding.verdict is Verdict.HANGING:
+        yield Paragraph("then", after)
     if (ends := ends_sentence(report, finding)) is not None:
         yield Paragraph("ends", ends)
-    yield Paragraph(
-        "look", "what led to it, and what each rule said", command=explain_command(report, finding, reader.options)
-    )
 
 
-def _to_do(report: AuditReport, finding: Finding, now_ms: int | None) -> Iterator[Paragraph]:
-    """What a person does about a hanging one, and when."""
-    if has_expired(report, finding, now_ms):
+def partition_of(report: AuditReport, finding: Finding) -> PartitionHealth | None:
+    """The partition of a finding, as the run saw it."""
+    return report.partitions_by_place.get((finding.topic, finding.partition))
+
+
+def why_sentence(finding: Finding) -> str:
+    """The rule that gave the verdict, and what it means."""
+    rule = rule_named(finding.rule)
+    return f"{finding.rule}: {'see the evidence' if rule is None else rule.meaning}"
+
+
+def explanation(report: AuditReport, finding: Finding, reader: Reader) -> Paragraph:
+    """The command that prints all that is known of a finding."""
+    return Paragraph("explain", "", command=explain_command(report, finding, reader.options))
+
+
+def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
+    """What you do about a finding, and when."""
+    if finding.verdict is not Verdict.HANGING:
+        if (rule := rule_named(finding.rule)) is not None:
+            yield Paragraph("do", rule.remedy)
+        return
+    if has_expired(report, finding, reader.now_ms):
         yield Paragraph("do", "copy the files and audit again: a plan from these files has expired")
         return
     name = finding.transactional_id
     if finding.must_end_producer and name is not None:
-        why = "has a transaction in progress" if finding.is_producer_live else "may come back"
-        first = "FIRST stop its application, and fence its id"
-        yield Paragraph("do", f"{first}: it {why}, and what it writes would be aborted as well")
-        way = fence_with_kafkas_tool(name)
-        yield Paragraph("fence", f"{way.needs}; the script prints the lines for older ones", command=way.line)
-        must_show = f"an epoch above {finding.producer_epoch} and not list {escape(finding.topic_partition)}"
+        why = "it is live, and the abort destroys what it writes"
+        why = why if finding.is_producer_live else "else the abort destroys what it writes next"
+        yield Paragraph("do", f"First stop its application and fence its id: {why}.")
+        yield Paragraph("fence", "", command=fence_with_kafkas_tool(name).line)
+        must_show = f"an epoch above {finding.producer_epoch}, and must not list {escape(finding.topic_partition)}"
         describe = f"{TRANSACTIONS} describe {shell_option('--transactional-id', name)}"
-        yield Paragraph("check", f"must show {must_show}; for brokers before 3.0 the script says how", command=describe)
+        yield Paragraph("check", f"must show {must_show}", command=describe)
     else:
-        yield Paragraph("do", "abort it with the plan (see Next): no producer has to be ended first")
-    yield Paragraph("send", send_sentence(report, finding))
+        yield Paragraph("do", f"Abort it with {SCRIPT} (see Next). No producer has to be stopped first.")
+    yield Paragraph("abort", send_sentence(report, finding))
 
 
 def window_of(report: AuditReport, finding: Finding) -> Window | None:
@@ -136,8 +165,7 @@ def send_sentence(report: AuditReport, finding: Finding) -> str:
     found = window_of(report, finding)
     if found is None:
         return "unknown: no broker's clock dates it"
-    refuses = ", and only once the id is fenced" if finding.must_end_producer else "; at other times the script refuses"
-    return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}{refuses}"
+    return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}, see Next"
 
 
 def ends_sentence(report: AuditReport, finding: Finding) -> str | None:
@@ -162,12 +190,10 @@ def then_sentence(report: AuditReport, finding: Finding, partition: PartitionHea
     following = min(others, key=lambda other: other.txn_start_offset, default=None)
     if following is None:
         end = partition.end_offset if finding.blocks_partition else None  # else something unknown holds it
-        return None if end is None else f"read_committed consumers read on to the end of the log, offset {end}"
-    verb = "read on to" if finding.blocks_partition else "still wait at"
-    return (
-        f"read_committed consumers {verb} offset {following.txn_start_offset}, where the open transaction of "
-        f"{name_of(following)} ({following.verdict.value}) holds the last stable offset"
-    )
+        return None if end is None else f"consumers reach the end of the log, offset {end}"
+    verb = "reach" if finding.blocks_partition else "still wait at"
+    held_by = f"held by {name_of(following)} ({following.verdict.value})"
+    return f"consumers {verb} offset {following.txn_start_offset}, {held_by}"
 
 
 def name_of(finding: Finding) -> str:

@@ -11,6 +11,7 @@ from txn_analysis.judge.rules import rule_named
 from txn_analysis.report.build import looks_like, what_to_do
 from txn_analysis.report.figures import ANYBODY, age, by_damage
 from txn_analysis.report.finding_text import (
+    SCRIPT,
     explain_command,
     has_expired,
     name_of,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 5
 _TOPIC_WIDTH = 80
-_SCRIPT = "plan.sh"
 _MOST_ENDED = 20
 _WAIVERS = (
     ("state_copied_last", "--state-copied-last"),
@@ -121,15 +121,15 @@ def what_settles(report: AuditReport) -> str:
 
 
 def how_sure(report: AuditReport) -> str:
-    """What the word hanging rests on, and for what the operator's word was taken."""
+    """What the word hanging rests on, and which assertions of the operator."""
     disproved = report.coverage.disproved
     waived = [option for name, option in _WAIVERS if report.run.parameters.get(name) and name not in disproved]
-    word = f", where your word was taken for {' and '.join(waived)}" if waived else ""
+    word = f" This relies on {' and '.join(waived)}, which you asserted." if waived else ""
     is_one = len(report.hanging) == 1
-    it, logs = ("it", "Its log is") if is_one else ("them", "Their logs are")
+    it, logs = ("it", "its log is") if is_one else ("them", "their logs are")
     return (
-        f"Nobody will ever end {it}. {logs} proven whole to the end, and the coordinator's state reaches past "
-        f"{it}{word}. Check {'its' if is_one else 'each'} precondition before you abort."
+        f"Nobody can end {it} any more: {logs} whole to the end, and the coordinator's state reaches past {it}.{word} "
+        f"The plan states {'the' if is_one else 'each'} abort's precondition: check it before you abort."
     )
 
 
@@ -151,16 +151,16 @@ def narrowed(report: AuditReport) -> str | None:
     """That a report is about some topics alone, or its run about some partitions; None where it is about all."""
     said = []
     if report.coverage.asked:
-        said.append(f"Asked for: {_asked(report)} alone, with __transaction_state. {_NOT_ASKED}")
+        said.append(f"This run judged only {_asked(report)}, with __transaction_state. {_NOT_ASKED}")
     if report.topics:
         topics = listed([clip(topic, _TOPIC_WIDTH) for topic in report.topics], MOST_PLACES)
-        said.append(f"Shown: {topics} alone. Other topics of the run, and its early warnings, are left out.")
+        said.append(f"This report shows only {topics}. It leaves out the run's other topics and its early warnings.")
     return " ".join(said) or None
 
 
 _NOT_ASKED = (
-    "Of other partitions this run says nothing, and what their logs could disprove counts nowhere: your word for "
-    "--state-copied-last and --no-records-lost, and what a manifest says of the copying. For these, audit without "
+    "It says nothing about other partitions, and their logs were not used to disprove what you assert "
+    "(--state-copied-last, --no-records-lost) or what a manifest says of the copying. To use them, audit without "
     "--topic and --partition."
 )
 
@@ -175,11 +175,11 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     counts = Counter(finding.verdict for finding in report.unaccepted)
     inconclusive, suspect = (counts[verdict] for verdict in (Verdict.INCONCLUSIVE, Verdict.SUSPECT))
     if suspect:
-        text = f"{count(suspect, 'open transaction')} suspect: look at the list below; an abort is not the remedy."
+        text = f"{count(suspect, 'open transaction')} suspect: do not abort. The list below says what is wrong."
         yield Doubt(text, Verdict.SUSPECT)
     is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.doubtful_count
     if inconclusive and not is_said:
-        text = f"{count(inconclusive, 'open transaction')} without an answer: what is missing is listed below."
+        text = f"{count(inconclusive, 'open transaction')} without an answer: the list below says what is missing."
         is_told = report.outcome.answer is Outcome.COULD_NOT_TELL
         yield Doubt(text if is_told else text + _settled(report), Verdict.INCONCLUSIVE)
     clusters = report.coverage.clusters
@@ -189,9 +189,11 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if report.run.forgotten_captures:
         yield Doubt(f"{rests_on_forgotten(report.run.forgotten_captures)}.", Verdict.SUSPECT)
     for name, reason in sorted(report.coverage.disproved.items()):
-        yield Doubt(f"{flag_name(name)} is not true, and counts nowhere: {escape(reason)}.", Verdict.SUSPECT)
+        yield Doubt(
+            f"{flag_name(name)} is ignored, because the files contradict it: {escape(reason)}.", Verdict.SUSPECT
+        )
     if report.coverage.skipped_inputs or report.coverage.rejected_bytes:
-        text = "Not everything could be read; see the end of this report for what was skipped."
+        text = "Some input could not be read: the section What was read names it."
         yield Doubt(text, Verdict.SUSPECT)
 
 
@@ -211,7 +213,7 @@ def next_steps(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
     has_no_plan = not report.hanging or expired_sentence(report, reader.now_ms) is not None
     if has_no_plan and report.run.earlier_captures:
         verify = f"txn-analysis verify{reader.options}"
-        steps.append(Step("What became of the aborts that earlier runs recommended:", verify))
+        steps.append(Step("This tells whether the aborts that earlier runs recommended worked:", verify))
     return steps
 
 
@@ -251,28 +253,28 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
     if (too_old := expired_sentence(report, now_ms)) is not None:
         yield Step(
             f"{too_old} Copy the files again, the logs first and `__transaction_state` last, and "
-            "audit them. What led to the first finding says:",
+            "audit them. This explains the first finding:",
             explain_command(report, hanging[0], options),
         )
         return
     current = [finding for finding in hanging if not has_expired(report, finding, now_ms)]
     yield Step(
-        "Write the abort plan: a script that checks the time and the brokers, and asks, before each abort.",
-        f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {_SCRIPT}",
+        "Write the abort plan, a script. Before each abort it checks the time and the brokers, and asks you.",
+        f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {SCRIPT}",
     )
     returning = [finding for finding in current if finding.must_end_producer]
     if returning:
         places = listed([f"{escape(f.topic_partition)} ({name_of(f)})" for f in returning], 3)
-        whose = "the producer of" if len(returning) == 1 else "the producers of"
-        it = "it" if len(returning) == 1 else "they"
+        whose, it = ("producer", "it") if len(returning) == 1 else ("producers", "they")
         yield Step(
-            f"First end {whose} {places}: {it} may write there again, and an abort would destroy that as well. Stop "
-            "the application, then type what stands beside `fence`, and beside `check`. Both ask the brokers at:",
+            f"First end the {whose} of {places}: {it} may write there again, and an abort would destroy that as well. "
+            f"Stop the application. Then run the command beside `fence` (Kafka's tools of 4.1 or newer), and the one "
+            f"beside `check` (3.0 or newer). For older ones {SCRIPT} prints the commands. Both ask the brokers at:",
             "export BROKERS=host:9092",
         )
     yield _sending(report, current)
     yield Step(
-        "When the markers are written, copy the files again and audit once more. This says what became of each abort:",
+        "When the markers are written, copy the files and audit again. This tells whether each abort worked:",
         f"txn-analysis verify{options}",
     )
 
@@ -291,9 +293,9 @@ def _sending(report: AuditReport, findings: list[Finding]) -> Step:
     windows = [found for finding in findings if (found := window_of(report, finding)) is not None]
     when = ""
     if windows and (start := max(w.not_before_ms for w in windows)) < (end := min(w.not_after_ms for w in windows)):
-        when = f" All of it may be sent from {iso_utc(start)} to {iso_utc(end)}."
-    with_ids = ", with `--ended ID` for each producer that you have ended" if ids else ""
+        when = f" All aborts may be sent from {iso_utc(start)} to {iso_utc(end)}."
+    with_ids = ", with `--ended ID` for each producer that you have stopped and fenced" if ids else ""
     more = f"; the script names the other {count(len(ids) - _MOST_ENDED, 'id')}" if len(ids) > _MOST_ENDED else ""
     words = "".join(f" --ended {shell_word(name)}" for name in ids[:_MOST_ENDED])
-    text = f"Read the plan, then run it against a broker of the cluster{with_ids}{more}.{when}"
-    return Step(text, f"BROKERS=host:9092 sh {_SCRIPT}{words}")
+    text = f"Read the script, then run it{with_ids}{more}.{when}"
+    return Step(text, f"BROKERS=host:9092 sh {SCRIPT}{words}")

@@ -89,15 +89,14 @@ def ending_sentence(ending: Ending, as_of_ms: int | None = None) -> str:
     if ending.never_times_out:
         return "never by itself: a two-phase commit (KIP-939) has no timeout, and only its owner ends it"
     if ending.times_out_ms is None:
-        return "it could not be told when it ends by itself: the coordinator's record has no start or no timeout"
+        return "nobody can tell when it ends by itself: the coordinator's record has no start or no timeout"
     by, overdue = iso_utc(ending.aborted_by_ms), iso_utc(ending.overdue_after_ms)
-    due = f"after {overdue} it is coordinator_overdue"
+    due = f"If it is still open after {overdue}, it is coordinator_overdue"
     if as_of_ms is not None and ending.overdue_after_ms is not None and as_of_ms > ending.overdue_after_ms:
-        due = f"the files were copied after {overdue}, when it had become coordinator_overdue"
+        due = f"The files were copied after {overdue}, when it had become coordinator_overdue"
     times_out, looks = iso_utc(ending.times_out_ms), duration(ABORT_INTERVAL_MS)
     return (
-        f"by itself at its timeout, {times_out}: its coordinator, which looks every {looks} by default, aborts it by "
-        f"{by}; {due}"
+        f"its coordinator aborts it by {by}, at most {looks} (Kafka's default) after its timeout at {times_out}. {due}"
     )
 
 

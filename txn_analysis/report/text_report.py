@@ -1,4 +1,4 @@
-"""The report for a tired person: what hangs, how sure that is, what to do; then the rest; then what was read."""
+"""The report at 3 a.m.: the answer, what is new, what is blocked; each finding; the rest; what was read; what to do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.finding_text import block_lines, ends_sentence, report_command, why_line
+from txn_analysis.report.finding_block import block_lines
+from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
 from txn_analysis.settings import EngineName
 from txn_analysis.text.escape import clip, escape
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 WIDTH = 110
 _NARROW = 100
 _MOST_BLOCKS = 20
+_MOST_ROWS = 50
 _ID_WIDTH = 200
 _MOST_TOPICS = 5
 _VERDICT_STYLES = {
@@ -36,6 +38,7 @@ _VERDICT_STYLES = {
 _TEXT_FROM = 18
 _MOST_LINES = 20
 _MOST_PROBLEMS = 3
+_MOST_WARNINGS = 5
 # Of ProblemKind, which reading a report does not need: between two files a hole may be a file that was not copied.
 _COMPACTIONS_HOLES = frozenset({"hole_in_file", "empty_batch"})
 _BASES = {
@@ -58,19 +61,20 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
         yield from block_lines(report, finding, number, width, reader)
-    yield from _table(report, [*hanging[_MOST_BLOCKS:], *others], width)
-    yield from _left_out(report, [*hanging[_MOST_BLOCKS:], *others][figures.MOST_FINDINGS :], width, reader)
+    rows = [*hanging[_MOST_BLOCKS:], *others]
+    yield from _table(report, rows[:_MOST_ROWS], width)
+    yield from _left_out(report, rows[_MOST_ROWS:], width, reader)
     yield from _since(report, width, reader)
-    yield from _warnings(report, width)
     yield Line("")
     yield rule_line("What was read", width)
     for label, text in statements(report, reader.now_ms):
         yield from labelled(label, text, width, _TEXT_FROM)
     yield from _next(report, width, reader)
+    yield from _warnings(report, width, reader)
 
 
 def _next(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
-    """What to do now, as the last thing that is read."""
+    """What to do now; nothing in an anonymized report."""
     steps = headline.next_steps(report, reader)
     if not steps:
         return
@@ -90,6 +94,8 @@ def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
         yield from paragraph(report.anonymized, width)
     if (since := nights.second_line(report)) is not None:
         yield from paragraph(since, width)
+    if (blocked := figures.cluster_sentence(report)) is not None:
+        yield from paragraph(blocked, width)
     if (about := headline.narrowed(report)) is not None:
         yield from paragraph(about, width)
     if report.hanging:
@@ -98,16 +104,14 @@ def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
         yield from paragraph(too_old, width, style=_VERDICT_STYLES[Verdict.SUSPECT])
     if report.outcome.answer is Outcome.COULD_NOT_TELL:
         yield from paragraph(headline.what_settles(report), width)
-    for sentence in (figures.cluster_sentence(report), figures.clock_sentence(report)):
-        if sentence is not None:
-            yield from paragraph(sentence, width)
+    if (clocks := figures.clock_sentence(report)) is not None:
+        yield from paragraph(clocks, width)
     for doubt in headline.doubts(report):
         yield from paragraph(doubt.text, width, style=_VERDICT_STYLES[doubt.verdict])
 
 
 def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
     """Two lines each: the columns of the transaction, and why it has its verdict or what is missing."""
-    rows = rows[: figures.MOST_FINDINGS]
     if not rows:
         return
     yield Line("")
@@ -192,15 +196,18 @@ def _since(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
         yield Line(f"{'history'.ljust(_TEXT_FROM)}{nights.history_command(reader)}", "bold")
 
 
-def _warnings(report: AuditReport, width: int) -> Iterator[Line]:
-    """What does not hang yet and will, one line an application."""
+def _warnings(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
+    """What does not hang yet and will, one line an application: a few, and how many more there are."""
     if not report.warnings:
         return
     yield Line("")
     yield rule_line("Early warning", width)
-    for item in report.warnings:
+    for item in report.warnings[:_MOST_WARNINGS]:
         text = f"{item.kind}: {figures.warning_subject(item)}: {escape(item.text)}"
         yield from paragraph(text, width, rest="    ")
+    if (more := len(report.warnings) - _MOST_WARNINGS) > 0:
+        yield Line(f"{count(more, 'more early warning')} not shown:")
+        yield Line(f"   {report_command(report, reader)} --format json", "bold")
 
 
 def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[tuple[str, str]]:
@@ -232,7 +239,7 @@ def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
     yield "partitions", f"{coverage.partitions_seen} in this capture"
     if coverage.partitions_missing:
         missing = [escape(name) for name in coverage.partitions_missing]
-        yield "", f"not in it, though an earlier capture has them: {listed(missing, _MOST_LINES)}"
+        yield "", f"missing here, but in an earlier capture: {listed(missing, _MOST_LINES)}"
     is_ordinary = _holes_by_compaction(report)
     # Of two clusters each partition would say the same.
     is_said = {"copies_differ"} if report.coverage.clusters else set[str]()
@@ -316,7 +323,7 @@ _NEWER = (
 _COUNT_BASES = {
     "given": "",
     "derived": "; no other count fits the ids in them",
-    "default": "; nobody said how many there are, and Kafka's default is 50",
+    "default": "; no count was given, and Kafka's default is 50",
 }
 
 
@@ -333,14 +340,16 @@ def _why_so_many(state: Mapping[str, Any]) -> str:
 
 def _time(report: AuditReport, now_ms: int | None) -> Iterator[tuple[str, str]]:
     run = report.run
-    basis = "no broker's clock speaks in the capture: give --as-of" if run.as_of_ms is None else ""
+    basis = "no timestamp of a broker's clock is in the capture: give --as-of" if run.as_of_ms is None else ""
     ago = figures.age(report, now_ms)
     basis = basis or _BASES.get(run.as_of_basis or "", "origin unknown")
     yield "copied at", f"{iso_utc(run.as_of_ms)}, {f'{ago}: ' if ago else ''}{basis}"
     if (remark := figures.clock_remark(report)) is not None:
         yield "clocks", remark
     captures = f"capture {escape(run.capture)} of cluster {escape(run.cluster)}"
-    earlier = f", with {count(len(run.earlier_captures), 'earlier capture')} behind it" if run.earlier_captures else ""
+    earlier = (
+        f", judged together with {count(len(run.earlier_captures), 'earlier capture')}" if run.earlier_captures else ""
+    )
     yield "run", f"{escape(run.run_id)}: {captures}{earlier}"
     settings = ", ".join(f"{name} {value}" for name, value in sorted(run.parameters.items()) if value is not None)
     yield "judged with", escape(settings)

@@ -192,7 +192,7 @@ def _both_epochs(facts: Facts) -> list[str | None]:
 
 OLD_EPOCH_LEFT_OPEN = Cause(
     name="old_epoch_left_open",
-    meaning="a new instance took its transactional id over, and nothing ended what the old one had open",
+    meaning="a new instance took over its id, and the old one's transaction was never ended",
     story="a new instance took the id over, and nothing ended what the old one had open, because no transaction "
     "listed it",
     prevention="as above",
@@ -224,7 +224,7 @@ def _both_producer_ids(facts: Facts) -> list[str | None]:
 
 PRODUCER_ID_ROTATED = Cause(
     name="producer_id_rotated",
-    meaning="its transactional id got a new producer id, and nothing ended what was open under the old",
+    meaning="its id got a new producer id, and what was open under the old one was never ended",
     story="epochs were used up and the id got a new producer id, with data left open under the old one",
     prevention="-",
     evidence=_both_producer_ids,

@@ -43,20 +43,20 @@ def _missing_of_the_log(facts: Facts) -> list[str]:
 EVIDENCE_BROKEN = Rule(
     name="evidence_broken",
     verdict=Verdict.INCONCLUSIVE,
-    meaning="the log is not proven whole from the transaction's start to its end",
-    background="Every file begins at position 0, positions and offsets chain, no batch is invalid or contested, no "
-    "copy contradicts another, and no snapshot disagrees. Compaction never passes an open transaction, so no hole is "
-    "legal here.",
+    meaning="some of the log after the transaction's start is missing, damaged or in doubt",
+    background="A log is whole if every file begins at position 0, positions and offsets follow each other, no batch "
+    "is invalid or contested, no copy contradicts another, and no producer snapshot disagrees. Compaction stops at "
+    "an open transaction, so a hole after its start is never normal.",
     when=lambda facts: bool(facts.open.evidence_gaps) or facts.may_be_a_dead_leaders,
     evidence=lambda facts: [f"open from offset {facts.open.txn_start_offset} as far as the files show"],
     missing=_missing_of_the_log,
     why_not=lambda _: "the log is proven whole from the start of the transaction to its end",
-    reason="A missing or damaged part of the log could hold the end marker. A file that is not there, an invalid "
-    "batch, a torn end, copies that contradict each other, or a forged line all count; so does a partition that an "
-    "earlier capture has and this one does not. Where nothing but a hole of compaction is behind the start, an old "
-    "broker's cleaner may have taken the end marker before its data (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
+    reason="The end marker may be in the part that is missing or damaged. A missing file, an invalid batch, a torn "
+    "end, copies that contradict each other, and a forged line all count. So does a partition that an earlier "
+    "capture has and this one does not. If the only damage is a hole of compaction behind the start, an old "
+    "broker's cleaner may have removed the end marker before its data (KAFKA-8351, KAFKA-13727, KAFKA-14055).",
     remedy="Copy all files of the partition again from its leader, with the newest producer snapshot, and audit "
-    "again. The line of missing evidence names the offset.",
+    "again. The missing evidence names the offset.",
     settled_by=broken_log,
     is_of_the_log=True,
 )
@@ -83,20 +83,19 @@ def _why_not_stale(facts: Facts) -> str:
 STALE_DATA_IN_LIVE_TRANSACTION = Rule(
     name="stale_data_in_live_transaction",
     verdict=Verdict.SUSPECT,
-    meaning="the coordinator's transaction lists this partition, but is younger than the open data",
-    condition="the id's transaction lists the partition, but is younger than the open data",
-    background="The next commit would publish it. It is not so where the coordinator ended the data's own transaction "
-    "after the log was copied. KIP-664 names the epoch mismatch, KIP-890 the way there.",
+    meaning="the producer's current transaction lists this partition, but the open data is older than it",
+    background="The rule does not hold if the coordinator ended the data's own transaction after the log was copied. "
+    "KIP-664 describes the epoch mismatch, KIP-890 how it comes about.",
     when=lambda facts: both(facts.is_ongoing, facts.live.is_older, not facts.state.misfits, facts.loss.hides_no_commit),
     evidence=_proof_of_age,
     why_not=_why_not_stale,
     would_change="an end marker after the data in this partition: its abort discards the stale records, its commit "
     "publishes them",
-    reason="The same producer id registered the partition again in a newer transaction while older data was still "
-    "open. The next commit marker ends both, so a commit would publish the stale records. `kafka-transactions.sh` "
-    "does not see this: it compares neither epochs nor times (KIP-664, KIP-890).",
-    remedy="Stop that application before it commits, so that the coordinator aborts the transaction after its "
-    "timeout. Then look for records that were published already, from the start offset on.",
+    reason="Records of an earlier transaction were still open when the same producer id added the partition to a new "
+    "one. The next end marker ends both, so a commit publishes the old records too. `kafka-transactions.sh` does "
+    "not see this: it compares neither epochs nor times (KIP-664, KIP-890).",
+    remedy="Stop that application before it commits. Its coordinator then aborts the transaction after the timeout. "
+    "Then look for records that were published already, from the start offset on.",
 )
 
 
@@ -109,15 +108,15 @@ def _why_late(facts: Facts) -> str:
 NOT_LATE = Rule(
     name="not_late",
     verdict=Verdict.IN_PROGRESS,
-    meaning="written to within transaction.max.timeout.ms + 300000 ms",
-    condition="idle for no longer than transaction.max.timeout.ms + 300000 ms, the brokers' own bound (KIP-664)",
+    meaning="last written at most transaction.max.timeout.ms + 300000 ms ago",
+    condition="last written at most transaction.max.timeout.ms + 300000 ms ago, the brokers' own bound (KIP-664)",
     when=lambda facts: no(facts.lateness.is_late),
     evidence=lambda facts: [facts.idle_for],
     why_not=_why_late,
     would_change="time: it is judged again when it has been idle for longer than transaction.max.timeout.ms + 300000",
-    reason="Its client may still be writing, and the coordinator will abort it when its timeout has passed. The bound "
-    "is that of the brokers' own metric for late transactions (KIP-664).",
-    remedy="Nothing. It is in the list so that the last stable offset can be explained.",
+    reason="Its client may still be writing. If it is not, the coordinator aborts the transaction after its timeout. "
+    "The bound is that of the brokers' own metric for late transactions (KIP-664).",
+    remedy="Nothing. It is in the list because it can hold the last stable offset.",
 )
 
 
@@ -125,14 +124,13 @@ CLOCK_NOT_CREDIBLE = Rule(
     name="clock_not_credible",
     verdict=Verdict.INCONCLUSIVE,
     meaning="neither its timestamp nor a broker's clock says how old it is",
-    condition="neither the client's timestamp nor a broker's clock says how old it is",
     when=lambda facts: facts.lateness.is_late is None,
     evidence=lambda facts: [f"last timestamp {facts.open.last_timestamp_ms}"],
     missing=lambda _: ["a credible timestamp, or an end marker after the data in this partition"],
     why_not=lambda facts: f"there is a credible clock: {facts.lateness.basis}",
-    reason="The client's timestamp is not positive or lies after the moment of the copy, and no end marker stands "
-    "around the data whose broker's clock could take its place.",
-    remedy="Copy the partition again when other transactions have ended in it, or give the moment of the copy with "
+    reason="The client's timestamp is not positive, or is later than the moment of the copy. No end marker around "
+    "the data gives a broker's time in its place.",
+    remedy="Copy the partition again after other transactions have ended in it, or pass the moment of the copy with "
     "`--as-of`.",
     settled_by=unknown_time,
 )
@@ -141,10 +139,9 @@ CLOCK_NOT_CREDIBLE = Rule(
 STATE_DOES_NOT_FIT = Rule(
     name="state_does_not_fit",
     verdict=Verdict.INCONCLUSIVE,
-    meaning="the state does not belong to these logs, or is not all of it",
-    condition="the state does not belong to these logs, or not all of it was given",
-    background="The logs' COMMIT markers are the coordinator's own: a state that would know of their decisions, and "
-    "does not, is another cluster's, or has more partitions than is said.",
+    meaning="this __transaction_state belongs to another cluster than the logs, or is only a part of it",
+    background="The coordinator of these logs decided each COMMIT marker in them, so their state knows of it. A "
+    "state that should know of it and does not is another cluster's, or has more partitions than you said.",
     when=lambda facts: len(facts.state.misfits) > 0,
     evidence=lambda facts: [facts.coordinator_says, facts.state_seen],
     missing=lambda facts: [
@@ -152,10 +149,10 @@ STATE_DOES_NOT_FIT = Rule(
         "all of __transaction_state of the cluster that these logs are from",
     ],
     why_not=lambda _: "no end marker of the logs contradicts __transaction_state",
-    reason="Producer ids are small numbers, and those of two clusters overlap. With another cluster's state, or with a "
-    "part of it that passes for the whole, live transactions look as if nobody knew of them.",
-    remedy="Copy `__transaction_state` of the cluster that the logs are from, all its partitions, and state their "
-    f"count with `--transaction-state-partitions`. `{STATE_TOPIC_DESCRIPTION}` prints it.",
+    reason="Producer ids are small numbers, so those of two clusters overlap. With another cluster's state, or with "
+    "a part that passes for the whole, live transactions look as if no coordinator knew them.",
+    remedy="Copy all partitions of `__transaction_state` of the cluster that the logs are from, and pass their "
+    f"number with `--transaction-state-partitions`. `{STATE_TOPIC_DESCRIPTION}` prints it.",
     settled_by=foreign_state,
 )
 
@@ -177,20 +174,20 @@ def _lost_commit(facts: Facts) -> list[str | None]:
 COMMIT_MARKER_MISSING = Rule(
     name="commit_marker_missing",
     verdict=Verdict.SUSPECT,
-    meaning="the commit was acknowledged, and its marker is lost",
-    condition="the commit was acknowledged, and its marker is lost (KAFKA-7408)",
-    background="The coordinator completed a commit that lists the partition, and the log goes on without its marker; "
-    "or another copy of the log, or an earlier capture, still has the marker.",
+    meaning="the commit was acknowledged, but its end marker is missing from the log",
+    condition="the commit was acknowledged, but its end marker is missing from the log (KAFKA-7408)",
+    background="The coordinator completed a commit that lists the partition, and the log goes on without its marker. "
+    "Or another copy of the log, or an earlier capture, still has the marker.",
     when=lambda facts: facts.loss.is_proven,
     evidence=_lost_commit,
     why_not=lambda _: "no completed commit is known that lists the partition and whose marker is not in the log",
     would_change="a copy of the log that has the marker",
-    reason="The application was told that its transaction is committed. An unclean leader election, or a lost disk, "
-    "took the marker from this log (KAFKA-7408). An abort would destroy acknowledged data; nothing in Kafka's tools "
-    "can commit it.",
+    reason="The application was told that its transaction is committed. Then an unclean leader election or a lost "
+    "disk took the marker from this log (KAFKA-7408). An abort would destroy acknowledged data, and no tool of "
+    "Kafka's can commit it.",
     remedy="Never abort it. Read the records from the start offset on with `read_uncommitted`, and write them again "
-    "with the application's owner; then, and only then, the partition can be freed. Find out what was lost: "
-    "`UncleanLeaderElectionsPerSec`, disks, and other partitions of the same broker.",
+    "together with the application's owner. Only then may the partition be freed. Find out what else was lost: look "
+    "at `UncleanLeaderElectionsPerSec`, at the disks, and at other partitions of the same broker.",
 )
 
 

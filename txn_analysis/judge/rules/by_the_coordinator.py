@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 MARKER_OVERDUE = Rule(
     name="marker_overdue",
     verdict=Verdict.SUSPECT,
-    meaning="a commit or abort was decided, lists the partition, and has not moved for longer than the bound",
-    background="KAFKA-16352, KAFKA-19999 and KAFKA-20322 are ways to get there. It is never aborted: the commit was "
-    "acknowledged.",
+    meaning="a commit or abort was decided too long ago, and its marker has not reached this partition",
+    background="It is never aborted, because the commit was acknowledged.",
     when=lambda facts: both(facts.is_prepared, facts.live.is_update_overdue),
     evidence=lambda facts: [
         facts.coordinator_says,
@@ -36,31 +35,32 @@ MARKER_OVERDUE = Rule(
     reason="The coordinator decided, and should have written the marker within moments. It has stopped trying, or "
     "cannot reach the partition's leader (KAFKA-16352, KAFKA-19999 and KAFKA-20322 are ways to get there).",
     remedy="Never write a marker yourself: after PrepareCommit an abort destroys acknowledged data. Look at the "
-    "broker that leads the partition of __transaction_state; restarting it lets another one take over and send the "
-    "markers again. In an upgrade from 4.1 or older through 4.2.0, finish it, or use 4.2.1: a coordinator of 4.2.0 "
-    "cannot send markers to older brokers.",
+    "broker that leads the id's partition of __transaction_state. Restart it: another broker takes over and sends "
+    "the markers again. In an upgrade from 4.1 or older through 4.2.0, finish it, or use 4.2.1: a coordinator of "
+    "4.2.0 cannot send markers to older brokers.",
 )
 
 
 MARKER_PENDING_COMMIT = Rule(
     name="marker_pending_commit",
     verdict=Verdict.COORDINATED,
-    meaning="a commit was decided and lists the partition; its marker is on the way",
-    condition="a commit was decided and lists the partition. It is never aborted: it was acknowledged",
+    meaning="a commit is decided and lists this partition; the coordinator is writing its marker",
+    condition="a commit is decided and lists this partition; the coordinator is writing its marker. Never abort it: "
+    "it was acknowledged",
     background="`TransactionCoordinator.endTransaction` answers the client as soon as the decision is written.",
     when=lambda facts: facts.is_listed_in(PREPARE_COMMIT),
     evidence=lambda facts: [facts.coordinator_says, facts.listed_here],
     why_not=lambda facts: facts.not_decided_here,
     would_change="the marker in a later copy of the log",
-    reason="The commit was acknowledged to the client. An abort marker here would destroy acknowledged data.",
-    remedy="Nothing. Never abort it. Look again if it is still there in the next audit.",
+    reason="The client was told that the commit succeeded. An abort marker here would destroy acknowledged data.",
+    remedy="Nothing. Never abort it. If it is still there in the next audit, look at the coordinator's broker.",
 )
 
 
 MARKER_PENDING_ABORT = Rule(
     name="marker_pending_abort",
     verdict=Verdict.COORDINATED,
-    meaning="an abort was decided and lists the partition; its marker is on the way",
+    meaning="an abort is decided and lists this partition; the coordinator is writing its marker",
     when=lambda facts: facts.is_listed_in(PREPARE_ABORT),
     evidence=lambda facts: [facts.coordinator_says, facts.listed_here],
     why_not=lambda facts: facts.not_decided_here,
@@ -73,8 +73,8 @@ MARKER_PENDING_ABORT = Rule(
 COORDINATOR_OVERDUE = Rule(
     name="coordinator_overdue",
     verdict=Verdict.SUSPECT,
-    meaning="the coordinator's transaction lists the partition and is past its own timeout + 5 minutes",
-    background="A timeout of 2147483647 ms is a two-phase commit (KIP-939), and never overdue.",
+    meaning="the transaction lists this partition and is past its own timeout + 5 minutes; its coordinator did not "
+    "abort it",
     when=lambda facts: both(facts.is_ongoing, facts.live.is_transaction_overdue),
     evidence=lambda facts: [
         facts.coordinator_says,
@@ -87,17 +87,17 @@ COORDINATOR_OVERDUE = Rule(
         or f"the transaction of {facts.began_at} is within its timeout of {facts.timeout_ms} ms + 300000, or is decided"
     ),
     would_change="a later record of the coordinator that ends the transaction",
-    reason="The coordinator should have aborted it when its timeout had passed. It still counts as the transaction's "
-    "owner, so it may yet end it. (A timeout of 2147483647 ms is a two-phase commit, and never overdue.)",
-    remedy="Look at the broker that leads the partition of __transaction_state: does it run, is it in charge, what "
-    "does its log say of this id? Do not write markers while the coordinator has the transaction.",
+    reason="The coordinator should have aborted it after its timeout. It still owns the transaction, so it may end "
+    "it at any moment. A timeout of 2147483647 ms is a two-phase commit (KIP-939), and never overdue.",
+    remedy="Look at the broker that leads the id's partition of __transaction_state. Is it up? Is it the leader? "
+    "What does its log say about this id? Do not write markers while the coordinator has the transaction.",
 )
 
 
 IN_COORDINATOR = Rule(
     name="in_coordinator",
     verdict=Verdict.COORDINATED,
-    meaning="the coordinator's transaction lists the partition and is within its own timeout",
+    meaning="the transaction lists this partition and is within its own timeout; its coordinator will end it",
     when=lambda facts: facts.is_ongoing,
     evidence=lambda facts: [
         facts.coordinator_says,
@@ -106,7 +106,8 @@ IN_COORDINATOR = Rule(
     ],
     why_not=lambda facts: facts.not_decided_here,
     would_change="a later record of the coordinator, once the transaction ends or is past its timeout",
-    reason="The coordinator knows of the data here and will end it by the client's word or by the timeout.",
+    reason="The coordinator knows of the data here. It ends the transaction when the client asks for it, or at the "
+    "timeout.",
     remedy="Nothing. If the application is gone for good, wait for the timeout. A two-phase commit has none: its owner "
     "must end it.",
 )
@@ -132,19 +133,17 @@ def _missing_reach_of_the_state(facts: Facts) -> list[str | None]:
 STATE_OLDER_THAN_LOG = Rule(
     name="state_older_than_log",
     verdict=Verdict.INCONCLUSIVE,
-    meaning="the coordinator's state is not proven to reach up to the open data",
-    background="Files are copied one after another: what the coordinator recorded after the copy of its state may "
-    "explain the data.",
+    meaning="__transaction_state may have been copied before this data was written",
+    background="Files are copied one after another.",
     when=lambda facts: either(facts.state.is_unbounded, facts.state.is_behind, facts.state.is_epoch_ahead),
     evidence=lambda facts: [facts.coordinator_says, _appended_by(facts)],
     missing=_missing_reach_of_the_state,
     why_not=lambda facts: (
         f"__transaction_state reaches up to the data, which was appended by {utc(facts.open.appended_before_ms)}"
     ),
-    reason="The state was copied before the data, or nothing shows that it was not. What the coordinator recorded "
-    "afterwards may explain the data.",
-    remedy="Copy the logs first and `__transaction_state` last, from the leaders, and say so with "
-    "`--state-copied-last`.",
+    reason="The state was copied before the data was written, or nothing proves that it was not. The coordinator may "
+    "have recorded the transaction after that copy.",
+    remedy="Copy the logs first and `__transaction_state` last, from the leaders, and pass `--state-copied-last`.",
     settled_by=older_state,
 )
 
@@ -185,20 +184,18 @@ def _why_log_reaches(facts: Facts) -> str:
 LOG_MAY_END_EARLY = Rule(
     name="log_may_end_early",
     verdict=Verdict.INCONCLUSIVE,
-    meaning="the log is not proven to reach up to the coordinator's state: the marker may have come later",
-    condition="the log is not proven to reach up to the coordinator's state; the marker may have come later",
-    background="A text dump that was cut does not say so, and files are copied one after another. Nothing waives this "
-    "rule.",
+    meaning="the log may have been copied before its end marker was written",
+    background="A text dump does not show that it was cut short, and files are copied one after another.",
     when=lambda facts: facts.log.may_end_early,
     evidence=lambda facts: [facts.coordinator_says, _recorded(facts), _last_moment(facts), *facts.copying],
     missing=_missing_reach_of_the_log,
     why_not=_why_log_reaches,
     reason="The coordinator recorded something for this producer after the last moment that this partition's log "
-    "shows. The end marker may lie in the part of the log that was not copied.",
-    remedy="Copy this partition's log again once another end marker, of whichever producer, is in it, and audit it "
-    "with the state that you have. Where nothing is written there any more, or all records were deleted, a further "
-    "copy is the same: only the broker can tell: "
-    f"`{TRANSACTIONS} describe-producers --topic TOPIC --partition N`. Nothing waives this rule.",
+    "shows. The end marker may be in the part of the log that was not copied.",
+    remedy="Copy this partition's log again after the next end marker in it, of any producer, and audit it with the "
+    "state that you have. If nothing is written there any more, or all records were deleted, another copy shows "
+    f"the same, and only the broker can tell: `{TRANSACTIONS} describe-producers --topic TOPIC --partition N`. No "
+    "option overrides this rule.",
     settled_by=early_log,
 )
 
@@ -206,16 +203,15 @@ LOG_MAY_END_EARLY = Rule(
 STATE_INCOMPLETE = Rule(
     name="state_incomplete",
     verdict=Verdict.INCONCLUSIVE,
-    meaning="the part of __transaction_state that could hold the answer is missing, broken, or of another cluster",
-    condition="what could hold the answer of __transaction_state is missing, broken, or of another cluster",
-    background="Absence is only proven by a state that was seen as a whole.",
+    meaning="the part of __transaction_state that could name this producer is missing, broken, or of another cluster",
+    background="Only a state that was seen as a whole proves that something is not in it.",
     when=lambda facts: len(facts.state.gaps) > 0,
     evidence=lambda facts: [facts.coordinator_says, facts.state_seen],
     missing=lambda facts: facts.state.gaps,
     why_not=lambda _: "the part of __transaction_state that could hold the answer is complete",
-    reason="That no transactional id has a producer id can only be said of a state that was seen as a whole: all its "
-    "partitions, from their first file, without decoder errors.",
-    remedy="Copy what is named as missing. For console exports, which do not say what they cover, give your word with "
+    reason="Only a whole state proves that no transactional id has this producer id: all its partitions, from their "
+    "first file, without decoder errors.",
+    remedy="Copy what is named as missing. A console export does not say what it covers: if it is complete, pass "
     "`--transaction-state-complete`.",
     settled_by=incomplete_state,
 )
@@ -235,20 +231,19 @@ def _why_nothing_is_lost(facts: Facts) -> str:
 COMMIT_MAY_BE_MISSING = Rule(
     name="commit_may_be_missing",
     verdict=Verdict.INCONCLUSIVE,
-    meaning="a commit's marker may be lost, and its decision compacted away",
-    condition="a commit's marker may be lost or was never sent, and its decision compacted away",
-    background="Compaction of `__transaction_state` is normal, so this is common where old transactions are looked at "
-    "once, and rare in nightly audits, whose earlier captures keep what compaction takes.",
+    meaning="it may be a commit whose marker was lost, and whose record in __transaction_state was compacted away",
+    background="Compaction of `__transaction_state` is normal. So this is common when you look at old transactions "
+    "once, and rare in nightly audits, whose earlier captures keep what compaction removes.",
     when=lambda facts: facts.loss.is_possible,
     evidence=lambda facts: [facts.coordinator_says, *facts.loss.doubts, facts.log_followed],
     missing=_missing_history,
     why_not=_why_nothing_is_lost,
-    reason="The coordinator has nothing for this partition, but its older records are gone: one of them may have been "
-    "a commit whose marker was lost (an unclean election, a lost disk) or never sent. An abort would then destroy "
-    "acknowledged data.",
-    remedy="If no acknowledged record of these topics or of `__transaction_state` was ever lost (the runbook says how "
-    "to know), say so with `--no-records-lost`. Nightly audits into one warehouse keep what compaction takes, and need "
-    "no such word.",
+    reason="The coordinator has nothing for this partition, but its older records are gone. One of them may have "
+    "been a commit whose marker was lost (an unclean election, a lost disk) or never sent. An abort would then "
+    "destroy acknowledged data.",
+    remedy="Was no acknowledged record of these topics or of `__transaction_state` ever lost? The runbook says how "
+    "to check that. If it is true, pass `--no-records-lost`. Nightly audits into one warehouse keep what compaction "
+    "removes, and do not need the option.",
     settled_by=lost_records,
 )
 
@@ -262,7 +257,6 @@ UNKNOWN_PRODUCER = Rule(
     name="unknown_producer",
     verdict=Verdict.HANGING,
     meaning="no transactional id has, or ever had, this producer id",
-    condition="no transactional id has, or in any earlier record had, this producer id",
     when=lambda facts: facts.coordinator is None,
     evidence=lambda facts: [
         f"no transactional id has, or had, producer id {facts.open.producer_id}",
@@ -274,9 +268,9 @@ UNKNOWN_PRODUCER = Rule(
     ],
     why_not=_who_has_it,
     would_change="a record of __transaction_state with this producer id, or an end marker of it in a later copy",
-    reason="The coordinator has forgotten the id (transactional.id.expiration.ms), or never heard of it. Nobody is "
-    "left who would write the marker.",
-    remedy="Abort it: the verb `abort-plan` prints the command and what to check before (`--format commands`).",
+    reason="The coordinator has forgotten the id (transactional.id.expiration.ms), or never knew it. Nobody is left "
+    "who would write the end marker.",
+    remedy="Abort it: the verb `abort-plan` writes the command, and what to check before it (`--format commands`).",
 )
 
 
@@ -290,10 +284,9 @@ def _instead(facts: Facts) -> str:
 PARTITION_NOT_IN_TRANSACTION = Rule(
     name="partition_not_in_transaction",
     verdict=Verdict.HANGING,
-    meaning="the coordinator knows the id, but its transaction is without this partition",
-    condition="the id is known, but its transaction is without this partition",
-    background="The marker goes to the partitions that the coordinator's transaction lists (KIP-890). A tombstoned id "
-    "counts as known, without a transaction; so does one that runs under another producer id.",
+    meaning="the id is known, but its transaction does not list this partition",
+    background="A tombstoned id counts as known, without a transaction. So does an id that now has another producer "
+    "id.",
     when=lambda facts: no(facts.is_listed),
     evidence=lambda facts: [
         facts.coordinator_says,
@@ -307,18 +300,17 @@ PARTITION_NOT_IN_TRANSACTION = Rule(
     why_not=lambda facts: facts.listed_here,
     would_change="a record of the coordinator that lists the partition in a transaction in progress, or an end marker "
     "of the producer in a later copy of the log",
-    reason="The marker goes to the partitions that the coordinator's transaction lists, and this one is not among "
+    reason="The coordinator writes end markers to the partitions that its transaction lists. This one is not among "
     "them: a write came before the partition was added, or after the transaction had ended (KIP-890).",
-    remedy="Abort it: the verb `abort-plan` prints the command and what to check before (`--format commands`). If the "
-    "producer has a transaction in progress, end that producer first.",
+    remedy="Stop and fence its producer first if the report says so. Then abort it: the verb `abort-plan` writes the "
+    "command, and what to check before it (`--format commands`).",
 )
 
 
 NO_RULE = Rule(
     name="no_rule",
     verdict=Verdict.INCONCLUSIVE,
-    meaning="nothing above matched",
-    condition="nothing else matched; the coordinator is in a state that no rule knows",
+    meaning="the coordinator is in a state that no rule knows",
     when=lambda _: True,
     evidence=lambda facts: [facts.coordinator_says],
     missing=lambda _: ["a rule for this state of the coordinator"],

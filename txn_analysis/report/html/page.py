@@ -45,7 +45,7 @@ _MOST_PARTITIONS = 300
 _MOST_SINCE = 50
 _MOST_ALIKE = 50  # of one application and cause, while others have findings that are not shown
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
-_FOLDED = frozenset({"where", "since", "cause", "look"})  # of a finding, beside its evidence: not needed to act
+_FOLDED = frozenset({"where", "since", "cause", "explain"})  # of a finding, beside its evidence: not needed to act
 
 
 @dataclass(frozen=True)

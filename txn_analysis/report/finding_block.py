@@ -1,0 +1,65 @@
+"""One hanging transaction in at most a dozen lines: what it blocks, why, what to do. `explain` prints the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txn_analysis.report.figures import ANYBODY, cause_meaning, hidden_records, urgent
+from txn_analysis.report.finding_text import (
+    Paragraph,
+    explanation,
+    lines_of,
+    partition_of,
+    shown,
+    then_sentence,
+    to_do,
+    what,
+    why_sentence,
+)
+from txn_analysis.report.terminal import Line
+from txn_analysis.text.words import iso_utc
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.report.figures import Reader
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
+
+
+def block_lines(
+    report: AuditReport, finding: Finding, number: int, width: int, reader: Reader = ANYBODY
+) -> Iterator[Line]:
+    """The block of one finding: its first line says which transaction it is."""
+    yield Line(f"{number}. {what(finding)}", "bold red")
+    yield from lines_of(shown(report, _said(report, finding, reader)), width)
+
+
+def _said(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
+    """What it blocks, why, what to do now, and what follows; all of it is escaped."""
+    yield Paragraph("blocks", _blocks(report, finding))
+    yield Paragraph("why", why_sentence(finding))
+    cause = finding.cause
+    if cause is not None and cause.confidence != "unknown":
+        yield Paragraph("cause", f"{cause_meaning(cause)} ({cause.confidence})")
+    yield from to_do(report, finding, reader)
+    after = then_sentence(report, finding, partition_of(report, finding))
+    if after is not None and finding.verdict is Verdict.HANGING:
+        yield Paragraph("then", after)
+    yield explanation(report, finding, reader)
+
+
+def _blocks(report: AuditReport, finding: Finding) -> str:
+    """How much is hidden, since when, and what is urgent about it."""
+    partition = partition_of(report, finding)
+    if partition is None:
+        return "unknown: nothing else is known of the partition"
+    if not finding.blocks_partition:
+        stable = partition.last_stable_offset
+        return f"nothing yet: another open transaction holds the last stable offset at {stable}"
+    impact = finding.impact
+    since_ms = None if impact is None else impact.hidden_since_ms
+    since = "" if since_ms is None else f" since {iso_utc(since_ms)}"
+    hidden = f"{hidden_records(partition)} hidden from offset {finding.txn_start_offset} on{since}"
+    return "; ".join([hidden, *urgent(impact)])
