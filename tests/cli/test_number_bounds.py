@@ -37,6 +37,8 @@ ABSURD = "9" * 26
         ("explain", "--start-offset", ABSURD),
         ("explain", "--topic", "orders", "--partition", "0", "--offset", ABSURD),
         ("ended", "--limit", ABSURD),
+        ("stats", "--limit", ABSURD),
+        ("stats", "--since", ABSURD),
         ("who", "--producer-id", ABSURD),
         ("abort-plan", "--topic", "orders", "--partition", ABSURD),
         ("abort-plan", "--max-records", ABSURD),

@@ -20,6 +20,7 @@ READING = (
     ("describe-producers", "--topic", "a", "--partition", "0"),
     ("explain",),
     ("ended",),
+    ("stats",),
     ("abort-plan",),
     ("verify",),
     ("report",),

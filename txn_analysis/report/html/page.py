@@ -22,6 +22,7 @@ from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.finding_text import paragraphs, report_command, what
 from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing, runs_drawing
+from txn_analysis.report.html.ended_drawing import ended_drawing
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import statements
 from txn_analysis.text.escape import clip, escape, html_text
@@ -104,6 +105,7 @@ def html_report(
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
+        "ended": ended_drawing(shown.ended),
         "read": _labelled(report, reader.now_ms),
         "age": figures.age(report, reader.now_ms),
         "too_old": headline.expired_sentence(report, reader.now_ms),
