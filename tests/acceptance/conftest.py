@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.captures import Variant, run_audit
+from tests.acceptance.captures import PARAMETERS, Variant, run_audit
+from txn_analysis import Settings, audit
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.runs.run_tables import RunTables
 
 
 @pytest.fixture(scope="session")
@@ -42,5 +44,20 @@ def run_of(
     def finished(variant: Variant) -> PastRun:
         run_id = audit_of(variant).run.run_id
         return run_tables(open_warehouse(spark, warehouse), variant.name, run_id).finished
+
+    return finished
+
+
+@pytest.fixture(scope="module")
+def tables_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Variant], RunTables]:
+    """The tables of a run over a capture, audited in this process, without Spark; each variant once."""
+    root = str(tmp_path_factory.mktemp("without-spark"))
+    runs: dict[Variant, str] = {}
+
+    def finished(variant: Variant) -> RunTables:
+        if variant not in runs:
+            settings = Settings(**PARAMETERS | dict(variant.settings), warehouse=root, cluster=variant.name)
+            runs[variant] = audit(None, variant.paths, settings).run.run_id
+        return run_tables(open_warehouse(None, root), variant.name, runs[variant])
 
     return finished

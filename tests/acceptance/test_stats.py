@@ -12,16 +12,12 @@ from txn_analysis.questions.stats import stats_of
 from txn_analysis.questions.stats_answer import By
 from txn_analysis.questions.stats_over_time import Window
 from txn_analysis.questions.stats_text import stats_csv, stats_text
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.questions.stats_answer import Group, StatsAnswer
-    from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.run_tables import RunTables
 
     Counted = Callable[..., StatsAnswer]
 
@@ -56,14 +52,12 @@ KLOGS = {
 
 
 @pytest.fixture(scope="module")
-def counted(spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]) -> Counted:
+def counted(tables_of: Callable[[Variant], RunTables]) -> Counted:
     """What `stats` answers about a capture."""
 
     def answer(variant: Variant, by: By = By.APPLICATION, limit: int = 100, **asked: Any) -> StatsAnswer:
-        run_id = audit_of(variant).run.run_id
-        tables = run_tables(open_warehouse(spark, warehouse), variant.name, run_id)
         window = Window(asked.pop("since_ms", None), asked.pop("until_ms", None))
-        return stats_of(tables, Filters(**asked), by, window, limit)
+        return stats_of(tables_of(variant), Filters(**asked), by, window, limit)
 
     return answer
 

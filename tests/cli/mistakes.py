@@ -626,6 +626,14 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "Error: Invalid value for '--limit': Input should be greater than or equal to 1",
         ),
         Mistake(
+            "an offset at which nothing open begins",
+            "explain --warehouse w --cluster east --start-offset 7",
+            "error: no open transaction of this run fits; the verb `report` lists them",
+            when=When.AFTER,
+        ),
+    ),
+    "Statistics, and what is at risk": (
+        Mistake(
             "statistics of no time at all",
             "stats --since 2026-11-21T03:00:00Z --until 2026-11-21T02:00:00Z",
             "error: --until must be later than --since: what ends at --until is left out",
@@ -636,10 +644,9 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "error: --since yesterday: is neither epoch milliseconds nor ISO-8601 (like 2026-11-21T03:15:00Z)",
         ),
         Mistake(
-            "an offset at which nothing open begins",
-            "explain --warehouse w --cluster east --start-offset 7",
-            "error: no open transaction of this run fits; the verb `report` lists them",
-            when=When.AFTER,
+            "what happens within no time",
+            "at-risk --within 0",
+            "Error: Invalid value for '--within': Input should be greater than or equal to 1",
         ),
     ),
     "One offset, one owner": (

@@ -28,6 +28,7 @@ VERBS = (
     "ended",
     "who",
     "stats",
+    "at-risk",
     "abort-plan",
     "verify",
     "accept",
@@ -105,7 +106,7 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("forget", {"--capture"}),
         *(
             (verb, set[str]())
-            for verb in ("list", "describe", "describe-producers", "ended", "stats", "abort-plan", "accept")
+            for verb in ("list", "describe", "describe-producers", "ended", "stats", "at-risk", "abort-plan", "accept")
         ),
     ],
 )

@@ -38,6 +38,7 @@ ABSURD = "9" * 26
         ("explain", "--topic", "orders", "--partition", "0", "--offset", ABSURD),
         ("ended", "--limit", ABSURD),
         ("stats", "--limit", ABSURD),
+        ("at-risk", "--within", ABSURD),
         ("stats", "--since", ABSURD),
         ("who", "--producer-id", ABSURD),
         ("abort-plan", "--topic", "orders", "--partition", ABSURD),

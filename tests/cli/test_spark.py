@@ -21,6 +21,7 @@ READING = (
     ("explain",),
     ("ended",),
     ("stats",),
+    ("at-risk",),
     ("abort-plan",),
     ("verify",),
     ("report",),

@@ -67,6 +67,7 @@ ASKED = (
     Asked("tiered", TIERED, "report --topic clicks", 1, "blocks", _OF_TIERED),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
     Asked("statistics", EDGE, "stats"),
+    Asked("at-risk", DEMO, "at-risk --within 30"),
 )
 
 

@@ -46,6 +46,7 @@ _FORMS = {
     ".ndjson": "ndjson",
     ".csv": "csv",
     ".html": "html",
+    ".chat": "chat",
     ".prom": "prometheus",
     ".toml": "toml",
     ".sh": "commands",

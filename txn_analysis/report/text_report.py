@@ -61,7 +61,7 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     yield from _table(report, [*hanging[_MOST_BLOCKS:], *others], width)
     yield from _left_out(report, [*hanging[_MOST_BLOCKS:], *others][figures.MOST_FINDINGS :], width, reader)
     yield from _since(report, width, reader)
-    yield from _warnings(report, width)
+    yield from _warnings(report, width, reader)
     yield Line("")
     yield rule_line("What was read", width)
     for label, text in statements(report, reader.now_ms):
@@ -186,15 +186,18 @@ def _since(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
         yield Line(f"{'history'.ljust(_TEXT_FROM)}{nights.history_command(reader)}", "bold")
 
 
-def _warnings(report: AuditReport, width: int) -> Iterator[Line]:
+def _warnings(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
     """What does not hang yet and will, one line an application."""
     if not report.warnings:
         return
     yield Line("")
     yield rule_line("Early warning", width)
-    for item in report.warnings:
+    for item in figures.soonest_warnings(report):
         text = f"{item.kind}: {figures.warning_subject(item)}: {escape(item.text)}"
         yield from paragraph(text, width, rest="    ")
+    if (left_out := figures.warnings_left_out(report)) is not None:
+        yield from paragraph(left_out, width)
+        yield Line(f"   {report_command(report, reader)} --format json", "bold")
 
 
 def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[tuple[str, str]]:

@@ -192,6 +192,8 @@ def _environment() -> Environment:
         cluster_sentence=figures.cluster_sentence,
         folded=_FOLDED,
         warning_subject=figures.warning_subject,
+        soonest_warnings=figures.soonest_warnings,
+        warnings_left_out=figures.warnings_left_out,
         most_places=headline.MOST_PLACES,
         how_sure=headline.how_sure,
         most_since=_MOST_SINCE,
