@@ -646,6 +646,23 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             when=When.AFTER,
         ),
     ),
+    "Statistics, and what is at risk": (
+        Mistake(
+            "statistics of no time at all",
+            "stats --since 2026-11-21T03:00:00Z --until 2026-11-21T02:00:00Z",
+            "error: --until must be later than --since: what ends at --until is left out",
+        ),
+        Mistake(
+            "statistics from a moment that is none",
+            "stats --since yesterday",
+            "error: --since yesterday: is neither epoch milliseconds nor ISO-8601 (like 2026-11-21T03:15:00Z)",
+        ),
+        Mistake(
+            "what happens within no time",
+            "at-risk --within 0",
+            "Error: Invalid value for '--within': Input should be greater than or equal to 1",
+        ),
+    ),
     "One offset, one owner": (
         Mistake(
             "an offset of no partition",

@@ -27,6 +27,8 @@ VERBS = (
     "explain",
     "ended",
     "who",
+    "stats",
+    "at-risk",
     "abort-plan",
     "verify",
     "accept",
@@ -102,7 +104,10 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("verify", {"--exit-zero", "--accept-inconclusive", "--accepted"}),
         *((verb, {"--exit-zero", "--accept-inconclusive"}) for verb in ("explain", "who")),
         ("forget", {"--capture"}),
-        *((verb, set[str]()) for verb in ("list", "describe", "describe-producers", "ended", "abort-plan", "accept")),
+        *(
+            (verb, set[str]())
+            for verb in ("list", "describe", "describe-producers", "ended", "stats", "at-risk", "abort-plan", "accept")
+        ),
     ],
 )
 def test_a_verb_offers_the_options_that_mean_something_to_it(

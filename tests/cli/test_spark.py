@@ -20,6 +20,8 @@ READING = (
     ("describe-producers", "--topic", "a", "--partition", "0"),
     ("explain",),
     ("ended",),
+    ("stats",),
+    ("at-risk",),
     ("abort-plan",),
     ("verify",),
     ("report",),

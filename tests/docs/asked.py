@@ -1,4 +1,4 @@
-"""What is typed and printed in docs/symptoms.md and docs/questions.md: commands that are run on the real captures."""
+"""What is typed and printed in docs/symptoms.md, questions.md and statistics.md: commands run on the real captures."""
 
 from __future__ import annotations
 
@@ -66,6 +66,8 @@ ASKED = (
     Asked("disk-fills", EDGE, "explain --topic accounts", 0, "blocks"),
     Asked("tiered", TIERED, "explain --topic clicks", 0, "blocks", _OF_TIERED),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
+    Asked("statistics", EDGE, "stats"),
+    Asked("at-risk", DEMO, "at-risk --within 30"),
 )
 
 

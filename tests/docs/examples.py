@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tests.docs.one_batch_line import walk
 from txn_analysis.questions import answers as queries
 from txn_analysis.questions.filters import Filters
+from txn_analysis.report.chat import chat_message
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.text_report import text_report
 
@@ -36,6 +37,7 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
         "demo": demo,
         "finding": finding_in(demo, 1002),
         "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
+        "demo-chat": chat_message(report, Reader(_OPTIONS, now_ms=READ_MS)),
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
         "list": queries.list_transactions(tables.current_states(), tables.as_of_ms, every).text(),
         "describe": describe.text(),

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.plan.plan_file import record_schema
 from txn_analysis.questions import answers as kafkas
 from txn_analysis.questions.answers import CAPTURES, HISTORY, VERIFY
+from txn_analysis.questions.at_risk import COLUMNS as AT_RISK
 from txn_analysis.questions.ended import ENDED_COLUMNS
 from txn_analysis.questions.explain import Explanation
 from txn_analysis.questions.offset_answer import OffsetAnswer
 from txn_analysis.questions.owners import OwnerAnswer
+from txn_analysis.questions.stats_answer import StatsAnswer
 from txn_analysis.report.formats import MINUS_ONE
 from txn_analysis.report.model import AuditReport
 
@@ -27,6 +29,7 @@ _ROWS: dict[str, tuple[Column, ...]] = {
     "describe-producers": kafkas.DESCRIBE_PRODUCERS,
     "describe-producers --all": kafkas.DESCRIBE_ALL_PRODUCERS,
     "ended": ENDED_COLUMNS,
+    "at-risk": AT_RISK,
     "accept": kafkas.ACCEPT,
     "captures": CAPTURES,
     "verify": VERIFY,
@@ -61,6 +64,11 @@ def offset_fields() -> Rows:
 def owner_fields() -> Rows:
     """The same of who a group or an id is."""
     return _objects(OwnerAnswer)
+
+
+def stats_fields() -> Rows:
+    """The same of what transactions did."""
+    return _objects(StatsAnswer)
 
 
 def row_columns() -> Rows:

@@ -20,6 +20,7 @@ from tests.docs.format_tables import (
     plan_fields,
     report_fields,
     row_columns,
+    stats_fields,
 )
 from tests.docs.mistakes_page import mistakes_page
 from tests.judge.test_proof_table import CASES
@@ -135,6 +136,7 @@ _TABLES = {
     "format-explain": lambda: _table(("object", "its fields", "it says"), explanation_fields()),
     "format-offset": lambda: _table(("object", "its fields", "it says"), offset_fields()),
     "format-who": lambda: _table(("object", "its fields", "it says"), owner_fields()),
+    "format-stats": lambda: _table(("object", "its fields", "it says"), stats_fields()),
     "format-rows": lambda: _table(("verb", "columns, in order"), row_columns()),
     "rules": _rules_table,
     "causes": _causes_table,

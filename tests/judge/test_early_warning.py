@@ -11,7 +11,8 @@ from tests.judge.cases import LATE_MS, Case, listed
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
-from txn_analysis.judge.early_warning import WARNINGS, nearest_bound, open_warnings
+from txn_analysis.judge.early_warning import WARNINGS, median_of
+from txn_analysis.judge.warning_lines import nearest_bound, open_warnings
 from txn_analysis.pipeline.coordinator_side import warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.early_warning import EarlyWarning, WarningLine
+    from txn_analysis.judge.early_warning import EarlyWarning
+    from txn_analysis.judge.warning_lines import WarningLine
 
 Row = dict[str, Any]
 
@@ -50,7 +52,7 @@ def aborted(transactional_id: str, number: int, *, at_ms: int, taken_over: bool 
 
 
 HISTORY = [
-    record("quiet"),
+    *(record(f"quiet{letter}") for letter in "abcdefghijklmnopqrst"),
     record("running-at-74", "Ongoing", start_ms=NOW_MS - 44_999),
     record("running-at-75", "Ongoing", start_ms=NOW_MS - 45_000),
     record("long", timeout_ms=900_001),
@@ -164,9 +166,39 @@ def test_of_many_applications_the_worst_are_named() -> None:
 @pytest.mark.parametrize(("late_by_ms", "is_near"), [(-300_000, False), (-299_999, True), (0, True), (1, False)])
 def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> None:
     opened = Case("near its bound", "not_late", open={"last_timestamp_ms": NOW_MS - LATE_MS - late_by_ms}).judged()
-    found = open_warnings(nearest_bound([opened], Settings()))
+    found = open_warnings(nearest_bound([opened], Settings()), NOW_MS)
     assert bool(found) is is_near
-    assert all(line.text == f"open from offset 100, late in {-late_by_ms} ms" for line in found)
+    assert all(
+        line.text.startswith(f"open from offset 100, late in {-late_by_ms} ms, from 2027-01-15") for line in found
+    )
+    assert all(line.at_ms == NOW_MS - late_by_ms for line in found)
+
+
+def test_a_warning_says_by_when_it_happens(warned: dict[tuple[str, str], WarningLine]) -> None:
+    near, unused = warned["transaction_near_timeout", "running-at"], warned["about_to_expire", "unused"]
+    assert near.at_ms == NOW_MS + 15_000
+    assert "its coordinator aborts it soon after 2027-01-15T08:00:15.000Z" in near.text
+    assert unused.at_ms == NOW_MS + DAY_MS - 1
+    assert "the coordinator forgets it from 2027-01-16T07:59:59.999Z on" in unused.text
+    assert warned["epoch_near_exhaustion", "epochs-used"].at_ms is None
+
+
+@pytest.mark.parametrize(
+    ("timeouts_ms", "median_ms"),
+    [
+        pytest.param({60_000: 7, 850_000: 5}, None, id="the demo: twelve ids"),
+        pytest.param({60_000: 28, 900_000: 1}, None, id="one id too few"),
+        pytest.param({60_000: 29, 900_000: 1}, 60_000, id="one of thirty"),
+        pytest.param({60_000: 27, 900_000: 3}, 60_000, id="a tenth is far above"),
+        pytest.param({60_000: 26, 900_000: 4}, None, id="two kinds of application"),
+        pytest.param({60_000: 26, 600_000: 4}, 60_000, id="ten times is not far"),
+        pytest.param({}, None, id="none"),
+    ],
+)
+def test_a_median_speaks_of_many_ids_of_which_few_are_far_above(
+    timeouts_ms: dict[int, int], median_ms: int | None
+) -> None:
+    assert median_of(timeouts_ms) == median_ms
 
 
 @pytest.mark.parametrize("warning", WARNINGS, ids=lambda warning: warning.kind)

@@ -11,6 +11,7 @@ from tests.report import rows
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import facts, lines_of
+from txn_analysis.report.html.page import html_report
 from txn_analysis.report.terminal import print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
 from txn_analysis.verdict import Verdict
@@ -99,6 +100,25 @@ def test_causes_and_warnings_are_said_and_escaped() -> None:
     assert "and 1 other id: x" in text
     assert EVIL not in text
     assert "\x1b" not in text
+
+
+def test_of_many_warnings_the_soonest_are_said_and_the_others_counted() -> None:
+    kinds = {"timeout_above_maximum": None, "about_to_expire": 0}
+    lines = [
+        {"kind": kind, "subject": f"{kind}-{n}", "text": "x", "count": 1, "at_ms": at if at is None else 100 - n}
+        for kind, at in kinds.items()
+        for n in range(8)
+    ]
+    report = build_report(rows.run(warnings=json.dumps(lines)), [], [rows.health()], [rows.finding()])
+    said = text_report(report).partition("-- Early warning")[2].partition("-- What was read")[0].splitlines()[1:]
+    assert [line.split(":")[1].strip() for line in said[:10]] == [
+        *(f"about_to_expire-{n}" for n in reversed(range(8))),
+        *(f"timeout_above_maximum-{n}" for n in range(2)),
+    ]
+    assert said[10] == "6 more early warnings not shown: 6 timeout_above_maximum. All are in `warnings` of:"
+    assert said[11].strip().startswith("txn-analysis report --run")
+    assert said[11].endswith("--format json")
+    assert "6 more early warnings not shown" in html_report(report)
 
 
 def test_first_line_says_what_hangs_where() -> None:

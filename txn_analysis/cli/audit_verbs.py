@@ -254,6 +254,7 @@ def deliver_report(
 ) -> int:
     """Writes a report to where it is wanted, in each form, and says with which code the command ends."""
     # Not needed for --help.
+    from txn_analysis.report.chat import chat_message
     from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report
     from txn_analysis.report.terminal import print_styled
     from txn_analysis.report.text_report import WIDTH, report_lines, text_report
@@ -263,6 +264,7 @@ def deliver_report(
         "ndjson": lambda: findings_ndjson(report),
         "csv": lambda: findings_csv(report),
         "text": lambda: text_report(report, width or WIDTH, reader),
+        "chat": lambda: chat_message(report, reader),
         "prometheus": lambda: metrics_of(report),
     }
     for target in request.targets:

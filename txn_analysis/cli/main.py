@@ -74,6 +74,9 @@ _of_offset = "txn-analysis explain --topic orders --partition 0 --offset 161"
 verb(app, "explain", _of_offset, form=Format, uses=_COULD_NOT_TELL)(why_verbs.explain)
 verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout", form=RowFormat)(why_verbs.ended)
 verb(app, "who", "txn-analysis who --group billing-readers", form=Format, uses=_COULD_NOT_TELL)(why_verbs.who)
+_each_id = "txn-analysis stats --by id --since 2026-11-20T00:00:00Z"
+verb(app, "stats", _each_id, form=RowFormat)(why_verbs.stats)
+verb(app, "at-risk", "txn-analysis at-risk --within 120", form=RowFormat)(why_verbs.at_risk)
 verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh", form=Rendering)(plan_verbs.abort_plan)
 verb(app, "verify", "txn-analysis verify --history", form=RowFormat, uses=(*_COULD_NOT_TELL, "accepted"))(
     plan_verbs.verify

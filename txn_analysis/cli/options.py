@@ -59,18 +59,21 @@ def number(flag: str, metavar: str, what: str, most: int, least: int = 0) -> Any
 
 
 _BY_SUFFIX = "[by the suffix of -o, else text]"
-_OF_REPORTS = "ndjson and csv are the findings alone, one a line; html is one page that needs nothing else."
+_OF_REPORTS = (
+    "ndjson and csv are the findings alone, one a line; html is one page that needs nothing else; chat is a message of "
+    "at most six lines, without any transactional id."
+)
 Format = Annotated[Literal["text", "json"] | None, output_option("--format", help=f"How to print it. {_BY_SUFFIX}")]
 RowFormat = Annotated[
     Literal["text", "json", "ndjson", "csv"] | None,
     output_option("--format", help=f"How to print the rows. {_BY_SUFFIX}"),
 ]
 ReportFormat = Annotated[
-    Literal["text", "json", "ndjson", "csv", "html"] | None,
+    Literal["text", "json", "ndjson", "csv", "html", "chat"] | None,
     output_option("--format", help=f"How to print it; {_OF_REPORTS} {_BY_SUFFIX}"),
 ]
 AuditFormat = Annotated[
-    Literal["text", "json", "ndjson", "csv", "html", "prometheus"] | None,
+    Literal["text", "json", "ndjson", "csv", "html", "chat", "prometheus"] | None,
     output_option("--format", help=f"How to print it; {_OF_REPORTS} prometheus are its metrics. {_BY_SUFFIX}"),
 ]
 DecisionFormat = Annotated[
@@ -160,7 +163,7 @@ class Request:
             "--output",
             metavar="FILE",
             help="Write to FILE, whole or not at all, in the form that its suffix says (.txt, .json, .ndjson, .csv, "
-            ".html, .prom, .sh), or --format; - is stdout; may be repeated. [stdout]",
+            ".html, .prom, .chat, .sh), or --format; - is stdout; may be repeated. [stdout]",
         ),
     ] = None
     config: Annotated[

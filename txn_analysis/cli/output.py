@@ -47,6 +47,7 @@ _FORMS = {
     ".ndjson": "ndjson",
     ".csv": "csv",
     ".html": "html",
+    ".chat": "chat",
     ".prom": "prometheus",
     ".toml": "toml",
     ".sh": "commands",

@@ -1,4 +1,7 @@
-"""The verbs that say why: `explain` for open transactions and for offsets, `ended` for what came to an end, `who`."""
+"""The verbs that say why: `explain` for open transactions and for offsets, `ended` for what came to an end, `who`.
+
+And `stats`: what transactions did, and how long it took; `at-risk`: what will happen, and when.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from txn_analysis.cli.options import (
     Topics,
     number,
 )
-from txn_analysis.cli.output import deliver, deliver_text, run_options
+from txn_analysis.cli.output import deliver, deliver_text, moment_of, run_options
 from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import ConfigError
@@ -44,6 +47,18 @@ Stale = Annotated[
     bool, typer.Option("--stale", help="Only those with records of an older transaction, whatever their outcome.")
 ]
 Limit = Annotated[int, number("--limit", "N", "At most so many, the newest first.", most=INT32_MAX, least=1)]
+MostGroups = Annotated[int, number("--limit", "N", "At most so many rows. [50]", most=INT32_MAX, least=1)]
+Within = Annotated[
+    int,
+    number("--within", "MINUTES", "Up to so many minutes after the copy. [60]", most=INT32_MAX, least=1),
+]
+MostRisks = Annotated[int, number("--limit", "N", "At most so many, the soonest first. [50]", most=INT32_MAX, least=1)]
+PutTogether = Annotated[
+    Literal["application", "id", "topic"],
+    typer.Option("--by", help="What one row is: the application whose an id looks, a transactional id, or a topic."),
+]
+Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only what ended then or later.")]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only what ended before.")]
 
 
 def explain(
@@ -172,3 +187,85 @@ def who(
         options = run_options(settings, tables.run.cluster)
     deliver(request.targets, {"json": lambda: json_text(answer), "text": lambda: owner_text(answer, options)})
     return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)
+
+
+def stats(
+    request: Request,
+    by: PutTogether = "application",
+    since: Since = None,
+    until: Until = None,
+    run_id: RunId = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    producer_id: ProducerIds = None,
+    transactional_id_pattern: Patterns = None,
+    limit: MostGroups = 50,
+    schema: Schema = False,
+) -> int:
+    """Count what transactions did.
+
+    By application, transactional id or topic: how many committed, were aborted, and why; how many are empty or open;
+    their sizes, how long they took, and how long their markers; and what the files cannot say of that. One transaction
+    counts once on each partition. --since and --until are times of end markers, by the brokers' clocks.
+
+    Exit code: 0, or 2 where there is no such run, topic or the like.
+    """
+    settings = request.settings()
+    from txn_analysis.questions.answers import json_text, schema_text
+    from txn_analysis.questions.filters import check_seen
+    from txn_analysis.questions.stats import stats_of
+    from txn_analysis.questions.stats_answer import By, StatsAnswer
+    from txn_analysis.questions.stats_over_time import Window
+    from txn_analysis.questions.stats_text import stats_csv, stats_ndjson, stats_text
+
+    if schema:
+        deliver_text(request.targets, schema_text(StatsAnswer))
+        return 0
+    bounds = (("--since", since), ("--until", until))
+    window = Window(*(None if text is None else moment_of(flag, text) for flag, text in bounds))
+    if window.since_ms is not None and window.until_ms is not None and window.since_ms >= window.until_ms:
+        raise ConfigError("--until must be later than --since: what ends at --until is left out")
+    filters = filters_of(topic, partition, producer_ids=producer_id, patterns=transactional_id_pattern)
+    with asked_run(settings, run_id) as tables:
+        check_seen(tables, filters)
+        answer = stats_of(tables, filters, By(by), window, limit)
+    forms = {
+        "text": lambda: stats_text(answer),
+        "json": lambda: json_text(answer),
+        "ndjson": lambda: stats_ndjson(answer),
+        "csv": lambda: stats_csv(answer),
+    }
+    deliver(request.targets, forms)
+    if answer.left_out_count and any(target.form in {"csv", "ndjson"} for target in request.targets):
+        typer.echo(f"note: {answer.left_out_count} more rows are not shown; raise --limit", err=True)
+    return 0
+
+
+def at_risk(
+    request: Request,
+    within: Within = 60,
+    run_id: RunId = None,
+    topic: Topics = None,
+    partition: Partitions = None,
+    limit: MostRisks = 50,
+) -> int:
+    """List what will happen, to whom and when.
+
+    Partitions and groups that are stuck come first. Then, by their moment: open transactions that will be late, those
+    that their coordinator will abort, hidden records that retention may delete, a disk that will be full. Moments count
+    from the copy of the files: what the cluster did since is not known.
+
+    Exit code: 0, or 2 where there is no such run, topic or the like.
+    """
+    settings = request.settings()
+    from txn_analysis.questions import at_risk as risks
+    from txn_analysis.questions.filters import check_seen
+
+    filters = filters_of(topic, partition)
+    with asked_run(settings, run_id) as tables:
+        check_seen(tables, filters)
+        answer, left_out_count = risks.at_risk(tables, filters, within * 60_000, limit)
+    deliver(request.targets, forms_of(answer))
+    if left_out_count:
+        typer.echo(f"note: {left_out_count} more rows are not shown; raise --limit or say more", err=True)
+    return 0

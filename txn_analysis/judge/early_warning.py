@@ -1,18 +1,15 @@
-"""Early warning: what does not hang yet and will, and whose; from the open transactions and the coordinator's state.
+"""Early warning: what does not hang yet and will, and by when; from the open transactions and the coordinator's state.
 
 A new kind is an object, and a place in the tuple of what it is about: open transactions, last records of ids, or
-aborts. Reports print kinds in the order of `WARNINGS`, and count by application (`application_of`), so that a thousand
-ids of one job are one line. What is kept is bounded: of each kind the worst applications, and how many ids there are in
-all. `pipeline` brings the histories.
+aborts. `warning_lines` makes lines of what they find, and `pipeline` brings the histories.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
 from txn_analysis.kafka.transactions import (
     COMPLETED,
@@ -26,16 +23,17 @@ from txn_analysis.kafka.transactions import (
 from txn_analysis.logic import minus, plus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from txn_analysis.coordinator.history import History
     from txn_analysis.judge.facts import Lateness
-    from txn_analysis.judge.judgement import Judgement
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.settings import Settings
 
 _NEAR = 0.75  # of a bound: from here on it is near
 _TIMES_THE_MEDIAN = 10
+_MEDIAN_FROM = 30  # ids
+_MOST_FAR = 0.1  # of them
 _EPOCHS_LEFT = 1_000
 _EXPIRES_WITHIN_MS = 86_400_000
 
@@ -47,7 +45,7 @@ class EarlyWarning:
     Attributes:
         kind: as reports and metrics print it.
         meaning: what it warns of, in half a sentence.
-        text: what was seen, with `{score}` for the number that made it.
+        text: what was seen and what will happen, with `{score}` for the number that made it, and `{at}` for the moment.
     """
 
     kind: str
@@ -72,7 +70,7 @@ class Known:
     Attributes:
         settings: as for the audit.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
-        median_ms: of the timeouts of all ids that are not gone; None where there are none.
+        median_ms: of the timeouts of all ids that are not gone; None where it says nothing of the others.
     """
 
     settings: Settings
@@ -85,11 +83,12 @@ class IdWarning(EarlyWarning):
     """A warning about the last record of a transactional id.
 
     `when` is its condition; `score` a whole number by which the worst id is found, higher is worse, which is known
-    wherever the condition holds.
+    wherever the condition holds. `at` is when it happens that is warned of; None where no clock says that.
     """
 
     when: Callable[[StateRecord, Known], bool]
     score: Callable[[StateRecord, Known], int | None]
+    at: Callable[[StateRecord, Known], int | None] = lambda _, __: None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +104,7 @@ class AbortWarning(EarlyWarning):
 OPEN_TRANSACTION_NEAR_BOUND = EarlyWarning(
     kind="open_transaction_near_bound",
     meaning="an open transaction will soon be late",
-    text="open from offset {start}, late in {score} ms",
+    text="open from offset {start}, late in {score} ms, from {at} on: who reads up to it waits until it is ended",
 )
 
 
@@ -140,9 +139,10 @@ def _is_near_timeout(last: StateRecord, known: Known) -> bool:
 TRANSACTION_NEAR_TIMEOUT = IdWarning(
     kind="transaction_near_timeout",
     meaning="most of a transaction's time is over, and nothing is decided",
-    text="{score} % of its timeout is over and the coordinator has nothing decided",
+    text="{score} % of its timeout is over and nothing is decided: its coordinator aborts it soon after {at}",
     when=_is_near_timeout,
     score=_share_of_timeout,
+    at=lambda last, _: plus(last.start_ms, last.timeout_ms),
 )
 
 
@@ -155,7 +155,8 @@ def _is_above_maximum(last: StateRecord, known: Known) -> bool:
 TIMEOUT_ABOVE_MAXIMUM = IdWarning(
     kind="timeout_above_maximum",
     meaning="a timeout is above transaction.max.timeout.ms",
-    text="timeout of {score} ms, above transaction.max.timeout.ms: a hang is seen that much later",
+    text="timeout of {score} ms, above transaction.max.timeout.ms: what it leaves open holds partitions for that long, "
+    "and InitProducerId with that timeout fails",
     when=_is_above_maximum,
     score=_timeout,
 )
@@ -171,7 +172,7 @@ def _is_outlier(last: StateRecord, known: Known) -> bool:
 
 TIMEOUT_OUTLIER = IdWarning(
     kind="timeout_outlier",
-    meaning="a timeout is more than 10 times the median",
+    meaning="a timeout is more than 10 times the median, among many ids of which few have such a one",
     text="timeout of {score} ms, more than 10 times the median: it can hold partitions for that long",
     when=_is_outlier,
     score=_timeout,
@@ -209,9 +210,10 @@ def _is_about_to_expire(last: StateRecord, known: Known) -> bool:
 ABOUT_TO_EXPIRE = IdWarning(
     kind="about_to_expire",
     meaning="an id will be forgotten within a day",
-    text="not used for {score} ms: the coordinator will forget it within a day, and fail its next use",
+    text="not used for {score} ms: the coordinator forgets it from {at} on, and its next use then fails",
     when=_is_about_to_expire,
     score=_unused_ms,
+    at=lambda last, known: plus(last.last_update_ms, known.settings.transactional_id_expiration_ms),
 )
 
 
@@ -224,7 +226,7 @@ def _is_timeout(abort: Abort) -> bool:
 MANY_TIMEOUTS = AbortWarning(
     kind="many_timeouts",
     meaning="an id's transactions are timed out again and again",
-    text="{score} of its transactions were timed out by the coordinator",
+    text="{score} of its transactions were timed out by the coordinator: each held its partitions until its timeout",
     when=_is_timeout,
 )
 
@@ -255,133 +257,28 @@ OF_ABORTS: tuple[AbortWarning, ...] = (MANY_TIMEOUTS, MANY_FENCINGS)
 
 WARNINGS: tuple[EarlyWarning, ...] = (OPEN_TRANSACTION_NEAR_BOUND, *OF_LAST_RECORDS, *OF_ABORTS)
 
-MOST_APPLICATIONS = 10
 MANY = 3
 """From so many aborts of one kind on an id is warned of."""
-_BY_KIND = {warning.kind: warning for warning in WARNINGS}
-_ORDER = {warning.kind: number for number, warning in enumerate(WARNINGS)}
 
 
-class Flagged(NamedTuple):
-    """One warning about one id, with the application that the id seems to belong to; a higher score is worse."""
+def median_of(timeouts_ms: Mapping[int, int]) -> int | None:
+    """The median of timeouts, of two in the middle the lower one; None where it says nothing of the others.
 
-    kind: str
-    application: str
-    framework: str | None
-    transactional_id: str
-    score: int
+    So it is for few ids, and where more than a few are far above it: then there are two kinds of application, and
+    neither is an outlier (decision 0115).
 
-
-class Warned(NamedTuple):
-    """One kind of warning about the ids of one application: the worst of them, and how many there are."""
-
-    kind: str
-    application: str
-    framework: str | None
-    worst_id: str
-    score: int
-    id_count: int
+    Args:
+        timeouts_ms: how many ids have each of them.
+    """
+    known = sorted(Counter(timeouts_ms).elements())
+    if len(known) < _MEDIAN_FROM:
+        return None
+    median_ms = known[(len(known) - 1) // 2]
+    far = sum(timeout_ms > median_ms * _TIMES_THE_MEDIAN for timeout_ms in known)
+    return median_ms if far <= len(known) * _MOST_FAR else None
 
 
-@dataclass(frozen=True)
-class WarningLine:
-    """One warning as a report prints it: `subject` is what it is about, `example` its worst id, `count` how many."""
-
-    kind: str
-    subject: str
-    example: str | None
-    text: str
-    count: int
-
-
-def flagged(kind: str, transactional_id: str, score: int) -> Flagged:
-    """A warning about an id, with whose it seems to be."""
-    owner = application_of(transactional_id)
-    return Flagged(kind, owner.name, owner.framework, transactional_id, score)
-
-
-def median_of(timeouts_ms: Iterable[int | None]) -> int | None:
-    """The median, of two in the middle the lower one; None where none is known."""
-    known = sorted(ms for ms in timeouts_ms if ms is not None)
-    return known[(len(known) - 1) // 2] if known else None
-
-
-def by_application(found: Iterable[Flagged]) -> list[Warned]:
-    """All warnings about the ids of some applications, as one of each kind for each application."""
-    groups: defaultdict[tuple[str, str, str | None], list[tuple[int, str]]] = defaultdict(list)
-    for kind, application, framework, transactional_id, score in found:
-        groups[kind, application, framework].append((-score, transactional_id))
-    worst = {group: min(ids) for group, ids in groups.items()}
-    return [Warned(*group, worst[group][1], -worst[group][0], len(ids)) for group, ids in groups.items()]
-
-
-def worst_of(found: Iterable[Warned]) -> list[Warned]:
-    """Of each kind the applications that are worst, in no order."""
-    of_kind: defaultdict[str, list[Warned]] = defaultdict(list)
-    for warned in found:
-        of_kind[warned.kind].append(warned)
-    return [w for own in of_kind.values() for w in sorted(own, key=_badness)[:MOST_APPLICATIONS]]
-
-
-def _badness(warned: Warned) -> tuple[int, int, str, str]:
-    return -warned.score, -warned.id_count, warned.application, warned.framework or ""
-
-
-def warnings_of(found: Iterable[Warned]) -> list[WarningLine]:
-    """The worst of all that was found, in the order of `WARNINGS`."""
-    in_order = sorted(worst_of(found), key=lambda w: (_ORDER[w.kind], -w.score, w.application, w.framework or ""))
-    return [_line(warned) for warned in in_order]
-
-
-def _line(warned: Warned) -> WarningLine:
-    whose = "" if warned.framework is None else f" ({warned.framework})"
-    return WarningLine(
-        kind=warned.kind,
-        subject=warned.application,
-        example=warned.worst_id,
-        text=_BY_KIND[warned.kind].text.format(score=warned.score) + whose,
-        count=warned.id_count,
-    )
-
-
-def nearest_bound(judged: Iterable[Judgement], settings: Settings) -> list[Judgement]:
-    """Of judged open transactions those that will be late soonest, the first of them first."""
-    near = (one for one in judged if is_near_bound(one.facts.lateness, settings))
-    return sorted(near, key=lambda one: -(one.late_by_ms or 0))[:MOST_APPLICATIONS]
-
-
-def open_warnings(nearest: Iterable[Judgement]) -> list[WarningLine]:
-    """What the open transactions are warned of that `nearest_bound` gave."""
-    return [
-        WarningLine(
-            kind=OPEN_TRANSACTION_NEAR_BOUND.kind,
-            subject=one.facts.where,
-            example=None if one.facts.coordinator is None else one.facts.coordinator.transactional_id,
-            text=OPEN_TRANSACTION_NEAR_BOUND.text.format(
-                start=one.opened.txn_start_offset, score=-(one.late_by_ms or 0)
-            ),
-            count=1,
-        )
-        for one in nearest
-    ]
-
-
-def warnings_of_last(last: StateRecord, known: Known) -> Iterator[Flagged]:
-    """What an id is warned of by its last record, unless it is gone, or a later record of it is hidden."""
-    if not (last.is_tombstone or last.is_hidden):
-        for warning in OF_LAST_RECORDS:
-            if warning.when(last, known) and (score := warning.score(last, known)) is not None:
-                yield flagged(warning.kind, last.transactional_id, score)
-
-
-def warnings_of_aborts(history: History) -> Iterator[Flagged]:
-    """What an id is warned of for being timed out, or fenced, `MANY` times."""
-    for kind, count in Counter(_kinds(history)).items():
-        if count >= MANY:
-            yield flagged(kind, history[-1].transactional_id, count)
-
-
-def _kinds(history: History) -> Iterator[str]:
+def kinds_of_aborts(history: History) -> Iterator[str]:
     """Of each abort that raised the epoch the first kind that holds, if it is one to be warned of."""
     for n, record in enumerate(history):
         if record.state != PREPARE_ABORT or not n or not _is_raised(history[n - 1], record):

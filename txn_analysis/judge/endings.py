@@ -64,10 +64,14 @@ class EndedTransaction(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """Why it ended, and why it held records that are older than the transaction that ended them; None without proof."""
+    """Why it ended, and why it held records that are older than the transaction that ended them; None without proof.
+
+    `decided_ms` is when its coordinator decided (its Prepare record); None where that record is gone.
+    """
 
     cause: FoundCause
     stale_because: str | None
+    decided_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ def ending_of(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: in
         return Ending(_without_decision(ended, history, max_clock_skew_ms), None)
     ongoing = ongoing_before(history.records, index)
     stale = _stale_because(ended, history.records[index], ongoing, max_clock_skew_ms)
-    return Ending(_of_decision(ended, history, index, ongoing), stale)
+    return Ending(_of_decision(ended, history, index, ongoing), stale, history.records[index].last_update_ms)
 
 
 def explains_before_ms(max_clock_skew_ms: int) -> int:

@@ -17,7 +17,8 @@ from txn_analysis.columns.arrays import counted
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import rows_of_values, unpickled
 from txn_analysis.coordinator.state_records import histories_in
-from txn_analysis.judge.early_warning import MANY, by_application, warnings_of_aborts, warnings_of_last, worst_of
+from txn_analysis.judge.early_warning import MANY
+from txn_analysis.judge.warning_lines import by_application, warnings_of_aborts, warnings_of_last, worst_of
 from txn_analysis.kafka.transactions import PREPARE_ABORT, StateRecord
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import BatchFunction
-    from txn_analysis.judge.early_warning import Flagged, Known
+    from txn_analysis.judge.early_warning import Known
+    from txn_analysis.judge.warning_lines import Flagged
 
 OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
 """One row is some warnings about ids of one application, pickled."""

@@ -35,7 +35,8 @@ from txn_analysis.coordinator.steps import (
     sums_of,
     with_views,
 )
-from txn_analysis.judge.early_warning import Known, median_of, warnings_of
+from txn_analysis.judge.early_warning import Known, median_of
+from txn_analysis.judge.warning_lines import warnings_of
 from txn_analysis.judge.warning_steps import OF_APPLICATION, timeouts, warnings_by_application, worst_step
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.early_warning import WarningLine
+    from txn_analysis.judge.warning_lines import WarningLine
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given
     from txn_analysis.settings import Settings
@@ -177,7 +178,7 @@ def warnings_of_ids(engine: Engine[Any], histories: Any, settings: Settings, as_
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
     counts = sum(values_in(engine.collected(engine.mapped(histories, timeouts, VALUES))), Counter[int]())
-    known = Known(settings, as_of_ms, median_of(counts.elements()))
+    known = Known(settings, as_of_ms, median_of(counts))
     warned = engine.mapped(histories, warnings_by_application(known), OF_APPLICATION)
     found = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
     return warnings_of([each for worst in values_in(found) for each in worst])

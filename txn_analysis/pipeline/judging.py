@@ -17,10 +17,10 @@ from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import unpickled
 from txn_analysis.engine.engine import no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups
-from txn_analysis.judge.early_warning import nearest_bound, open_warnings
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Judgement, judge_of
 from txn_analysis.judge.outcome import Sight, outcome_of
+from txn_analysis.judge.warning_lines import nearest_bound, open_warnings
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.judge.early_warning import WarningLine
     from txn_analysis.judge.judgement import Case, Cases, Judge
+    from txn_analysis.judge.warning_lines import WarningLine
     from txn_analysis.pipeline.coordinator_side import CoordinatorSide
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given, Run
@@ -170,7 +170,7 @@ def judge(run: Run, logs: Logs) -> Judged:
 
     with no_search_for_cycles():
         run.replace(rows(), FINDINGS)
-    warnings = [*open_warnings(nearest), *of_ids]
+    warnings = [*open_warnings(nearest, run.as_of_ms), *of_ids]
     record = _record_of(run, health, state, own, findings, warnings)
     return Judged(run, health, tuple(findings), whole_plan(plan), record)
 

@@ -93,7 +93,7 @@ def _of_a_cause(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[l
     Most transactions ended before the first record that is left of their ids: their columns alone say so.
     """
     named = named_producers(run)
-    shown, number = _newest_that_fit(_with_records(run, filters, wanted, named), filters, wanted)
+    shown, number = _newest_that_fit(with_records(run, filters, wanted, named), filters, wanted)
     if wanted.is_stale or wanted.cause not in {None, UNEXPLAINED}:
         return shown, number
     last, more = newest(_before_records(run, filters, wanted, named), wanted.limit)
@@ -102,8 +102,15 @@ def _of_a_cause(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[l
     ], number + more
 
 
-def _with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: NamedProducers) -> Iterator[Ended]:
-    """Every transaction that a record may explain, with its cause; some producers after the others."""
+def with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: NamedProducers) -> Iterator[Ended]:
+    """Every transaction that a record may explain, with its cause; some producers after the others.
+
+    Args:
+        run: whose they are.
+        filters: which are wanted.
+        wanted: of its fields the outcome.
+        named: the producers of the run.
+    """
     producers = named.of_ids(filters.has_id)
     counts = Counter[int]()
     for batch in ended_batches(run, *_DATED, **wanted.rows, **filters.rows) if len(producers) else ():

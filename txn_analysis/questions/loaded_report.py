@@ -17,6 +17,7 @@ from txn_analysis.kafka.names import INTERNAL_TOPICS, LOG_APPEND_TIME, is_broker
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.log_slices import Place, Shown, flags, log_points, marker_points
+from txn_analysis.questions.stats_over_time import slices_of
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.pictures import (
@@ -94,7 +95,8 @@ def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
     tables = run_tables(warehouse, report.run.cluster, report.run.run_id)
     ids = _worst_ids(report)
     partitions = _partition_timelines(tables, worst_places(report), report.run.as_of_ms)
-    return Pictures(partitions, _id_timelines(of_ids(tables.finished, ids), ids), run_points(tables))
+    ended = slices_of(lambda: ended_batches(tables.finished, "end_timestamp_ms", "outcome"))
+    return Pictures(partitions, _id_timelines(of_ids(tables.finished, ids), ids), run_points(tables), ended)
 
 
 def worst_places(report: AuditReport) -> dict[Place, Shown]:

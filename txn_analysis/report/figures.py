@@ -7,6 +7,7 @@ says whose it is; both are told where it depends on the clock whether the transa
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.causes import cause_named
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _ID_WIDTH = 80
 _MOST_GROUPS = 5
+MOST_WARNINGS = 10
+"""Of one report in text or on the page; it says how many more there are, and where."""
 MOST_FINDINGS = 500
 """Of one page; it says how many more there are, and where."""
 
@@ -244,6 +247,21 @@ def cluster_sentence(report: AuditReport) -> str | None:
     if impact.days_until_full is not None:
         parts.append(f"The disk is full in {impact.days_until_full:.1f} days at this rate")
     return ". ".join(parts) + "."
+
+
+def soonest_warnings(report: AuditReport) -> list[WarningItem]:
+    """The early warnings that are shown: what happens soonest first, then those without a moment, in their order."""
+    in_order = sorted(report.warnings, key=lambda item: (item.at_ms is None, item.at_ms or 0))
+    return in_order[:MOST_WARNINGS]
+
+
+def warnings_left_out(report: AuditReport) -> str | None:
+    """How many early warnings are not shown, by kind; None where all are."""
+    kinds = Counter(item.kind for item in report.warnings) - Counter(i.kind for i in soonest_warnings(report))
+    if not kinds:
+        return None
+    said = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+    return f"{count(kinds.total(), 'more early warning')} not shown: {said}. All are in `warnings` of:"
 
 
 def warning_subject(item: WarningItem) -> str:

@@ -145,8 +145,9 @@ class WarningItem(Item):
     """Something that does not hang yet, or explains why it will: `kind` is a name of `judge/early_warning.py`.
 
     `subject` is what it is about (a partition, a transactional id, an application) as it stands in the files: whoever
-    shows it escapes it. `text` says what was seen, in words of the house alone; `count` how many ids the line stands
-    for, and `example` is the worst of them.
+    shows it escapes it. `text` says what was seen and what will happen, in words of the house alone; `count` how many
+    ids the line stands for, and `example` is the worst of them. `at_ms` is when it happens to that one; None where no
+    clock says that.
     """
 
     kind: str
@@ -154,6 +155,7 @@ class WarningItem(Item):
     example: str | None = None
     text: str
     count: int = 1
+    at_ms: int | None = None
 
 
 _OF_PARTITIONS = (

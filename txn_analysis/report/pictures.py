@@ -13,6 +13,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from txn_analysis.report.ended_slices import EndedSlice
 
 
 @dataclass(frozen=True)
@@ -91,11 +95,15 @@ class RunPoint:
 
 @dataclass(frozen=True)
 class Pictures:
-    """The series of one report, the worst partitions and ids first; runs from the oldest to the report's own."""
+    """The series of one report, the worst partitions and ids first; runs from the oldest to the report's own.
+
+    `ended` are the transactions that ended, by time, oldest first.
+    """
 
     partitions: tuple[PartitionTimeline, ...] = ()
     ids: tuple[IdTimeline, ...] = ()
     runs: tuple[RunPoint, ...] = ()
+    ended: tuple[EndedSlice, ...] = ()
 
 
 _S, _MIN, _H, _DAY = 1000, 60_000, 3_600_000, 86_400_000

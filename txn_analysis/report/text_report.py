@@ -38,7 +38,6 @@ _VERDICT_STYLES = {
 _TEXT_FROM = 18
 _MOST_LINES = 20
 _MOST_PROBLEMS = 3
-_MOST_WARNINGS = 5
 # Of ProblemKind, which reading a report does not need: between two files a hole may be a file that was not copied.
 _COMPACTIONS_HOLES = frozenset({"hole_in_file", "empty_batch"})
 _BASES = {
@@ -202,11 +201,11 @@ def _warnings(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
         return
     yield Line("")
     yield rule_line("Early warning", width)
-    for item in report.warnings[:_MOST_WARNINGS]:
+    for item in figures.soonest_warnings(report):
         text = f"{item.kind}: {figures.warning_subject(item)}: {escape(item.text)}"
         yield from paragraph(text, width, rest="    ")
-    if (more := len(report.warnings) - _MOST_WARNINGS) > 0:
-        yield Line(f"{count(more, 'more early warning')} not shown:")
+    if (left_out := figures.warnings_left_out(report)) is not None:
+        yield from paragraph(left_out, width)
         yield Line(f"   {report_command(report, reader)} --format json", "bold")
 
 

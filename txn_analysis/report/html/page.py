@@ -23,6 +23,7 @@ from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import alike
 from txn_analysis.report.finding_text import paragraphs, report_command, what
 from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing
+from txn_analysis.report.html.ended_drawing import ended_drawing
 from txn_analysis.report.html.night_drawings import nights_drawing, runs_drawing
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import statements
@@ -122,6 +123,7 @@ def html_report(
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
+        "ended": ended_drawing(shown.ended),
         "read": _labelled(report, reader.now_ms),
         "age": figures.age(report, reader.now_ms),
         "too_old": headline.expired_sentence(report, reader.now_ms),
@@ -220,6 +222,8 @@ def _environment() -> Environment:
         cluster_sentence=figures.cluster_sentence,
         folded=_FOLDED,
         warning_subject=figures.warning_subject,
+        soonest_warnings=figures.soonest_warnings,
+        warnings_left_out=figures.warnings_left_out,
         most_places=headline.MOST_PLACES,
         how_sure=headline.how_sure,
         most_since=_MOST_SINCE,

@@ -1,0 +1,93 @@
+"""What will happen on the real captures, to whom and when: each moment is that of the evidence itself."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import CASES, SEGMENTS, Variant
+from txn_analysis.questions.at_risk import at_risk
+from txn_analysis.questions.filters import Filters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txn_analysis.runs.run_tables import RunTables
+
+    Rows = list[dict[str, Any]]
+
+LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
+GROUPS = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots", "group-offsets"))
+TIERED = Variant(
+    "kafka-4.3-tiered/capture-1",
+    ("log-dirs",),
+    (
+        *(("state_copied_last", True), ("no_records_lost", True)),
+        ("topic_config", str(CASES / "kafka-4.3-tiered/capture-1/topics.txt")),
+    ),
+)
+MIN_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def risks_of(tables_of: Callable[[Variant], RunTables]) -> Callable[..., tuple[Rows, int]]:
+    """The rows of `at-risk` about a capture, and how many more there are."""
+
+    def answer(variant: Variant, within_ms: int, limit: int = 100, **places: Any) -> tuple[Rows, int]:
+        found, left_out_count = at_risk(tables_of(variant), Filters(**places), within_ms, limit)
+        return json.loads(found.json()), left_out_count
+
+    return answer
+
+
+def told(rows: Rows, *risks: str) -> list[tuple[Any, ...]]:
+    return [(row["When"], row["Risk"], row["Whom"], row["StartOffset"]) for row in rows if row["Risk"] in risks]
+
+
+def test_an_open_transaction_is_told_with_the_moment_of_its_timeout_and_of_its_lateness(
+    risks_of: Callable[..., tuple[Rows, int]],
+) -> None:
+    rows, _ = risks_of(LIVE, 30 * MIN_MS, topics=("orders",), partitions=(0,))
+    assert told(rows, "timed_out", "late") == [
+        ("2026-11-21T03:13:44.115Z", "timed_out", "orders-0", 163),
+        ("2026-11-21T03:18:54.116Z", "late", "orders-0", 163),
+    ]
+
+
+def test_what_happens_later_is_not_told(risks_of: Callable[..., tuple[Rows, int]]) -> None:
+    """The copy is of 02:59:50.737; the first timeout of all passes at 03:12:13.597."""
+    first_ms = (12 * 60 + 22) * 1000 + 860
+    assert not told(risks_of(LIVE, first_ms - 1)[0], "timed_out")
+    assert told(risks_of(LIVE, first_ms)[0], "timed_out") == [
+        ("2026-11-21T03:12:13.597Z", "timed_out", "orders-1", 140)
+    ]
+
+
+def test_what_is_stuck_comes_first_but_not_what_is_in_progress(risks_of: Callable[..., tuple[Rows, int]]) -> None:
+    rows, _ = risks_of(LIVE, 60 * MIN_MS)
+    stuck = [row["Whom"] for row in rows if row["When"] == "now"]
+    assert stuck == ["ledger.events-0", "ledger.events-1", "orders-0", "orders-1", "orders-2", "payments-0"]
+    assert rows[2]["What"] == "read_committed consumers stop at 161: 24 records (3.2 kB) hidden"
+    moments = [row["AtMs"] for row in rows[6:]]
+    assert moments == sorted(moments)
+
+
+def test_a_group_is_told_whose_offsets_nobody_can_fetch(risks_of: Callable[..., tuple[Rows, int]]) -> None:
+    rows, _ = risks_of(GROUPS, MIN_MS, topics=("__consumer_offsets",))
+    assert [row["Whom"] for row in rows if row["Risk"] == "group_stuck"] == ["billing-readers"]
+
+
+def test_the_disk_of_a_tiered_topic_has_its_moment(risks_of: Callable[..., tuple[Rows, int]]) -> None:
+    rows, _ = risks_of(TIERED, 7 * 24 * 60 * MIN_MS, topics=("clicks",))
+    assert told(rows, "partition_stuck", "local_retention_exceeded") == [
+        ("now", "partition_stuck", "clicks-0", 15),
+        ("2026-11-25T08:13:46.286Z", "local_retention_exceeded", "clicks-0", 15),
+    ]
+
+
+def test_rows_are_bounded_and_the_rest_is_counted(risks_of: Callable[..., tuple[Rows, int]]) -> None:
+    rows, _ = risks_of(LIVE, 60 * MIN_MS)
+    some, left_out_count = risks_of(LIVE, 60 * MIN_MS, limit=4)
+    assert (some, left_out_count) == (rows[:4], len(rows) - 4)

@@ -1,0 +1,155 @@
+"""The real captures counted: what transactions did, by whom, why they were aborted, and how long they took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import SEGMENTS, Variant
+from txn_analysis.questions.filters import Filters
+from txn_analysis.questions.stats import stats_of
+from txn_analysis.questions.stats_answer import By
+from txn_analysis.questions.stats_over_time import Window
+from txn_analysis.questions.stats_text import stats_csv, stats_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txn_analysis.questions.stats_answer import Group, StatsAnswer
+    from txn_analysis.runs.run_tables import RunTables
+
+    Counted = Callable[..., StatsAnswer]
+
+LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
+OLD = Variant("kafka-2.8/capture-1", SEGMENTS)
+VERSION_2 = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
+WITHOUT_STATE = Variant("kafka-4.2/capture-1", ("segments",))
+CUT = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))
+SHALLOW = Variant("kafka-4.2/capture-1", ("shallow", "transaction-state"))
+BUSY = Variant("kafka-4.3-busy/capture-1", ("log-dirs",))
+
+KLOGS = {
+    # By partition: commits, aborts, then of the transactions how many, their least, longest and added up milliseconds.
+    # Made by klog ea03b73 (`SegmentDumpReader`, `TransactionalInfoCollector`) of these dumps, in the form of Kafka 3.2.
+    OLD: {
+        ("ledger.events", 0): (49, 12, 61, 5, 10818249, 10819112),
+        ("ledger.events", 1): (40, 9, 49, 3, 118, 1043),
+        ("orders", 0): (50, 9, 59, 3, 10817736, 10818809),
+        ("orders", 2): (46, 7, 53, 5, 118, 1097),
+        ("payments", 0): (54, 8, 62, 4, 10818771, 10819967),
+        ("payments", 1): (44, 5, 49, 5, 38, 766),
+    },
+    LIVE: {
+        ("ledger.events", 0): (49, 12, 61, 5, 10818538, 10819611),
+        ("ledger.events", 1): (40, 9, 49, 7, 73, 1071),
+        ("orders", 0): (50, 9, 59, 7, 10818023, 10819262),
+        ("orders", 2): (47, 7, 54, 6, 7201018, 7202232),
+        ("payments", 0): (54, 8, 62, 6, 10819067, 10820447),
+        ("payments", 1): (44, 5, 49, 5, 61, 1027),
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def counted(tables_of: Callable[[Variant], RunTables]) -> Counted:
+    """What `stats` answers about a capture."""
+
+    def answer(variant: Variant, by: By = By.APPLICATION, limit: int = 100, **asked: Any) -> StatsAnswer:
+        window = Window(asked.pop("since_ms", None), asked.pop("until_ms", None))
+        return stats_of(tables_of(variant), Filters(**asked), by, window, limit)
+
+    return answer
+
+
+def durations(one: Group) -> tuple[int | None, ...]:
+    return one.timed_count, one.min_duration_ms, one.max_duration_ms, one.duration_sum_ms
+
+
+@pytest.mark.parametrize(
+    ("variant", "topic", "partition", "expected"),
+    [(variant, *place, figures) for variant, of_it in KLOGS.items() for place, figures in of_it.items()],
+    ids=str,
+)
+def test_the_figures_of_one_partition_are_klogs(
+    counted: Counted, variant: Variant, topic: str, partition: int, expected: tuple[int, ...]
+) -> None:
+    total = counted(variant, topics=(topic,), partitions=(partition,)).total
+    assert (total.committed_count, total.aborted_count, *durations(total)) == expected
+
+
+def test_a_marker_with_a_raised_epoch_ends_its_transaction_where_klog_sees_an_empty_one(counted: Counted) -> None:
+    """Of orders-1 klog says: 45 commits, 6 aborts, one of them empty; 50 transactions in 1,044 ms."""
+    total = counted(LIVE, topics=("orders",), partitions=(1,)).total
+    assert (total.committed_count, total.aborted_count, total.empty_count) == (45, 6, 0)
+    assert (total.timed_count, total.duration_sum_ms - (total.max_duration_ms or 0)) == (51, 1044)
+
+
+def test_each_application_has_its_ends_and_their_causes(counted: Counted) -> None:
+    answer = counted(VERSION_2)
+    rows = {
+        one.name: (
+            *(one.committed_count, one.client_abort_count, one.coordinator_timeout_count),
+            *(one.fenced_by_new_instance_count, one.open_count),
+        )
+        for one in answer.groups
+    }
+    assert rows == {
+        "checkout": (17, 4, 0, 0, 0),
+        "payments-sink": (1, 0, 0, 2, 0),
+        "loyalty": (0, 1, 0, 0, 0),
+        "slow-batch": (0, 0, 1, 0, 0),
+        "nightly-etl": (0, 0, 0, 0, 1),
+    }
+    assert (answer.total.aborted_count, answer.total.unexplained_abort_count) == (8, 0)
+
+
+def test_however_transactions_are_put_together_they_are_the_same(counted: Counted) -> None:
+    answers = [counted(LIVE, by) for by in By]
+    assert len({answer.total for answer in answers}) == 1
+    for answer in answers:
+        summed = [sum(group[place] or 0 for group in answer.groups) for place in (2, 3, 12, 15)]
+        total = answer.total
+        assert summed == [total.committed_count, total.aborted_count, total.open_count, total.record_count]
+
+
+def test_an_id_waits_for_its_markers(counted: Counted) -> None:
+    (one,) = counted(LIVE, By.ID, transactional_id_patterns=("timeout-demo",)).groups
+    assert (one.name, one.decided_count, one.min_marker_wait_ms, one.max_marker_wait_ms) == ("timeout-demo", 1, 4, 4)
+
+
+def test_a_window_has_what_ended_in_it_and_two_have_all(counted: Counted) -> None:
+    middle_ms = 1795229940000
+    every, before, after = counted(LIVE), counted(LIVE, until_ms=middle_ms), counted(LIVE, since_ms=middle_ms)
+    assert before.total.committed_count
+    assert after.total.committed_count
+    for name in ("committed_count", "aborted_count", "record_count", "decided_count", "duration_sum_ms"):
+        assert getattr(before.total, name) + getattr(after.total, name) == getattr(every.total, name), name
+    assert all(one.to_ms <= middle_ms for one in before.over_time[:-1])
+    assert sum(one.ended_count for one in every.over_time) == every.total.ended_count
+
+
+def test_without_the_state_nothing_has_a_name_or_a_cause(counted: Counted) -> None:
+    answer = counted(WITHOUT_STATE)
+    assert [one.name for one in answer.groups] == [None]
+    assert (answer.total.committed_count, answer.total.unexplained_abort_count) == (329, 56)
+    assert "no partition of __transaction_state was given" in answer.cannot_say[0]
+
+
+def test_what_was_not_read_is_said(counted: Counted) -> None:
+    assert any("their dumps do not print it" in one for one in counted(SHALLOW).cannot_say)
+    assert any("the record of the decision is not in the files" in one for one in counted(BUSY).cannot_say)
+
+
+def test_the_text_is_bounded_and_says_what_it_leaves_out(counted: Counted) -> None:
+    text = stats_text(counted(LIVE, By.ID, limit=3))
+    assert "not shown   10 more" in text
+    assert all(len(line) <= 110 for line in text.splitlines())
+    assert len(text.splitlines()) < 25
+    assert "\x1b" not in stats_text(counted(LIVE))
+
+
+def test_a_row_of_csv_is_a_group(counted: Counted) -> None:
+    header, *rows = stats_csv(counted(LIVE)).splitlines()
+    assert header.startswith("name,framework,committed_count,aborted_count,client_abort_count")
+    assert rows[0].startswith("order-service,,326,54,54,0,0,0,0")

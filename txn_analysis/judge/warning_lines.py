@@ -1,0 +1,168 @@
+"""Lines of early warnings: what was found about ids and open transactions, an application a line, the worst ones first.
+
+Reports print kinds in the order of `WARNINGS`, and count by application (`application_of`), so that a thousand ids of
+one job are one line. What is kept is bounded: of each kind the worst applications, and how many ids there are in all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.judge.applications import application_of
+from txn_analysis.judge.early_warning import (
+    MANY,
+    OF_LAST_RECORDS,
+    OPEN_TRANSACTION_NEAR_BOUND,
+    WARNINGS,
+    is_near_bound,
+    kinds_of_aborts,
+)
+from txn_analysis.logic import plus
+from txn_analysis.text.words import iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from txn_analysis.coordinator.history import History
+    from txn_analysis.judge.early_warning import Known
+    from txn_analysis.judge.judgement import Judgement
+    from txn_analysis.kafka.transactions import StateRecord
+    from txn_analysis.settings import Settings
+
+MOST_APPLICATIONS = 10
+_BY_KIND = {warning.kind: warning for warning in WARNINGS}
+_ORDER = {warning.kind: number for number, warning in enumerate(WARNINGS)}
+
+
+class Flagged(NamedTuple):
+    """One warning about one id, with the application that the id seems to belong to; a higher score is worse.
+
+    `at_ms` is when it happens that is warned of; None where no clock says that.
+    """
+
+    kind: str
+    application: str
+    framework: str | None
+    transactional_id: str
+    score: int
+    at_ms: int | None
+
+
+class Warned(NamedTuple):
+    """One kind of warning about the ids of one application: the worst of them, and how many there are."""
+
+    kind: str
+    application: str
+    framework: str | None
+    worst_id: str
+    score: int
+    at_ms: int | None
+    id_count: int
+
+
+@dataclass(frozen=True)
+class WarningLine:
+    """One warning as a report prints it: `subject` is what it is about, `example` its worst id, `count` how many.
+
+    `at_ms` is when it happens to that one; None where no clock says that.
+    """
+
+    kind: str
+    subject: str
+    example: str | None
+    text: str
+    count: int
+    at_ms: int | None = None
+
+
+def flagged(kind: str, transactional_id: str, score: int, at_ms: int | None = None) -> Flagged:
+    """A warning about an id, with whose it seems to be."""
+    owner = application_of(transactional_id)
+    return Flagged(kind, owner.name, owner.framework, transactional_id, score, at_ms)
+
+
+def by_application(found: Iterable[Flagged]) -> list[Warned]:
+    """All warnings about the ids of some applications, as one of each kind for each application."""
+    groups: defaultdict[tuple[str, str, str | None], list[Flagged]] = defaultdict(list)
+    for each in found:
+        groups[each.kind, each.application, each.framework].append(each)
+    worst = {group: min(ids, key=lambda each: (-each.score, each.transactional_id)) for group, ids in groups.items()}
+    return [
+        Warned(*group, worst[group].transactional_id, worst[group].score, worst[group].at_ms, len(ids))
+        for group, ids in groups.items()
+    ]
+
+
+def worst_of(found: Iterable[Warned]) -> list[Warned]:
+    """Of each kind the applications that are worst, in no order."""
+    of_kind: defaultdict[str, list[Warned]] = defaultdict(list)
+    for warned in found:
+        of_kind[warned.kind].append(warned)
+    return [w for own in of_kind.values() for w in sorted(own, key=_badness)[:MOST_APPLICATIONS]]
+
+
+def _badness(warned: Warned) -> tuple[int, int, str, str]:
+    return -warned.score, -warned.id_count, warned.application, warned.framework or ""
+
+
+def warnings_of(found: Iterable[Warned]) -> list[WarningLine]:
+    """The worst of all that was found, in the order of `WARNINGS`."""
+    in_order = sorted(worst_of(found), key=lambda w: (_ORDER[w.kind], -w.score, w.application, w.framework or ""))
+    return [_line(warned) for warned in in_order]
+
+
+def _line(warned: Warned) -> WarningLine:
+    whose = "" if warned.framework is None else f" ({warned.framework})"
+    return WarningLine(
+        kind=warned.kind,
+        subject=warned.application,
+        example=warned.worst_id,
+        text=_BY_KIND[warned.kind].text.format(score=warned.score, at=iso_utc(warned.at_ms)) + whose,
+        count=warned.id_count,
+        at_ms=warned.at_ms,
+    )
+
+
+def nearest_bound(judged: Iterable[Judgement], settings: Settings) -> list[Judgement]:
+    """Of judged open transactions those that will be late soonest, the first of them first."""
+    near = (one for one in judged if is_near_bound(one.facts.lateness, settings))
+    return sorted(near, key=lambda one: -(one.late_by_ms or 0))[:MOST_APPLICATIONS]
+
+
+def open_warnings(nearest: Iterable[Judgement], as_of_ms: int | None) -> list[WarningLine]:
+    """What the open transactions are warned of that `nearest_bound` gave.
+
+    Args:
+        nearest: the transactions.
+        as_of_ms: when the files were copied; None where no broker's clock speaks.
+    """
+    return [_open_line(one, plus(as_of_ms, -(one.late_by_ms or 0))) for one in nearest]
+
+
+def _open_line(one: Judgement, at_ms: int | None) -> WarningLine:
+    start, score = one.opened.txn_start_offset, -(one.late_by_ms or 0)
+    return WarningLine(
+        kind=OPEN_TRANSACTION_NEAR_BOUND.kind,
+        subject=one.facts.where,
+        example=None if one.facts.coordinator is None else one.facts.coordinator.transactional_id,
+        text=OPEN_TRANSACTION_NEAR_BOUND.text.format(start=start, score=score, at=iso_utc(at_ms)),
+        count=1,
+        at_ms=at_ms,
+    )
+
+
+def warnings_of_last(last: StateRecord, known: Known) -> Iterator[Flagged]:
+    """What an id is warned of by its last record, unless it is gone, or a later record of it is hidden."""
+    if not (last.is_tombstone or last.is_hidden):
+        for warning in OF_LAST_RECORDS:
+            if warning.when(last, known) and (score := warning.score(last, known)) is not None:
+                yield flagged(warning.kind, last.transactional_id, score, warning.at(last, known))
+
+
+def warnings_of_aborts(history: History) -> Iterator[Flagged]:
+    """What an id is warned of for being timed out, or fenced, `MANY` times."""
+    for kind, count in Counter(kinds_of_aborts(history)).items():
+        if count >= MANY:
+            yield flagged(kind, history[-1].transactional_id, count)
