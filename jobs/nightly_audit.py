@@ -1,4 +1,4 @@
-"""The whole audit, for a scheduler: ingest, reconstruct, find hanging, abort plan, report."""
+"""The whole audit, for a scheduler: ingest, reconstruct, judge, plan, report."""
 
 from __future__ import annotations
 

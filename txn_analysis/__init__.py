@@ -6,7 +6,7 @@ These names are the library, and are kept stable; all others are the program's o
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "AuditError",

@@ -40,7 +40,7 @@ class Audited:
         """The findings after the same run was made again."""
         settings = Settings.model_validate(PARAMETERS | {"warehouse": self.root, "capture": self.capture})
         pipeline.reconstruct(self.spark, settings)
-        assert pipeline.find_hanging(self.spark, settings).run_id == self.run_id
+        assert pipeline.judge(self.spark, settings).run_id == self.run_id
         return stored(self.spark, self.root)
 
 

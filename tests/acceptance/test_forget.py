@@ -144,7 +144,7 @@ def test_an_ingest_that_found_its_content_before_it_was_forgotten_still_has_it(t
     commit_inputs(warehouse, inputs, held)
     settings = Settings.model_validate(PARAMETERS | {"warehouse": str(tmp_path), "capture": "later"})
     steps.reconstruct(no_session, settings)
-    steps.find_hanging(no_session, settings)
+    steps.judge(no_session, settings)
     found = load_report(opened(tmp_path), settings)
     assert [(f.topic, f.partition, f.verdict, f.rule) for f in found.findings] == [
         (f.topic, f.partition, f.verdict, f.rule) for f in expected.findings

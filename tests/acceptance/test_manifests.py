@@ -77,7 +77,7 @@ def test_all_bytes_of_it_are_accounted_for_and_a_later_command_judges_the_same(c
     assert (of_manifest.parsed_bytes, of_manifest.rejected_bytes) == (size, 0)
     settings = Settings.model_validate({"warehouse": str(copy.parent / "warehouse")})
     steps.reconstruct(no_session, settings)
-    again = steps.find_hanging(no_session, settings)
+    again = steps.judge(no_session, settings)
     assert again.run_id == report.run.run_id
 
 

@@ -154,7 +154,7 @@ def test_the_steps_judge_a_partial_capture_as_it_was_asked_for(tmp_path: Path) -
     pipeline.ingest(_no_spark, [str(FIRST / "log-dirs")], given)
     later = given.model_copy(update={"topic": (), "partition": ()})
     pipeline.reconstruct(_no_spark, later)
-    run = pipeline.find_hanging(_no_spark, later)
+    run = pipeline.judge(_no_spark, later)
     assert {(p.topic, p.partition) for p in run.health() if p.topic != STATE_TOPIC} == {("orders", 2)}
     with pytest.raises(ConfigError, match="was filled with other partitions: leave the option out"):
         pipeline.reconstruct(_no_spark, given.model_copy(update={"partition": (1,)}))

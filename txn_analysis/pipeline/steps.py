@@ -10,7 +10,7 @@ from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs
-from txn_analysis.pipeline.judging import judge
+from txn_analysis.pipeline.judging import judge as judged_of
 from txn_analysis.pipeline.linking import WrittenLogs, linked_logs
 from txn_analysis.pipeline.run import Run, start_run
 from txn_analysis.plan.abort_plan import planned, whole_plan
@@ -62,7 +62,7 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
             logs.hold()
             give_back_memory()
         with progress.stage("judging") as tell, followed(tell):
-            judged, _ = in_parallel(partial(judge, run, logs), partial(logs.write, run))
+            judged, _ = in_parallel(partial(judged_of, run, logs), partial(logs.write, run))
     with progress.stage("writing"):
         judged.write()
     own = [item for item in run.evidence.inputs if item.capture_rank == 0]
@@ -89,7 +89,7 @@ def _run_to_write(spark: Spark, settings: Settings) -> Run:
     return run
 
 
-def find_hanging(spark: Spark, settings: Settings) -> Run:
+def judge(spark: Spark, settings: Settings) -> Run:
     """Write `findings` and `abort_plan` of a reconstructed run, and complete it with its row of `runs`.
 
     Raises:
@@ -99,7 +99,7 @@ def find_hanging(spark: Spark, settings: Settings) -> Run:
     logs = WrittenLogs(run)
     if not logs.health[ONLY] and any(s.kind == "log" for item in run.evidence.inputs for s in item.sections):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
-    judge(run, logs).write()
+    judged_of(run, logs).write()
     return run
 
 
@@ -111,7 +111,7 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
     """
     run = _run_to_write(spark, settings)
     if not len(run.held(RUNS, "run_id")):
-        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/find_hanging.py first.")
+        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/judge.py first.")
     hanging = run.records(Finding, FINDINGS, verdict=[Verdict.HANGING.value])
     plan = whole_plan([plan_rows(planned(hanging, run.settings, run.as_of_ms))])
     run.replace(plan.to_batches(), ABORT_PLAN)

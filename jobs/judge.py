@@ -9,15 +9,15 @@ from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
 
 
-@job("find_hanging", "--warehouse txn-warehouse --capture tonight")
-def find_hanging(request: Request) -> int:
+@job("judge", "--warehouse txn-warehouse --capture tonight")
+def judge(request: Request) -> int:
     """Write the table `findings` of a reconstructed capture; by default of the newest."""
     settings = request.settings()
     with spark_session(settings) as spark:
-        run = pipeline.find_hanging(spark, settings)
+        run = pipeline.judge(spark, settings)
     deliver_text(request.targets, f"{settings.warehouse}: findings of {run.run_id}\n")
     return 0
 
 
 if __name__ == "__main__":
-    find_hanging()
+    judge()
