@@ -31,7 +31,8 @@ _TIERED = {"remote.storage.enable": "true", "segment.ms": "500", "retention.ms":
 _OFFSETS = ("earliest", "earliest-local", "latest-tiered", "latest")
 
 
-def _properties(folder: Path) -> dict[str, object]:
+def properties(folder: Path) -> dict[str, object]:
+    """Of brokers that keep what is tiered in a folder."""
     return {
         "remote.log.storage.system.enable": "true",
         "remote.log.storage.manager.class.name": "org.apache.kafka.server.log.remote.storage.LocalTieredStorage",
@@ -56,7 +57,7 @@ def tier(folder: Path, target: Path) -> list[dict[str, Any]]:
         what hangs: its topic, partition, producer id and start.
     """
     with ExitStack() as running:
-        cluster = Cluster(VERSION, folder / "cluster", nodes=2, properties=_properties(folder / "remote"))
+        cluster = Cluster(VERSION, folder / "cluster", nodes=2, properties=properties(folder / "remote"))
         running.callback(cluster.stop)
         cluster.start(first_topic=first_transaction)
         driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
