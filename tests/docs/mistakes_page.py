@@ -22,11 +22,12 @@ and tests/capture/capture_mistakes.py; tests run it. -->
 
 # What goes wrong, and what is said then
 
-{count} mistakes in {kinds} kinds. Each command is typed after `txn-analysis`, in the folder `{folder}`. The last six
-kinds differ: three call the [script of a plan](runbook.md#what-the-script-does), which ends with 2 if it could not
-begin and with 1 if it refused; three call [`txn-capture`](capture.md). Messages go to stderr. A report goes to stdout; its first
-lines are shown. The exit code is 2 if something cannot be read or done, 3 if the files do not tell, 130 after Ctrl-C.
-None of these ends with 0. A message *before Spark starts* comes after about a second.
+{count} mistakes in {kinds} kinds. Each command is typed after `txn-analysis`, in the folder `{folder}`. The
+last six kinds differ: three call the [script of a plan](runbook.md#what-the-script-does), which ends with 2 if
+it could not begin and with 1 if it refused; three call [`txn-capture`](capture.md). Messages go to stderr. A
+report goes to stdout; its first lines are shown. The exit code is 2 if something cannot be read or done, 3 if
+the files do not tell, 130 after Ctrl-C. None of these ends with 0. A message *before Spark starts* comes after
+about a second.
 
 In the warehouse `w`, four transactions of the cluster `east` hang. See also
 [where it stops reading](limits.md#where-it-stops-reading) and [what to do with a plan](runbook.md).
