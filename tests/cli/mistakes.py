@@ -381,7 +381,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a disk that is full",
             "report --warehouse w --cluster east -o /dev/full",
-            "error: -o /dev/full: cannot be written: No space left on device; mend that, or give another FILE",
+            "error: -o /dev/full: cannot be written: No space left on device; fix that, or give another FILE",
             when=When.AFTER,
         ),
     ),

@@ -22,15 +22,15 @@ and tests/capture/capture_mistakes.py; tests run it. -->
 
 # What goes wrong, and what is said then
 
-{count} mistakes in {kinds} kinds. Each command stands behind `txn-analysis`, in the folder `{folder}`, but those of
-the last six kinds. Three call the [script of a plan](runbook.md#what-the-script-does), which ends with 2 where it
-could not begin and with 1 where it refused; three call [`txn-capture`](capture.md). What is said
-goes to stderr (of a report, which goes to stdout, its first lines are shown). The exit code is 2 for what cannot be
-read or done, 3 for what could not be told, 130 for Ctrl-C; none of these ends with 0. What is said *before Spark
-starts* is there after about a second.
+{count} mistakes in {kinds} kinds. Each command is typed after `txn-analysis`, in the folder `{folder}`. The
+last six kinds differ: three call the [script of a plan](runbook.md#what-the-script-does), which ends with 2 if
+it could not begin and with 1 if it refused; three call [`txn-capture`](capture.md). Messages go to stderr. A
+report goes to stdout; its first lines are shown. The exit code is 2 if something cannot be read or done, 3 if
+the files do not tell, 130 after Ctrl-C. None of these ends with 0. A message *before Spark starts* comes after
+about a second.
 
-In `w` four transactions of the cluster `east` hang. See also:
-[where it stops reading](limits.md#where-it-stops-reading), [what to do with a plan](runbook.md).
+In the warehouse `w`, four transactions of the cluster `east` hang. See also
+[where it stops reading](limits.md#where-it-stops-reading) and [what to do with a plan](runbook.md).
 """
 
 
@@ -43,7 +43,7 @@ def mistakes_page() -> str:
 
 
 def _kind(name: str, mistakes: tuple[_Any, ...]) -> list[str]:
-    head = [f"\n## {name}\n\n", "| what is wrong | command | code | what is said | when |\n", "|---|---|---|---|---|\n"]
+    head = [f"\n## {name}\n\n", "| what is wrong | command | code | the message | when |\n", "|---|---|---|---|---|\n"]
     return head + [f"| {' | '.join(_cells(mistake))} |\n" for mistake in mistakes]
 
 

@@ -92,7 +92,7 @@ def test_causes_and_warnings_are_said_and_escaped() -> None:
         ),
         width=400,
     )
-    assert "records came after the end marker of their transaction (KIP-890) (certain)" in text
+    assert "certain: records came after the end marker of their transaction (KIP-890)\n" in text
     assert "Blocked, not counting transactions in progress: 1 partition, 12 records hidden from read_committed" in text
     assert "Longest: orders-2, since 2026" in text
     assert "retention may delete them unread from 2026-11-21T04:00:00.000Z on" in text

@@ -61,7 +61,7 @@ def audit(
     now: Now = None,
     show_accepted: ShowAccepted = False,
 ) -> int:
-    """Find transactions that nobody will ever end.
+    """Find transactions that nobody can end any more.
 
     Reads what was copied off Kafka brokers (logs or dumps of them, snapshots, transaction indexes,
     __transaction_state), judges every open transaction, writes findings and abort plan into the warehouse, and prints
@@ -112,10 +112,10 @@ def report(
 ) -> int:
     """Print the report of a run again.
 
-    By default of the cluster's last one.
+    By default it is the cluster's last run.
 
-    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run or topic, 3 it could not be
-    told (see --accept-inconclusive); of --topic alone, where it is given.
+    Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run or topic, 3 the files do not
+    tell (see --accept-inconclusive). With --topic the code is about that topic alone.
     """
     if schema:
         from txn_analysis.report.formats import report_schema
@@ -142,10 +142,10 @@ def report(
 def captures(request: Request) -> int:
     """List the captures in the warehouse, and their runs.
 
-    Of all clusters, or of the one that --cluster names; of each cluster oldest first, as runs order them. CopiedAt is
+    They are those of all clusters, or of --cluster, each cluster's oldest first. CopiedAt is
     the newest timestamp of a broker's clock in the capture.
 
-    Exit code: 0, or 2 where there is no such warehouse.
+    Exit code: 0, or 2 if there is no such warehouse.
     """
     with stored(request.settings()) as warehouse:
         # Not needed for --help.
@@ -168,11 +168,11 @@ def forget(
 ) -> int:
     """Take one capture out of the warehouse.
 
-    The runs that judged it go with it. Runs of later captures that had it behind them stay, and say so wherever they
-    are asked; no abort plan of them is printed any more. Gaps that it filled are open again in later audits. Copied
+    The runs that judged it go with it. Runs of later captures that used it stay, and their reports say so; their abort
+    plans are not printed any more. Gaps that it filled are open again in later audits. Copied
     files are not touched.
 
-    Exit code: 0, or 2 where there is no such warehouse or capture.
+    Exit code: 0, or 2 if there is no such warehouse or capture.
     """
     settings = request.settings()
     check_warehouse(settings)

@@ -85,14 +85,15 @@ def abort_plan(
         bool, output_option("--schema", help="Print the JSON schema of a line of ndjson instead.")
     ] = False,
 ) -> int:
-    """Print the script that ends what hangs; send nothing.
+    """Print the script that sends aborts; send nothing.
 
-    Only hanging transactions are in it. A marker for a transaction that still lives loses acknowledged data silently:
-    the script checks the time and the brokers before each abort, and refuses what does not hold. Who sends the other
-    two forms must honour `not_before_ms`, `not_after_ms` and `precondition` of each record (ndjson); the request for
-    `write-txn-markers` leaves out what needs its producer ended (see --ended). docs/runbook.md says how to go about it.
+    Only hanging transactions are in it. An abort of a live transaction silently loses acknowledged data. So the script
+    checks the time and the brokers before each abort, and refuses if a check fails. If you send the other two forms,
+    you must honour `not_before_ms`, `not_after_ms` and `precondition` of each record (ndjson). The request for
+    `write-txn-markers` leaves out the records whose producer must be ended first (see --ended). docs/runbook.md is the
+    procedure.
 
-    Exit code: 0 also where there is something to abort, 2 there is no such run, its plan has expired, or FILE is
+    Exit code: 0 also if there is something to abort, 2 there is no such run, its plan has expired, or FILE is
     refused.
     """
     from txn_analysis.plan import plan_file
@@ -201,15 +202,15 @@ def verify(
         ),
     ] = False,
 ) -> int:
-    """Say what became of the aborts that were recommended.
+    """Tell whether each recommended abort worked.
 
-    The logs were copied and audited again. repaired: an abort marker ended the transaction, and not the coordinator's.
-    ended_by_coordinator: the coordinator's marker did. still_hanging: the log goes on without one. not_covered: the
-    capture does not show it. LsoBefore and LsoAfter are the partition's last stable offset in the run that recommended
-    it, and in this one.
+    Copy the logs and audit them again first. repaired: an abort marker that is not the coordinator's ended the
+    transaction. ended_by_coordinator: the coordinator's marker did. still_hanging: the log goes on without a marker.
+    not_covered: the capture does not show it. LsoBefore and LsoAfter are the partition's last stable offset in the run
+    that recommended the abort, and in this one.
 
-    Exit code: 0 nothing is left to do, 1 something still hangs or is not covered, 2 there is no such run, 3 aborts are
-    recommended and no later capture tells what became of them (see --accept-inconclusive).
+    Exit code: 0 nothing is left to do, 1 something still hangs or is not covered, 2 there is no such run, 3 no later
+    capture tells whether the recommended aborts worked (see --accept-inconclusive).
     """
     settings = request.settings()
     with stored(settings) as warehouse:

@@ -73,12 +73,12 @@ def explain(
 ) -> int:
     """Explain an open transaction, or what is at an offset.
 
-    Of a transaction its timeline, the rules, the cause, and what would change it. Without a filter all open
-    transactions of the run are explained, as long as there are not more than 20. With --offset, what is there, and why
-    a consumer does not get past it.
+    For a transaction it prints the evidence, the cause, a timeline, the rules, and what would change the verdict.
+    Without a filter it explains all open transactions of the run, if there are not more than 20. With --offset it says
+    what is at that offset, and why a consumer does not get past it.
 
-    Exit code: 0 it is explained, 2 there is no such run, topic or the like, 3 the files do not tell what a consumer
-    gets at the offset (see --accept-inconclusive).
+    Exit code: 0 it is explained, 2 there is no such run or topic, 3 the files do not tell what a consumer gets at the
+    offset (see --accept-inconclusive).
     """
     settings = request.settings()
     from txn_analysis.questions import explain as explanations
@@ -131,9 +131,9 @@ def ended(
 ) -> int:
     """List ended transactions, and who or what ended them.
 
-    The client, a timeout, a fencing, or an administrator. An abort of the coordinator looks to its client like any
-    other (KAFKA-9803); the coordinator's records tell them apart. Stale tells which transactions held records of an
-    older one, which a commit published (KIP-890).
+    That is the client, a timeout, a fencing, or an administrator. To a client every abort of the coordinator looks the
+    same (KAFKA-9803); the coordinator's records tell them apart. Stale says which transactions held records of an older
+    one, which a commit published (KIP-890).
     """
     settings = request.settings()
     from txn_analysis.questions.ended import EndedFilters, ended_answer
@@ -162,10 +162,10 @@ def who(
 ) -> int:
     """Show who a group, an id or a producer is.
 
-    Which partition of __consumer_offsets or __transaction_state holds it, whose leader is its coordinator; its history;
-    where it wrote; and what is open of it, or blocks it.
+    It prints the partition of __consumer_offsets or __transaction_state that holds it (its leader is the coordinator),
+    its history, where it wrote, its open transactions, and what blocks it.
 
-    Exit code: 0 it is shown, 2 it was never seen, 3 what was copied cannot tell (see --accept-inconclusive).
+    Exit code: 0 it is shown, 2 it was never seen, 3 the files do not tell (see --accept-inconclusive).
     """
     settings = request.settings()
     from txn_analysis.questions import owners

@@ -237,7 +237,7 @@ def cluster_sentence(report: AuditReport) -> str | None:
     hidden = impact.hidden_record_count
     records = "an unknown number of records" if hidden is None else count(hidden, "record")
     where = count(impact.partitions_blocked, "partition")
-    parts = [f"Blocked, not counting transactions in progress: {where}, {records} hidden from read_committed"]
+    parts = [f"Blocked, not counting transactions in progress: {where}, {records} hidden from read_committed consumers"]
     if impact.oldest_partition is not None:
         since = f"since {iso_utc(impact.oldest_since_ms)} by the brokers' clocks"
         parts.append(f"Longest: {escape(impact.oldest_partition)}, {since}")

@@ -42,7 +42,7 @@ def _said(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
     yield Paragraph("why", why_sentence(finding))
     cause = finding.cause
     if cause is not None and cause.confidence != "unknown":
-        yield Paragraph("cause", f"{cause_meaning(cause)} ({cause.confidence})")
+        yield Paragraph("cause", f"{cause.confidence}: {cause_meaning(cause)}")
     yield from to_do(report, finding, reader)
     after = then_sentence(report, finding, partition_of(report, finding))
     if after is not None and finding.verdict is Verdict.HANGING:

@@ -274,7 +274,8 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
         )
     yield _sending(report, current)
     yield Step(
-        "When the markers are written, copy the files and audit again. This tells whether each abort worked:",
+        "When the markers are written, copy the files and audit again. This tells whether each abort worked"
+        f"{'; start the applications again once it says `repaired`' if returning else ''}:",
         f"txn-analysis verify{options}",
     )
 
@@ -297,5 +298,8 @@ def _sending(report: AuditReport, findings: list[Finding]) -> Step:
     with_ids = ", with `--ended ID` for each producer that you have stopped and fenced" if ids else ""
     more = f"; the script names the other {count(len(ids) - _MOST_ENDED, 'id')}" if len(ids) > _MOST_ENDED else ""
     words = "".join(f" --ended {shell_word(name)}" for name in ids[:_MOST_ENDED])
-    text = f"Read the script, then run it{with_ids}{more}.{when}"
+    text = (
+        f"Read the script, then run it{with_ids}{more}.{when} If a broker refuses, copy and audit again; never raise "
+        "an epoch."
+    )
     return Step(text, f"BROKERS=host:9092 sh {SCRIPT}{words}")

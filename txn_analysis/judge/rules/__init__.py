@@ -48,7 +48,7 @@ EVIDENCE_BROKEN = Rule(
     "is invalid or contested, no copy contradicts another, and no producer snapshot disagrees. Compaction stops at "
     "an open transaction, so a hole after its start is never normal.",
     when=lambda facts: bool(facts.open.evidence_gaps) or facts.may_be_a_dead_leaders,
-    evidence=lambda facts: [f"open from offset {facts.open.txn_start_offset} as far as the files show"],
+    evidence=lambda facts: [f"open from offset {facts.open.txn_start_offset} by the files that were read"],
     missing=_missing_of_the_log,
     why_not=lambda _: "the log is proven whole from the start of the transaction to its end",
     reason="The end marker may be in the part that is missing or damaged. A missing file, an invalid batch, a torn "

@@ -241,8 +241,8 @@ COMMIT_MAY_BE_MISSING = Rule(
     reason="The coordinator has nothing for this partition, but its older records are gone. One of them may have "
     "been a commit whose marker was lost (an unclean election, a lost disk) or never sent. An abort would then "
     "destroy acknowledged data.",
-    remedy="Was no acknowledged record of these topics or of `__transaction_state` ever lost? The runbook says how "
-    "to check that. If it is true, pass `--no-records-lost`. Nightly audits into one warehouse keep what compaction "
+    remedy="Check that no acknowledged record of these topics or of `__transaction_state` was ever lost; the runbook "
+    "says how. If that is true, pass `--no-records-lost`. Nightly audits into one warehouse keep what compaction "
     "removes, and do not need the option.",
     settled_by=lost_records,
 )
