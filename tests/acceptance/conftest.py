@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -48,6 +48,10 @@ def run_of(
     return finished
 
 
+def _no_session() -> NoReturn:
+    raise AssertionError("Spark was asked for")
+
+
 @pytest.fixture(scope="module")
 def tables_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Variant], RunTables]:
     """The tables of a run over a capture, audited in this process, without Spark; each variant once."""
@@ -58,6 +62,6 @@ def tables_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Variant], R
         if variant not in runs:
             settings = Settings(**PARAMETERS | dict(variant.settings), warehouse=root, cluster=variant.name)
             runs[variant] = audit(None, variant.paths, settings).run.run_id
-        return run_tables(open_warehouse(None, root), variant.name, runs[variant])
+        return run_tables(open_warehouse(_no_session, root), variant.name, runs[variant])
 
     return finished
