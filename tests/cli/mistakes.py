@@ -279,7 +279,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "a format that a verb does not have",
             "audit segments --format xml",
             "Error: Invalid value for '--format': Value error, 'xml' is not one of 'text', 'json', 'ndjson', 'csv',"
-            " 'html', 'prometheus'.",
+            " 'html', 'chat', 'prometheus'.",
         ),
         Mistake(
             "a verdict that does not exist",

@@ -57,7 +57,7 @@ def test_every_night_has_its_message_and_none_names_an_id(nights: list[AuditRepo
         assert first == headline(report).text
         assert second.startswith("Since last run: ")
         assert len(rest) <= 4
-        ids = {finding.transactional_id for finding in report.findings} - {None}
+        ids = {finding.transactional_id for finding in report.findings if finding.transactional_id is not None}
         assert ids
         assert not [name for name in ids if name in message]
     assert "new" in chat_message(nights[-1]).splitlines()[1]
