@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tests.report import rows
 from txn_analysis.report.alike import alike
 from txn_analysis.report.build import build_report
 
+if TYPE_CHECKING:
+    from txn_analysis.tables import Finding
+
 CAUSE = {"name": "old_epoch_left_open", "confidence": "certain"}
 
 
-def of(application: str, number: int, **columns: object) -> list[object]:
+def of(application: str, number: int, **columns: object) -> list[Finding]:
     return [
         rows.live_finding(application=application, partition=n, finding_id=f"{application}{n}", cause=CAUSE, **columns)
         for n in range(number)

@@ -14,7 +14,7 @@ import re
 from enum import Enum
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
-
-_T = TypeVar("_T")
 
 NOTICE = (
     "Anonymized: topics, transactional ids, groups, applications, clusters, captures, runs, files and people have "
@@ -200,9 +198,8 @@ def _parts(value: Any, field: str) -> Iterator[tuple[str, Any]]:
         yield from ((field, part) for part in value)
 
 
-def _without_names(value: _T, pseudonyms: Pseudonyms, field: str = "") -> _T:
+def _without_names(value: Any, pseudonyms: Pseudonyms, field: str = "") -> Any:
     """The same value, where every text went through the pseudonyms; an unknown field holds a sentence."""
-    made: Any
     if isinstance(value, Enum):
         made = value
     elif isinstance(value, str):
