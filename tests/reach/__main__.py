@@ -17,11 +17,13 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple
 
-from tests.faults.scene import Tables, tables
 from tests.maven_jars import spark_jars
-from tests.reach.gateway import BUCKET, Counts, Gateway, build, gateway
+from tests.reach.cells import CASES, IN_BUCKET, KINDS, OTHERS, QUESTIONS, TEXTS, THERE, WORDS, Cells, stored
+from tests.reach.emulators import emulators
+from tests.reach.executors import executors
+from tests.reach.gateway import BUCKET, build, gateway
 from tests.reach.hadoop import hadoop
 from tests.reach.processes import COMMAND, ROOT, Ran, run, run_program, started
 from tests.reach.reading import WAYS
@@ -31,42 +33,11 @@ from txn_analysis.stores.store import store_at
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-CASES = ROOT / "data" / "cases"
-THERE = f"s3://{BUCKET}"
-IN_BUCKET = f"{THERE}/cases"
-WORDS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero", "--quiet")
-TEXTS = ("kafka-4.2/capture-1/segments", "kafka-4.2/capture-1/transaction-state")
-OTHERS = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state")
-LOG_DIRS = ("kafka-4.2/capture-1/log-dirs",)
-KINDS = {"texts": TEXTS, "log-directories": LOG_DIRS}
-QUESTIONS = ("report", "find-hanging", "list", "explain", "verify", "abort-plan --expired --format ndjson")
+    from tests.faults.scene import Tables
+    from tests.reach.gateway import Counts, Gateway
+
 _LOOK_AGAIN_S = 0.002
 _LONGEST_S = 300
-
-
-def stored(warehouse: str, cases: str) -> Tables:
-    """All committed rows of a warehouse, whose inputs lie below `cases`."""
-    found = tables(_no_session, warehouse)  # type: ignore[arg-type]
-    return {name: sorted(row.replace(cases, "CASES") for row in rows) for name, rows in found.items()}
-
-
-def _no_session() -> NoReturn:
-    raise AssertionError("Spark was asked for rows")
-
-
-class Cells:
-    """The table that is made, and what did not hold."""
-
-    def __init__(self) -> None:
-        self.wrong: list[str] = []
-
-    def row(self, what: str, ran: Ran, counts: Counts | None, *, is_right: bool, said: str = "equal tables") -> None:
-        """One line of the table; nothing counts what is asked of other servers than the gateway."""
-        shown = said if is_right else "**WRONG**"
-        asked = f"{counts.requests} | {counts.bytes_read / (1 << 20):.1f}" if counts else "|"
-        print(f"| {what} | {shown} | {ran.wall_s:.1f} | {ran.cpu_s:.1f} | {asked} |", flush=True)
-        if not is_right:
-            self.wrong.append(f"{what}: exit code {ran.code}: {ran.err[-400:]}")
 
 
 def reach(folder: Path) -> list[str]:
@@ -271,6 +242,8 @@ PARTS = {
     "segments": Part(0.125, GIB, "GiB of segments, by headers alone and whole", segments),
     "dumps": Part(0.125, GIB, "GiB of dumps, from a disk and from the bucket", dumps),
     "objects": Part(2000, 1, "tiny objects: listed, surveyed, read", objects),
+    "executors": Part(1, 1, "table of audits whose executors or driver fail", executors),
+    "emulators": Part(1, 1, "table of whole commands, with emulators of Azure's store and Google's", emulators),
 }
 
 
