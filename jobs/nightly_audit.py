@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from txn_analysis.cli.audit_verbs import deliver_report
+from txn_analysis.cli.keeping_verbs import prune_after
 from txn_analysis.cli.options import ENDING, JUDGING, AuditFormat, PageFile, Paths, Request, ShowAccepted, Width
 from txn_analysis.cli.output import Prometheus, check_metrics, check_output, read_at, reader_of, write_metrics
 from txn_analysis.cli.spark import spark_session
@@ -43,7 +44,9 @@ def nightly_audit(
     reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
     if prometheus is not None:
         write_metrics(report, prometheus)
-    return deliver_report(report, request, settings, html, width, pictures, reader)
+    code = deliver_report(report, request, settings, html, width, pictures, reader)
+    prune_after(settings)
+    return code
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ VERBS = (
     "accept",
     "captures",
     "forget",
+    "prune",
     "copy-kit",
     "help",
     "version",
@@ -102,7 +103,10 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("verify", {"--exit-zero", "--accept-inconclusive", "--accepted"}),
         *((verb, {"--exit-zero", "--accept-inconclusive"}) for verb in ("explain", "who")),
         ("forget", {"--capture"}),
-        *((verb, set[str]()) for verb in ("list", "describe", "describe-producers", "ended", "abort-plan", "accept")),
+        *(
+            (verb, set[str]())
+            for verb in ("list", "describe", "describe-producers", "ended", "abort-plan", "accept", "prune")
+        ),
     ],
 )
 def test_a_verb_offers_the_options_that_mean_something_to_it(
@@ -132,7 +136,7 @@ def test_help_is_a_command(command: Callable[..., Done], verb: str) -> None:
 def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -> None:
     shown = command("audit", "--help").out
     hidden = {name for name in Settings.model_fields if f" {flag_name(name)} " not in shown}
-    assert hidden == {"range_bytes", "plan_valid_ms", "plan_max_partitions"}
+    assert hidden == {"range_bytes", "plan_valid_ms", "plan_max_partitions", "keep_ms", "prune_grace_ms"}
     assert flag_name("as_of_ms") == "--as-of"
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from txn_analysis.cli.asking import forms_of
+from txn_analysis.cli.keeping_verbs import prune_after
 from txn_analysis.cli.options import (
     Now,
     PageFile,
@@ -90,7 +91,9 @@ def audit(
     if prometheus is not None:
         write_metrics(report, prometheus)
     reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
-    return deliver_report(report, request, settings, html, width, pictures, reader)
+    code = deliver_report(report, request, settings, html, width, pictures, reader)
+    prune_after(settings)
+    return code
 
 
 def ingest(request: Request, paths: Paths) -> int:
