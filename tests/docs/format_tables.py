@@ -11,6 +11,7 @@ from txn_analysis.questions.ended import ENDED_COLUMNS
 from txn_analysis.questions.explain import Explanation
 from txn_analysis.questions.offset_answer import OffsetAnswer
 from txn_analysis.questions.owners import OwnerAnswer
+from txn_analysis.questions.pruning import PruneAnswer
 from txn_analysis.report.formats import MINUS_ONE
 from txn_analysis.report.model import AuditReport
 
@@ -61,6 +62,11 @@ def offset_fields() -> Rows:
 def owner_fields() -> Rows:
     """The same of who a group or an id is."""
     return _objects(OwnerAnswer)
+
+
+def prune_fields() -> Rows:
+    """The same of what a prune took."""
+    return _objects(PruneAnswer)
 
 
 def row_columns() -> Rows:

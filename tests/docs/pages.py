@@ -18,6 +18,7 @@ from tests.docs.format_tables import (
     offset_fields,
     owner_fields,
     plan_fields,
+    prune_fields,
     report_fields,
     row_columns,
 )
@@ -133,6 +134,7 @@ _TABLES = {
     "format-report": lambda: _table(("object", "its fields", "it says"), report_fields()),
     "format-explain": lambda: _table(("object", "its fields", "it says"), explanation_fields()),
     "format-offset": lambda: _table(("object", "its fields", "it says"), offset_fields()),
+    "format-prune": lambda: _table(("object", "its fields", "it says"), prune_fields()),
     "format-who": lambda: _table(("object", "its fields", "it says"), owner_fields()),
     "format-rows": lambda: _table(("verb", "columns, in order"), row_columns()),
     "rules": _rules_table,
