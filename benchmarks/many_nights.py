@@ -1,5 +1,7 @@
 """What questions cost in a warehouse of many nights, against one of ten: `python -m benchmarks.many_nights FOLDER`.
 
+Then a copy of it is pruned to ninety nights: files and bytes before and after, and its questions once more.
+
 The nights are simulated: all have the rows of two that are audited, of a real capture and of the same without one of
 its logs. From the second tenth of the nights on that log is in it, so that findings come and stay.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -88,6 +91,24 @@ def cpu_s(words: tuple[str, ...], warehouse: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def pruned(warehouse: Path) -> Path:
+    """A copy of a warehouse without what is older than ninety nights; prints files and bytes before and after."""
+    copy = shutil.copytree(warehouse, warehouse.with_name(f"{warehouse.name}-pruned"))
+    print("| warehouse | files | of them data | MiB |\n|---|---|---|---|")
+    print(_line("before", copy))
+    command = [sys.executable, "-m", "txn_analysis", "prune", "--keep", "90d", "--grace", "0m"]
+    for _ in range(3):  # the log of a table is cut behind the second checkpoint
+        subprocess.run([*command, "--warehouse", str(copy), "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    print(_line("after `prune --keep 90d`", copy), flush=True)
+    return copy
+
+
+def _line(name: str, folder: Path) -> str:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    data = [path for path in files if path.parent.name != "_delta_log"]
+    return f"| {name} | {len(files)} | {len(data)} | {sum(path.stat().st_size for path in files) / (1 << 20):.1f} |"
+
+
 def main() -> None:
     """Fill two warehouses, and ask them in turns."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -97,11 +118,15 @@ def main() -> None:
     given = parser.parse_args()
     places = [(n, given.folder / f"nights-{n}") for n in (FEW, given.nights)]
     held = [str(folder) if folder.exists() else filled(folder, nights) for nights, folder in places]
-    print(f"| question | s, {FEW} nights | s, {given.nights} nights | ratio |\n|---|---|---|---|")
+    held.append(str(pruned(places[-1][1])))
+    print(
+        f"| question | s, {FEW} nights | s, {given.nights} nights | ratio | s, pruned | ratio |\n|---|---|---|---|---|---|"
+    )
     for words in QUESTIONS:
         taken = [[cpu_s(words, warehouse) for warehouse in held] for _ in range(given.repeats)]
-        few, many = (statistics.median(column) for column in zip(*taken, strict=True))
-        print(f"| `{' '.join(words)}` | {few:.2f} | {many:.2f} | {many / few:.2f} |", flush=True)
+        few, many, less = (statistics.median(column) for column in zip(*taken, strict=True))
+        ratios = f"{many:.2f} | {many / few:.2f} | {less:.2f} | {less / few:.2f}"
+        print(f"| `{' '.join(words)}` | {few:.2f} | {ratios} |", flush=True)
 
 
 if __name__ == "__main__":

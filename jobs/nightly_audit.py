@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from txn_analysis.cli.audit_verbs import deliver_report
+from txn_analysis.cli.keeping_verbs import prune_after
 from txn_analysis.cli.options import ENDING, JUDGING, AuditFormat, Paths, Request, ShowAccepted, Width
 from txn_analysis.cli.output import check_metrics, read_at, reader_of
 from txn_analysis.cli.spark import spark_session
@@ -39,7 +40,9 @@ def nightly_audit(
             pictures_of_report(open_warehouse(spark, settings.warehouse), report) if request.prints("html") else None
         )
     reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
-    return deliver_report(report, request, settings, width, pictures, reader)
+    code = deliver_report(report, request, settings, width, pictures, reader)
+    prune_after(settings)
+    return code
 
 
 if __name__ == "__main__":

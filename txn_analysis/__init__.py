@@ -20,11 +20,12 @@ __all__ = [
     "forget",
     "ingest",
     "load_report",
+    "prune",
 ]
 
 if TYPE_CHECKING:
     from txn_analysis.errors import AuditError
-    from txn_analysis.library import abort_plan, accept, audit, captures, findings, forget, ingest, load_report
+    from txn_analysis.library import abort_plan, accept, audit, captures, findings, forget, ingest, load_report, prune
     from txn_analysis.settings import Settings
     from txn_analysis.verdict import Verdict
 else:

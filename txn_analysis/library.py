@@ -7,17 +7,19 @@ that give no frame take None in its place: this process does the work, and refus
 from __future__ import annotations
 
 import os
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions import loaded_report
+from txn_analysis.questions.pruning import prune as prune_warehouse
 from txn_analysis.runs import decisions
 from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import forget as forget_capture
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.settings import parse_time
+from txn_analysis.settings import parse_age, parse_time
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.pipeline.ingest import Ingested
+    from txn_analysis.questions.pruning import PruneAnswer
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables
     from txn_analysis.settings import Settings
@@ -134,6 +137,32 @@ def forget(spark: SparkSession | None, warehouse: Path, capture: str, *, cluster
     root = os.fspath(warehouse)
     with _at_work(spark, root) as own:
         return forget_capture(open_warehouse(own, root), cluster, capture)
+
+
+def prune(
+    spark: SparkSession | None, warehouse: Path, *, keep: str, grace: str = "1d", is_rehearsal: bool = False
+) -> PruneAnswer:
+    """Take out of a warehouse what is older than an age, as far as nothing newer needs it; see the verb `prune`.
+
+    Args:
+        spark: any session.
+        warehouse: the folder, or URI, of the Delta tables.
+        keep: the age: a number of minutes, hours, days or weeks, such as `90d`.
+        grace: how long what goes is still there for whoever began to read it before.
+        is_rehearsal: say what would go, and change nothing.
+
+    Raises:
+        ConfigError: an age is none.
+        WarehouseError: there is no such warehouse, or it cannot be written.
+    """
+    root = os.fspath(warehouse)
+    try:
+        keep_ms, grace_ms = parse_age(keep), parse_age(grace)
+    except ValueError as error:
+        raise ConfigError(f"keep {keep}, grace {grace}: {error}") from error
+    with _at_work(spark, root) as own:
+        now_ms = time.time_ns() // 1_000_000
+        return prune_warehouse(open_warehouse(own, root), keep_ms, now_ms, grace_ms, is_rehearsal=is_rehearsal)
 
 
 def accept(

@@ -67,6 +67,26 @@ def _iso_ms(words: str) -> int:
     return round(zoned.timestamp() * 1000)
 
 
+_AGE = re.compile(r"([0-9]{1,9})\s*(m|h|d|w)")
+_UNIT_MS = {"m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+
+
+def parse_age(text: str) -> int:
+    """Milliseconds of an age such as `90d`: a number of minutes, hours, days or weeks.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = _AGE.fullmatch(text.strip().lower())
+    if found is None:
+        raise ValueError("is no age (a number and m, h, d or w, like 90d)")
+    return int(found[1]) * _UNIT_MS[found[2]]
+
+
+def _age(value: object) -> object:
+    return parse_age(value) if isinstance(value, str) and not value.isdecimal() else value
+
+
 def _not_bool(value: object) -> object:
     # Python takes true for 1: a slip in a file would become a timeout of one millisecond.
     if isinstance(value, bool):
@@ -93,6 +113,8 @@ PartitionNumber = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=INT3
 SizeBytes = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT64_MAX)]
 DurationMs = Annotated[int, BeforeValidator(_not_bool), Field(ge=0, le=LAST_TIME_MS)]
 PositiveDurationMs = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=LAST_TIME_MS)]
+AgeMs = Annotated[int, BeforeValidator(_age), BeforeValidator(_not_bool), Field(ge=0, le=LAST_TIME_MS)]
+PositiveAgeMs = Annotated[int, BeforeValidator(_age), BeforeValidator(_not_bool), Field(gt=0, le=LAST_TIME_MS)]
 Topics = Annotated[tuple[Name, ...], BeforeValidator(_listed)]
 Partitions = Annotated[tuple[PartitionNumber, ...], BeforeValidator(_listed)]
 TimeMs = Annotated[int, BeforeValidator(_time), BeforeValidator(_not_bool), Field(gt=0, le=LAST_TIME_MS)]
@@ -233,6 +255,15 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     plan_max_partitions: KafkaInt = Field(
         default=100, description="a plan for more partitions is printed only with `abort-plan --yes-many`"
+    )
+
+    keep_ms: PositiveAgeMs | None = Field(
+        default=None,
+        description="how long captures and runs are kept, such as 90d: an audit ends with `txn-analysis prune`",
+    )
+    prune_grace_ms: AgeMs = Field(
+        default=86_400_000,
+        description="how long what was pruned stays for whoever began to read it before; longer than the longest audit",
     )
 
     @property

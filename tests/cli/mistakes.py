@@ -532,6 +532,23 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "error: nowhere: no warehouse here: give the --warehouse of an audit, or audit first",
         ),
     ),
+    "What is old": (
+        Mistake(
+            "no age",
+            "prune --warehouse w",
+            "error: give --keep AGE, such as --keep 90d, or keep_ms in the settings; it is above 0",
+        ),
+        Mistake(
+            "an age without a unit",
+            "prune --warehouse w --keep 90",
+            "error: --keep 90: is no age (a number and m, h, d or w, like 90d)",
+        ),
+        Mistake(
+            "a warehouse to prune that is not there",
+            "prune --warehouse nowhere --keep 90d",
+            "error: nowhere: no warehouse here: give the --warehouse of an audit, or audit first",
+        ),
+    ),
     "Runs": (
         Mistake(
             "a run that does not exist",

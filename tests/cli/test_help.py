@@ -34,6 +34,7 @@ VERBS = (
     "accept",
     "captures",
     "forget",
+    "prune",
     "copy-kit",
     "help",
     "version",
@@ -106,7 +107,17 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("forget", {"--capture"}),
         *(
             (verb, set[str]())
-            for verb in ("list", "describe", "describe-producers", "ended", "stats", "at-risk", "abort-plan", "accept")
+            for verb in (
+                "list",
+                "describe",
+                "describe-producers",
+                "ended",
+                "stats",
+                "at-risk",
+                "abort-plan",
+                "accept",
+                "prune",
+            )
         ),
     ],
 )
@@ -137,7 +148,14 @@ def test_help_is_a_command(command: Callable[..., Done], verb: str) -> None:
 def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -> None:
     shown = command("audit", "--help").out
     hidden = {name for name in Settings.model_fields if f" {flag_name(name)} " not in shown}
-    assert hidden == {"range_bytes", "plan_valid_ms", "plan_max_partitions", "pseudonym_key"}
+    assert hidden == {
+        "range_bytes",
+        "plan_valid_ms",
+        "plan_max_partitions",
+        "pseudonym_key",
+        "keep_ms",
+        "prune_grace_ms",
+    }
     assert flag_name("as_of_ms") == "--as-of"
 
 

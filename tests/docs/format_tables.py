@@ -12,6 +12,7 @@ from txn_analysis.questions.ended import ENDED_COLUMNS
 from txn_analysis.questions.explain import Explanation
 from txn_analysis.questions.offset_answer import OffsetAnswer
 from txn_analysis.questions.owners import OwnerAnswer
+from txn_analysis.questions.pruning import PruneAnswer
 from txn_analysis.questions.stats_answer import StatsAnswer
 from txn_analysis.report.formats import MINUS_ONE
 from txn_analysis.report.model import AuditReport
@@ -69,6 +70,11 @@ def owner_fields() -> Rows:
 def stats_fields() -> Rows:
     """The same of what transactions did."""
     return _objects(StatsAnswer)
+
+
+def prune_fields() -> Rows:
+    """The same of what a prune took."""
+    return _objects(PruneAnswer)
 
 
 def row_columns() -> Rows:

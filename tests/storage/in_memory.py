@@ -12,11 +12,13 @@ from txn_analysis.storage.data_files import check_rows
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.warehouse import (
     BatchesByName,
+    Size,
     Warehouse,
     no_warehouse,
     rows_without_match,
     schema_of,
     tables_of,
+    without,
 )
 from txn_analysis.tables import ALL_TABLES
 
@@ -89,6 +91,17 @@ class MemoryWarehouse(Warehouse):
                 check_rows(table, fresh)
             self._put(table, self._of(table) + plain_rows([fresh]))
             return len(fresh)
+
+    def remove(self, table: Table, keys: pa.Table) -> None:
+        with self._lock:
+            self._put(table, without(pa.Table.from_pylist(self._of(table), table.arrow_schema), keys).to_pylist())
+
+    def size(self, table: Table, keys: pa.Table) -> Size:
+        held = pa.Table.from_pylist(self._of(table), table.arrow_schema)
+        return Size(len(held) - len(without(held, keys)))
+
+    def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:  # noqa: ARG002
+        return Size()
 
     def _of(self, table: Table) -> list[Row]:
         if table.name not in self._rows:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from txn_analysis.cli.asking import forms_of
+from txn_analysis.cli.keeping_verbs import prune_after
 from txn_analysis.cli.options import (
     Anonymize,
     Now,
@@ -83,7 +84,9 @@ def audit(
 
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
     reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
-    return deliver_report(report, request, settings, width, pictures, reader)
+    code = deliver_report(report, request, settings, width, pictures, reader)
+    prune_after(settings)
+    return code
 
 
 def ingest(request: Request, paths: Paths) -> int:

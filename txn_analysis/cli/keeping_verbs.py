@@ -1,16 +1,38 @@
-"""The verbs by which people say what stays: `accept`."""
+"""The verbs by which people say what stays: `accept`, and what goes: `prune`."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from txn_analysis.cli.asking import forms_of
-from txn_analysis.cli.options import Request, RunId, repeated
-from txn_analysis.cli.output import deliver, moment_of
-from txn_analysis.cli.spark import asked_run
+from txn_analysis.cli.options import Request, RunId, Schema, repeated
+from txn_analysis.cli.output import deliver, deliver_text, moment_of, now_ms
+from txn_analysis.cli.spark import asked_run, stored
 from txn_analysis.errors import ConfigError
+from txn_analysis.settings import parse_age
+from txn_analysis.text.escape import clip, escape
+from txn_analysis.text.words import count, iso_utc
+
+if TYPE_CHECKING:
+    from txn_analysis.questions.pruning import PruneAnswer, PrunedItem
+    from txn_analysis.settings import Settings
+
+Keep = Annotated[
+    str | None,
+    typer.Option("--keep", metavar="AGE", help="What is older goes: a number of m, h, d or w, such as 90d. [keep_ms]"),
+]
+Grace = Annotated[
+    str | None,
+    typer.Option(
+        "--grace",
+        metavar="AGE",
+        help="How long what goes is still there for whoever began to read it before; longer than the longest audit. "
+        "[prune_grace_ms, 1d]",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")]
 
 
 def accept(
@@ -69,3 +91,90 @@ def accept(
     forms = forms_of(answer_of(ACCEPT, decided)) | {"toml": lambda: decisions.toml_of(decided)}
     deliver(request.targets, forms)
     return 0
+
+
+def prune(
+    request: Request, keep: Keep = None, grace: Grace = None, dry_run: DryRun = False, schema: Schema = False
+) -> int:
+    """Take out of the warehouse what is older than an age.
+
+    Captures, the runs that judged them, and the rows behind them go, of all clusters. Age is counted from the newest
+    capture of each cluster, by the brokers' clocks. What is newer stays, and what newer answers need: each cluster's
+    newest run, plans that are not known to be done, the first run that saw what is still open, and of old captures the
+    files that fill a gap of newer ones. Rows are deleted after the grace period, and files once as long has passed
+    again: by the next prunes, every night one. Killed anywhere, it is finished by the same command.
+
+    Exit code: 0, or 2 where there is no such warehouse, no age is given, or the warehouse cannot be written.
+    """
+    if schema:
+        from txn_analysis.questions.answers import schema_text
+        from txn_analysis.questions.pruning import PruneAnswer
+
+        deliver_text(request.targets, schema_text(PruneAnswer))
+        return 0
+    settings = request.settings()
+    keep_ms = settings.keep_ms if keep is None else _age("--keep", keep)
+    if not keep_ms:
+        raise ConfigError("give --keep AGE, such as --keep 90d, or keep_ms in the settings; it is above 0")
+    grace_ms = settings.prune_grace_ms if grace is None else _age("--grace", grace)
+    with stored(settings) as warehouse:
+        from txn_analysis.questions.answers import json_text
+        from txn_analysis.questions.pruning import prune as prune_warehouse
+
+        answer = prune_warehouse(warehouse, keep_ms, now_ms(), grace_ms, is_rehearsal=dry_run)
+    deliver(request.targets, {"json": lambda: json_text(answer), "text": lambda: in_words(answer)})
+    return 0
+
+
+def prune_after(settings: Settings) -> None:
+    """What an audit ends with where the settings say how long is kept; one line on stderr."""
+    if settings.keep_ms is None:
+        return
+    with stored(settings) as warehouse:
+        from txn_analysis.questions.pruning import prune as prune_warehouse
+
+        answer = prune_warehouse(warehouse, settings.keep_ms, now_ms(), settings.prune_grace_ms)
+    gone = [item for item in answer.clusters if item.prune_id is not None]
+    runs, inputs = sum(len(item.runs) for item in gone), sum(item.input_count for item in gone)
+    typer.echo(f"note: pruned {count(runs, 'run')} and {count(inputs, 'file')} that were too old", err=True)
+
+
+def _age(flag: str, text: str) -> int:
+    try:
+        return parse_age(text)
+    except ValueError as error:
+        raise ConfigError(f"{flag} {clip(text, 80) or repr(text)}: {error}") from None
+
+
+def in_words(answer: PruneAnswer) -> str:
+    """What went, or would go; cluster by cluster, then what earlier prunes left."""
+    lines = [line for item in answer.clusters for line in _of_cluster(item, answer)]
+    if answer.cleared_row_count:
+        lines.append(f"deleted {count(answer.cleared_row_count, 'row')} that earlier prunes took")
+    would = "would free" if answer.is_rehearsal else "freed"
+    freed = f"{count(answer.freed_file_count, 'file')}, {answer.freed_bytes:,} bytes"
+    lines.append(f"{would} {freed}, that nobody reads any more")
+    is_later = answer.clear_from_ms > answer.pruned_ms and not answer.is_rehearsal
+    if is_later and any(item.prune_id for item in answer.clusters):
+        lines.append(f"the rows are deleted by the first prune after {iso_utc(answer.clear_from_ms)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _of_cluster(item: PrunedItem, answer: PruneAnswer) -> list[str]:
+    cluster = f"cluster {escape(item.cluster)}"
+    if item.before_ms is None:
+        return [f"{cluster}: nothing goes: {item.why}"]
+    kept = f"{cluster}: what was copied before {iso_utc(item.before_ms)} is old"
+    if item.prune_id is None:
+        lines = [f"{kept}; nothing goes"]
+    else:
+        go = "would go" if answer.is_rehearsal else f"taken by {item.prune_id}"
+        what = f"{count(len(item.runs), 'run')}, {count(item.input_count, 'file')} of"
+        size = f"{item.row_count:,} rows, {item.size_bytes:,} bytes"
+        lines = [f"{kept}; {go}: {what} {count(len(item.captures), 'capture')} ({size})"]
+    if item.runs_kept:
+        lines.append(f"  {count(len(item.runs_kept), 'old run')} stay, for what is still open or not known to be done")
+    if item.captures_kept:
+        why = item.why or "they fill gaps of newer ones, or bear on what is open"
+        lines.append(f"  {count(len(item.captures_kept), 'old capture')} keep files: {why}")
+    return lines

@@ -87,6 +87,8 @@ verb(app, "captures", "txn-analysis captures --warehouse txn-warehouse", form=Ro
 verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", form=Format, reads_files=True)(
     audit_verbs.forget
 )
+_aged = "txn-analysis prune --warehouse txn-warehouse --keep 90d --dry-run"
+verb(app, "prune", _aged, form=Format, reads_files=True)(keeping_verbs.prune)
 add_command(app, "copy-kit", "txn-analysis copy-kit > copy-kit.sh")(shell_verbs.copy_kit)
 add_command(app, "help", "txn-analysis help audit")(shell_verbs.help_)
 add_command(app, "version", "txn-analysis version")(shell_verbs.version)

@@ -25,6 +25,7 @@ from txn_analysis.read.inputs.planned_input import check_inputs
 from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.read.log_dir.producer_files import CHANGED
 from txn_analysis.runs.asked_places import asked_for, check_places
+from txn_analysis.runs.prunes import check_content, own_name
 from txn_analysis.spark.jobs import followed
 from txn_analysis.storage.warehouse import commit_inputs, held_inputs
 from txn_analysis.stores.ahead import ahead
@@ -32,6 +33,7 @@ from txn_analysis.stores.places import place_of
 from txn_analysis.stores.remote_file import cost_of
 from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
+from txn_analysis.tables.prunes import TakenContent
 from txn_analysis.text.escape import escape
 from txn_analysis.text.words import listed, size
 
@@ -90,6 +92,8 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
         rejects = batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id=content.ingest_id)
         warehouse.replace([rejects], REJECTS, ingest_id=content.ingest_id)
     rows = _account(settled, content, known, settings, asked)
+    earlier = {TakenContent(row.ingest_id, row.input_id) for row in rows if row.ingest_id != content.ingest_id}
+    check_content(warehouse, earlier)
     with progress.stage("noting inputs"):
         commit_inputs(warehouse, rows, held)
     return Ingested(
@@ -192,7 +196,8 @@ def _digest(ids: Iterable[str]) -> str:
 
 def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress) -> Content:
     outside = ahead(rejected_outside, planned, is_object=lambda p: p.version is not None)
-    content = Content(_digest(p.input_id for p in planned), [r for _, rejects in outside for r in rejects()])
+    ingest_id = own_name(warehouse, _digest(p.input_id for p in planned))
+    content = Content(ingest_id, [r for _, rejects in outside for r in rejects()])
     size = sum(p.text_bytes for p in planned)
     with progress.stage("reading", total_bytes=size) as tell, followed(tell):
         ranges = split_ranges(planned, READ_KINDS, settings.range_bytes, warehouse.parallelism(size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of, 
 from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.read.topic_config import read_topic_configs
+from txn_analysis.runs.prunes import check_evidence
 from txn_analysis.spark.jobs import in_parallel
 from txn_analysis.storage.warehouse import commit_run
 from txn_analysis.tables import (
@@ -44,7 +46,8 @@ from txn_analysis.tables import (
     Transaction,
 )
 from txn_analysis.tables.findings import plan_rows
-from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
+from txn_analysis.tables.prunes import TakenContent
 from txn_analysis.tables.schema import ONLY, by_audit, given_schema
 
 if TYPE_CHECKING:
@@ -139,6 +142,8 @@ class Judged:
     def write(self) -> None:
         """Write the plan, then the row of `runs`, with which everything of the run begins to count."""
         self.run.replace(self.plan.to_batches(), ABORT_PLAN)
+        evidence = {TakenContent(item.ingest_id, item.input_id) for item in self.run.evidence.inputs}
+        check_evidence(self.run.warehouse, evidence, time.time_ns() // 1_000_000)
         commit_run(self.run.warehouse, self.record)
 
 
@@ -171,8 +176,9 @@ def judge(run: Run, logs: Logs) -> Judged:
     with no_search_for_cycles():
         run.replace(rows(), FINDINGS)
     warnings = [*open_warnings(nearest, run.as_of_ms), *of_ids]
-    record = _record_of(run, health, state, own, findings, warnings)
-    return Judged(run, health, tuple(findings), whole_plan(plan), record)
+    aborts = whole_plan(plan)
+    record = _record_of(run, health, state, own, findings, aborts, warnings)
+    return Judged(run, health, tuple(findings), aborts, record)
 
 
 def judges_of(
@@ -268,6 +274,7 @@ def _record_of(
     state: StateEvidence,
     own: Judge,
     findings: Sequence[Finding],
+    plan: pa.Table,
     warnings: Sequence[WarningLine],
 ) -> RunRecord:
     settings = run.settings
@@ -300,4 +307,5 @@ def _record_of(
         ),
         warnings=json.dumps([asdict(line) for line in warnings], sort_keys=True),
         outcome=outcome.value,
+        planned=None if len(plan) > MOST_PLANNED else tuple(plan["finding_id"].to_pylist()),
     )

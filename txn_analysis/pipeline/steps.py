@@ -19,6 +19,7 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import Progress
 from txn_analysis.runs.decisions import accepted_of, read_decisions
 from txn_analysis.runs.nights import since_last_night
+from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.spark.jobs import followed, in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
@@ -68,9 +69,8 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     own = [item for item in run.evidence.inputs if item.capture_rank == 0]
     since = since_last_night(warehouse, judged.record, judged.findings)
     accepted = accepted_of(warehouse, settings, judged.record, judged.findings)
-    return build_report(
-        *(judged.record, own, judged.health, judged.findings), engine=run.engine.name, since=since, accepted=accepted
-    )
+    said = {"since": since, "accepted": accepted, "prunes": prunes_of(warehouse, settings.cluster)}
+    return build_report(judged.record, own, judged.health, judged.findings, engine=run.engine.name, **said)
 
 
 def reconstruct(spark: Spark, settings: Settings) -> Run:

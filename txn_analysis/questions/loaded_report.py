@@ -79,7 +79,9 @@ def load_report(
     findings = tables.records(Finding, FINDINGS)
     since = since_last_night(warehouse, run, findings)
     accepted, forgotten = accepted_of(warehouse, settings, run, findings), tables.forgotten_captures
-    return build_report(run, own, tables.health(), findings, topics, forgotten, since=since, accepted=accepted)
+    return build_report(
+        run, own, tables.health(), findings, topics, forgotten, since=since, accepted=accepted, prunes=tables.prunes
+    )
 
 
 def names_of(warehouse: Warehouse, report: AuditReport) -> Iterator[tuple[str, str]]:

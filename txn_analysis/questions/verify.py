@@ -5,7 +5,7 @@ The runs behind a run are those of `runs.nights`.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,16 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
 from txn_analysis.plan.accepted import Standing
-from txn_analysis.plan.repair import After, Before, Outcome, Recommended, SeenEnded, SeenPartition, outcome_of
+from txn_analysis.plan.repair import (
+    After,
+    Before,
+    Outcome,
+    ProducerPlace,
+    Recommended,
+    SeenEnded,
+    SeenPartition,
+    outcome_of,
+)
 from txn_analysis.runs.asked_states import states_naming
 from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import runs_behind
@@ -27,7 +36,7 @@ from txn_analysis.text.escape import escape
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.run_tables import RunTables
@@ -36,6 +45,7 @@ if TYPE_CHECKING:
 
 _PRODUCER = ("topic", "partition", "producer_id")
 _WHY = ("missing_evidence", "cause")
+_PlaceInRun = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
@@ -58,21 +68,49 @@ class Nights:
     @cached_property
     def hanging(self) -> list[Finding]:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
-        runs, names = [*self.order], (*SINGLE_VALUES, *_WHY)
-        hung = self.tables.warehouse.held(FINDINGS, *_PRODUCER, run_id=runs, verdict=[Verdict.HANGING.value])
-        ever = set(zip(*(column.to_pylist() for column in hung.columns), strict=True))
-        found = self.tables.warehouse.held(
-            FINDINGS, *names, run_id=runs, producer_id=sorted({place[-1] for place in ever})
-        )
-        return [finding for finding in records_of(Finding, found) if finding.producer_place in ever]
+        hung = self.tables.warehouse.held(FINDINGS, *_PRODUCER, run_id=[*self.order], verdict=[Verdict.HANGING.value])
+        return self.findings_of([*self.order], set(zip(*(column.to_pylist() for column in hung.columns), strict=True)))
 
-    @cached_property
-    def health(self) -> dict[tuple[str, str, int], SeenPartition]:
-        """The health of the partitions of these findings, by run, topic and partition."""
-        wanted = {(finding.topic, finding.partition) for finding in self.hanging}
+    def findings_of(self, runs: Sequence[str], places: Collection[ProducerPlace]) -> list[Finding]:
+        """The findings, in some of the runs, of some producers on their partitions."""
+        names, producers = (*SINGLE_VALUES, *_WHY), sorted({producer_id for *_, producer_id in places})
+        found = self.tables.warehouse.held(FINDINGS, *names, run_id=runs, producer_id=producers)
+        return [finding for finding in records_of(Finding, found) if finding.producer_place in places]
+
+    def health_of(self, runs: Sequence[str], findings: Iterable[Finding]) -> dict[_PlaceInRun, SeenPartition]:
+        """The health of the partitions of some findings in some of the runs, by run, topic and partition."""
+        wanted = {(finding.topic, finding.partition) for finding in findings}
         topics = sorted({topic for topic, _ in wanted})
-        known = self.tables.warehouse.records(SeenPartition, PARTITION_HEALTH, run_id=[*self.order], topic=topics)
+        known = self.tables.warehouse.records(SeenPartition, PARTITION_HEALTH, run_id=runs, topic=topics)
         return {(p.run_id, p.topic, p.partition): p for p in known if (p.topic, p.partition) in wanted}
+
+    def last_plans(self, plans: Sequence[RunRecord]) -> list[Recommended]:
+        """Of some runs' recommended aborts each once, as the last of these runs recommended it.
+
+        The runs themselves name what they planned, so that the plans of those few are read that are the last of any.
+        """
+        warehouse, last = self.tables.warehouse, dict[str, str]()
+        long = {run.run_id for run in plans if run.planned is None}
+        names = warehouse.held(ABORT_PLAN, "run_id", "finding_id", run_id=sorted(long)).to_pylist() if long else []
+        of_long: defaultdict[str, list[str]] = defaultdict(list)
+        for row in names:
+            of_long[row["run_id"]].append(row["finding_id"])
+        for run in plans:
+            last |= dict.fromkeys(of_long[run.run_id] if run.planned is None else run.planned, run.run_id)
+        runs = sorted(set(last.values()))
+        every = warehouse.records(Recommended, ABORT_PLAN, run_id=runs) if runs else []
+        return [one for one in every if last.get(one.finding_id) == one.run_id]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What some runs saw of the producers and partitions of recommended aborts.
+
+    `health` is by run, topic and partition.
+    """
+
+    findings: list[Finding]
+    health: dict[_PlaceInRun, SeenPartition]
 
 
 def nights(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> Nights:
@@ -189,37 +227,49 @@ class Past:
 def past(known: Nights) -> list[Past]:
     """Every transaction that one of the runs called hanging, sorted by topic, partition and start."""
     found = []
-    for outcome in _outcomes(known, known.runs):
-        own = (finding for finding in known.hanging if finding.finding_id == outcome.record.finding_id)
+    seen = Seen(known.hanging, known.health_of([*known.order], known.hanging))
+    of_finding: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in known.hanging:
+        of_finding[finding.finding_id].append(finding)
+    for outcome in _outcomes(known, known.runs, seen):
+        own = of_finding[outcome.record.finding_id]
         findings = tuple(sorted(own, key=lambda finding: known.order[finding.run_id]))
-        found.append(Past(outcome, findings, _ended_in(outcome, findings, known)))
+        found.append(Past(outcome, findings, _ended_in(outcome, findings, known, seen)))
     times = Counter(one.kind for one in found)
     return [replace(one, times=times[one.kind]) for one in found]
 
 
-def _ended_in(outcome: Outcome, findings: Sequence[Finding], known: Nights) -> str | None:
+def _ended_in(outcome: Outcome, findings: Sequence[Finding], known: Nights, seen: Seen) -> str | None:
     if not outcome.repair.is_done:
         return None
     place = (outcome.record.topic, outcome.record.partition)
     for run in known.runs[known.order[findings[-1].run_id] + 1 :]:
-        health = known.health.get((run.run_id, *place))
+        health = seen.health.get((run.run_id, *place))
         if health is not None and health.is_in_capture:
             return run.run_id
     return None
 
 
-def _outcomes(known: Nights, plans: Sequence[RunRecord]) -> list[Outcome]:
-    """What became of what some runs recommended; where several recommended the same, the last of them counts."""
-    order = {run.run_id: number for number, run in enumerate(plans)}
-    every = known.tables.warehouse.records(Recommended, ABORT_PLAN, run_id=[*order]) if order else []
-    records = {one.finding_id: one for one in sorted(every, key=lambda one: order[one.run_id])}.values()
+def _outcomes(known: Nights, plans: Sequence[RunRecord], seen: Seen | None = None) -> list[Outcome]:
+    """What became of what some runs recommended; where several recommended the same, the last of them counts.
+
+    Args:
+        known: the run that looks, and those behind it.
+        plans: those of them whose plans are looked at.
+        seen: what the runs saw, where that is known already.
+    """
+    records = known.last_plans(plans)
     if not records:
         return []
+    if seen is None:
+        runs = sorted({known.tables.run.run_id, *(record.run_id for record in records)})
+        findings = known.findings_of(runs, {record.place for record in records})
+        seen = Seen(findings, known.health_of(runs, findings))
     ended = _ended(known, records)
     # The coordinator's records that say how a transaction of these producers ends.
     history = states_naming(known.tables.finished, {record.producer_id for record in records}, state=PREPARED)
     return [
-        outcome_of(_before(record, known), _after(record, known, ended, history))
+        outcome_of(_before(record, known, seen), _after(record, known, seen, ended, history))
         for record in sorted(records, key=lambda r: (r.topic, r.partition, r.txn_start_offset))
     ]
 
@@ -231,18 +281,18 @@ def _ended(known: Nights, records: Iterable[Recommended]) -> list[SeenEnded]:
     return [ended for batch in batches for ended in records_of(SeenEnded, batch) if ended.place in places]
 
 
-def _before(record: Recommended, known: Nights) -> Before:
+def _before(record: Recommended, known: Nights, seen: Seen) -> Before:
     run = known.runs[known.order[record.run_id]]
-    finding = next(f for f in known.hanging if (f.run_id, f.finding_id) == (record.run_id, record.finding_id))
-    health = known.health[record.run_id, record.topic, record.partition]
+    finding = next(f for f in seen.findings if (f.run_id, f.finding_id) == (record.run_id, record.finding_id))
+    health = seen.health[record.run_id, record.topic, record.partition]
     return Before(record, finding.last_offset, health.last_stable_offset, run.as_of_ms)
 
 
-def _after(record: Recommended, known: Nights, ended: list[SeenEnded], history: list[StateRecord]) -> After:
+def _after(record: Recommended, known: Nights, seen: Seen, ended: list[SeenEnded], history: list[StateRecord]) -> After:
     run_id = known.tables.run.run_id
     return After(
-        known.health.get((run_id, record.topic, record.partition)),
-        tuple(f for f in known.hanging if f.run_id == run_id and f.producer_place == record.place),
+        seen.health.get((run_id, record.topic, record.partition)),
+        tuple(f for f in seen.findings if f.run_id == run_id and f.producer_place == record.place),
         tuple(e for e in ended if e.place == record.place),
         tuple(state for state in history if state.names(record.producer_id)),
         known.tables.finished.settings.max_clock_skew_ms,

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.rule import Doubtful
+from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.plan.accepted import unaccepted
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
     Coverage,
     OutcomeItem,
+    PruneItem,
     Remedy,
     RunItem,
     SkippedInput,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from txn_analysis.plan.accepted import AcceptedFinding
     from txn_analysis.plan.since import Since
     from txn_analysis.settings import EngineName
-    from txn_analysis.tables import Finding, PartitionHealth
+    from txn_analysis.tables import Finding, PartitionHealth, Prune
     from txn_analysis.tables.inputs import ReadInput, RunRecord
 
 
@@ -51,6 +53,7 @@ def build_report(
     engine: EngineName | None = None,
     since: Since | None = None,
     accepted: Iterable[AcceptedFinding] = (),
+    prunes: Iterable[Prune] = (),
 ) -> AuditReport:
     """The report of one run from its rows.
 
@@ -64,6 +67,7 @@ def build_report(
         engine: what judged it; None where nobody knows any more.
         since: what is new in it; None without an earlier run.
         accepted: what people decided about its findings.
+        prunes: what age took of its cluster, ever.
     """
     input_items = sorted(inputs, key=attrgetter("path"))
     finding_items = sorted((finding.shown for finding in findings), key=_worst_first)
@@ -72,7 +76,8 @@ def build_report(
         (one._replace(impact=impacts.get((one.topic, one.partition))) for one in health),
         key=attrgetter("topic", "partition"),
     )
-    run_item, coverage = _run_item(run, forgotten_captures, engine), _coverage(run, input_items, partitions)
+    of_prunes = tuple(_prune_item(one, finding_items) for one in prunes if _is_before(one, run))
+    run_item, coverage = _run_item(run, forgotten_captures, of_prunes, engine), _coverage(run, input_items, partitions)
     if topics:
         partitions = [item for item in partitions if item.topic in topics]
         finding_items = [item for item in finding_items if item.topic in topics]
@@ -154,13 +159,34 @@ def _worst_first(finding: Finding) -> tuple[int, str, int, int, int]:
     )
 
 
-def _run_item(run: RunRecord, forgotten_captures: Iterable[str], engine: EngineName | None) -> RunItem:
+def _is_before(prune: Prune, run: RunRecord) -> bool:
+    """The run was judged without what it took; a run that is not written yet has no number."""
+    return bool(prune.contents) and (not run.run_number or run.run_number > prune.last_run_number)
+
+
+def _prune_item(prune: Prune, findings: Iterable[Finding]) -> PruneItem:
+    places = {(one.topic, one.partition) for one in prune.partitions}
+    has_states = any(topic == STATE_TOPIC for topic, _ in places)
+    lacking = (
+        finding.finding_id
+        for finding in findings
+        if finding.verdict is Verdict.INCONCLUSIVE and (has_states or (finding.topic, finding.partition) in places)
+    )
+    return PruneItem(
+        prune_id=prune.prune_id, pruned_ms=prune.pruned_ms, before_ms=prune.before_ms, finding_ids=tuple(lacking)
+    )
+
+
+def _run_item(
+    run: RunRecord, forgotten_captures: Iterable[str], prunes: tuple[PruneItem, ...], engine: EngineName | None
+) -> RunItem:
     return RunItem(
         run_id=run.run_id,
         cluster=run.cluster,
         capture=run.capture,
         earlier_captures=run.earlier_captures or (),
         forgotten_captures=tuple(forgotten_captures),
+        prunes=prunes,
         as_of_ms=run.as_of_ms,
         as_of_basis=run.as_of_basis,
         parameters=json.loads(run.parameters),

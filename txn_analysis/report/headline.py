@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.model import AuditReport, PruneItem
     from txn_analysis.tables import Finding
 
 MOST_PLACES = 5
@@ -147,6 +147,12 @@ def rests_on_forgotten(captures: Sequence[str]) -> str:
     return f"This run rests on {which} {names}, forgotten since: audit its own files again to judge without it"
 
 
+def _may_lack(prune: PruneItem) -> str:
+    number, before = len(prune.finding_ids), iso_utc(prune.before_ms)
+    which = f"{count(number, 'open transaction')} without an answer may lack what {prune.prune_id} took"
+    return f"{which} at {iso_utc(prune.pruned_ms)}: files that were copied before {before}."
+
+
 def narrowed(report: AuditReport) -> str | None:
     """That a report is about some topics alone, or its run about some partitions; None where it is about all."""
     said = []
@@ -188,6 +194,9 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
         yield Doubt(escape(f"{said[0].upper()}{said[1:]}: {remedy}."), Verdict.SUSPECT)
     if report.run.forgotten_captures:
         yield Doubt(f"{rests_on_forgotten(report.run.forgotten_captures)}.", Verdict.SUSPECT)
+    for prune in report.run.prunes:
+        if prune.finding_ids:
+            yield Doubt(_may_lack(prune), Verdict.INCONCLUSIVE)
     for name, reason in sorted(report.coverage.disproved.items()):
         yield Doubt(
             f"{flag_name(name)} is ignored, because the files contradict it: {escape(reason)}.", Verdict.SUSPECT

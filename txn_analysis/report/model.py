@@ -91,11 +91,23 @@ _SHOWN = (*_OF_FINDINGS, "cause", "impact", "application", "ending")
 FindingItem = Annotated[Finding, InJson("FindingItem", _SHOWN, needed=frozenset(_SENTENCES))]
 
 
+class PruneItem(Item):
+    """What age took out of the warehouse before the run, and the run's findings without an answer that may lack it.
+
+    It was done at `pruned_ms`, and took files that were copied before `before_ms`.
+    """
+
+    prune_id: str
+    pruned_ms: int
+    before_ms: int
+    finding_ids: tuple[str, ...]
+
+
 class RunItem(Item):
     """What was asked, and of which evidence. `as_of_ms` is None where no broker's clock speaks.
 
-    Of `earlier_captures`, `forgotten_captures` are not in the warehouse any more. `engine` judged it; None where the
-    report was made of the tables, which do not say.
+    Of `earlier_captures`, `forgotten_captures` are not in the warehouse any more; `prunes` took files before the run.
+    `engine` judged it; None where the report was made of the tables, which do not say.
     """
 
     run_id: str
@@ -103,6 +115,7 @@ class RunItem(Item):
     capture: str
     earlier_captures: tuple[str, ...] = ()
     forgotten_captures: tuple[str, ...] = ()
+    prunes: tuple[PruneItem, ...] = ()
     as_of_ms: int | None
     as_of_basis: str | None
     parameters: dict[str, Any]

@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from txn_analysis.plan.since import TOLD, Night, ToldFinding, since
+from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.tables import FINDINGS, RUNS
 from txn_analysis.tables.inputs import RunRecord
 
@@ -40,7 +41,8 @@ def since_last_night(warehouse: Warehouse, run: RunRecord, findings: Sequence[Fi
 
     Only captures count that were behind the run when it judged, so that a report says the same whenever it is printed.
     Captures that were asked for some partitions alone are left out, and of such a run nothing is told: what is open
-    elsewhere would be new or gone.
+    elsewhere would be new or gone. Where age took nights, those that stay
+    of them are not in a row, and do not count.
 
     Args:
         warehouse: that holds the runs.
@@ -50,10 +52,16 @@ def since_last_night(warehouse: Warehouse, run: RunRecord, findings: Sequence[Fi
     if run.asked is not None:
         return None
     captures = {*(run.earlier_captures or ())}
-    behind = [one for one in reversed(runs_behind(warehouse, run)) if one.capture in captures and one.asked is None]
+    whole_from_ms = max((prune.before_ms for prune in prunes_of(warehouse, run.cluster) if prune.runs), default=None)
+    behind = [
+        one
+        for one in reversed(runs_behind(warehouse, run))
+        if one.capture in captures and one.asked is None and (one.as_of_ms or 0) >= (whole_from_ms or 0)
+    ]
     shown = behind[:MOST_NIGHTS]
     producers = sorted({finding.producer_id for finding in findings if finding.verdict in TOLD})
-    return since(findings, _nights(warehouse, shown, producers), is_all=len(shown) == len(behind))
+    is_all = len(shown) == len(behind) and whole_from_ms is None
+    return since(findings, _nights(warehouse, shown, producers), is_all=is_all)
 
 
 def _nights(warehouse: Warehouse, runs: Sequence[RunRecord], producers: Sequence[int]) -> Iterator[Night]:

@@ -118,7 +118,7 @@ class Evidence:
     @classmethod
     def _of(cls, warehouse: Warehouse, captures: tuple[str, ...], inputs: list[ReadInput]) -> Self:
         ranked = tuple(i._replace(capture_rank=captures.index(i.capture)) for i in inputs if i.capture in captures)
-        return cls(warehouse, captures, _moments(inputs)[captures[0]], ranked)
+        return cls(warehouse, captures, _moments(inputs).get(captures[0]), ranked)
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """Some columns of the rows of a content table that are evidence, one batch after another; see `Warehouse`.

@@ -19,6 +19,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.outcome import Sight
 from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.past_run import RunRows, finished_run
+from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS, AbortRecord, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.tables import Prune
 
 
 class Capture(NamedTuple):
@@ -170,11 +172,21 @@ class RunTables(RunRows):
 
     @cached_property
     def forgotten_captures(self) -> tuple[str, ...]:
-        """Of the captures behind the run those that were taken out of the warehouse since, oldest first."""
+        """Of the captures behind the run those that somebody took out of the warehouse since, oldest first.
+
+        Age takes captures as well: nobody doubts those.
+        """
         if not self.run.earlier_captures:
             return ()
-        held = self.warehouse.held(INPUTS, "capture", cluster=[self.run.cluster])["capture"].to_pylist()
-        return tuple(name for name in self.run.earlier_captures if name not in {*held})
+        held = {*self.warehouse.held(INPUTS, "capture", cluster=[self.run.cluster])["capture"].to_pylist()}
+        gone = [name for name in self.run.earlier_captures if name not in held]
+        pruned = {name for prune in self.prunes for name in prune.captures} if gone else ()
+        return tuple(name for name in gone if name not in pruned)
+
+    @cached_property
+    def prunes(self) -> tuple[Prune, ...]:
+        """What was pruned of the run's cluster, oldest first."""
+        return tuple(prunes_of(self.warehouse, self.run.cluster))
 
     def places(self, *, of_coordinator: bool = False) -> set[tuple[str, int]]:
         """The partitions that the run saw; with those that the coordinator's transactions list, if they are wanted."""

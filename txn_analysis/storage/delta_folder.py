@@ -12,7 +12,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
 from uuid import uuid4
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
+_OF_VERSION = re.compile(r"(\d{20})\.")
+_LONG_LOG = 10  # commits, as many as Delta in Spark has between two checkpoints
+_HOUR_MS = 3_600_000
 # Of a checksum: what holds for every version of a table that is defined alike.
 _LASTING = ("metadata", "protocol", "numMetadata", "numProtocol", "setTransactions", "domainMetadata")
 
@@ -62,6 +65,7 @@ class StoredFile:
     slice: str | None
     path: str
     size_bytes: int
+    row_count: int
 
 
 class DeltaFolder:
@@ -118,10 +122,11 @@ class DeltaFolder:
     def files(self) -> tuple[StoredFile, ...]:
         """All of its data files."""
         columns = self._table.metadata().partition_columns
-        paths, sizes = (self._added.column(name).to_pylist() for name in ("path", "size_bytes"))
+        paths, sizes, rows = (self._added.column(name).to_pylist() for name in ("path", "size_bytes", "num_records"))
         slices = self._added.column(f"partition.{columns[0]}").to_pylist() if columns else [None] * len(paths)
         return tuple(
-            StoredFile(slice_, unquote(path), size) for slice_, path, size in zip(slices, paths, sizes, strict=True)
+            StoredFile(slice_, unquote(path), size, count or 0)
+            for slice_, path, size, count in zip(slices, paths, sizes, rows, strict=True)
         )
 
     def files_of(self, table: Table, one_of: Mapping[str, Collection[Any]]) -> list[StoredFile]:
@@ -136,7 +141,7 @@ class DeltaFolder:
         Raises:
             CommitFailedError: another writer committed since this was opened; so it is of `replace`.
         """
-        self._commit("append", self.files, [*files], {})
+        self._commit("append", self.files, [(file, {}) for file in files], [])
 
     def replace(self, files: Iterable[DataFile], slice_of: Mapping[str, str]) -> None:
         """Make files, already written, the whole content of one partition, in one commit; of all where there is none.
@@ -148,14 +153,58 @@ class DeltaFolder:
         own = [*files]
         kept = [file for file in self.files if slice_of and file.slice not in slice_of.values()]
         if own or len(kept) < len(self.files):
-            self._commit("overwrite", kept, own, slice_of)
+            filters = [(column, "=", value) for column, value in slice_of.items()]
+            self._commit("overwrite", kept, [(file, slice_of) for file in own], filters)
+
+    def cut(self, files: Mapping[str, DataFile | None]) -> None:
+        """Leave of some slices what one file, already written, holds of each, or nothing; in one commit.
+
+        Args:
+            files: by the value of the column by which the table is partitioned.
+        """
+        (column,) = self._table.metadata().partition_columns
+        kept = [file for file in self.files if file.slice not in files]
+        if len(kept) < len(self.files):
+            own = [(file, {column: value}) for value, file in files.items() if file is not None]
+            self._commit("overwrite", kept, own, [(column, "in", sorted(files))])
+
+    def stale_files(self, grace_ms: int, orphan_grace_ms: int) -> set[str]:
+        """Data files that no version has any more, below the table's folder as the operating system has them.
+
+        Args:
+            grace_ms: what was taken out so long ago; whole hours count, rounded up.
+            orphan_grace_ms: of files that no commit ever named: how old they are at least.
+        """
+        with self._root.for_delta(self._name, is_whole=True) as (place, options):
+            table = DeltaTable(place, storage_options={**options})
+            taken = table.vacuum(-(-grace_ms // _HOUR_MS), enforce_retention_duration=False)
+            orphans = table.vacuum(-(-orphan_grace_ms // _HOUR_MS), enforce_retention_duration=False, full=True)
+        return {unquote(path) for path in (*taken, *orphans)}
+
+    def sum_up(self) -> list[str]:
+        """Sum up a long log in a checkpoint; the files of it that nobody reads who opens the table, by name.
+
+        What came before the checkpoint before the last one is read by nobody: also who listed the log a moment ago has
+        found that one.
+        """
+        log = self._root.log(self._name)
+        made = sorted({int(found[1]) for name in log if (found := _CHECKPOINT.fullmatch(name))})
+        if self.version - max(made, default=0) >= _LONG_LOG:
+            with self._root.for_delta(self._name) as (place, options):
+                DeltaTable(place, storage_options={**options}).create_checkpoint()
+        before = made[-2] if len(made) > 1 else 0
+        return [name for name in log if (found := _OF_VERSION.match(name)) and int(found[1]) < before]
 
     def _commit(
-        self, mode: str, kept: Sequence[StoredFile], files: Sequence[DataFile], slice_of: Mapping[str, str]
+        self,
+        mode: Literal["append", "overwrite"],
+        kept: Sequence[StoredFile],
+        files: Sequence[tuple[DataFile, Mapping[str, str]]],
+        filters: Sequence[tuple[str, str, Any]],
     ) -> None:
         version = self.version
-        sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file in files)]
-        added = [AddAction(f.path, f.size_bytes, dict(slice_of), f.modified_ms, True, f.statistics) for f in files]
+        sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file, _ in files)]
+        added = [AddAction(f.path, f.size_bytes, {**own}, f.modified_ms, True, f.statistics) for f, own in files]
         with self._root.for_delta(self._name) as (place, _):
             # The library asks the folder that it was opened in, which may have been a passing one.
             table = self._table if place == f"{self._root.place}/{self._name}" else DeltaTable(place)
@@ -163,8 +212,8 @@ class DeltaFolder:
                 [*added],
                 mode,
                 self._table.schema(),
-                [*slice_of],
-                [(column, "=", value) for column, value in slice_of.items()] or None,
+                list(dict.fromkeys(column for column, *_ in filters)),
+                [*filters] or None,
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
         self._put_sum(version + 1, {"numFiles": len(sizes), "tableSizeBytes": sum(sizes)})

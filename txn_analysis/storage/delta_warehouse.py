@@ -10,7 +10,7 @@ import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
@@ -22,16 +22,18 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import read_files, write_data_files
 from txn_analysis.storage.delta_folder import OF_NO_FILES, DeltaFolder, lines_of
 from txn_analysis.storage.errors import DAMAGED, said_in_words
-from txn_analysis.storage.opening import fits_in_memory
+from txn_analysis.storage.opening import LOG, fits_in_memory
 from txn_analysis.storage.roots import NoTable
 from txn_analysis.storage.warehouse import (
     MOST_ATTEMPTS,
+    Size,
     Warehouse,
     no_warehouse,
     rows_without_match,
     schema_of,
     tables_of,
     too_busy,
+    without,
 )
 from txn_analysis.tables import ALL_TABLES, INDEXED_COLUMNS
 
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowTasks
     from txn_analysis.tables import Table
 
-FORMAT = 4
+FORMAT = 5
 """The format of a warehouse: raised with each change of its tables, or of what reading keeps of a file."""
 _FORMAT_PROPERTY = "txn-analysis.format"
 
@@ -122,6 +124,8 @@ _Result = TypeVar("_Result")
 _LONGEST_PAUSE_S = 0.5
 # A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
 _MOST_FILES, _SMALL_BYTES = 32, 16 << 20
+# What a task wrote and no commit names: an audit that is about to commit it is never older.
+_ORPHAN_MS = 7 * 86_400_000
 _NOT_PLAIN = (
     "another tool has deleted rows beside its files, or gave columns other names, which is not read here. Undo it with"
     " that tool (REORG TABLE … APPLY (PURGE) for deleted rows), or audit the files again into a new --warehouse"
@@ -131,6 +135,12 @@ _NOT_PLAIN = (
 def _are_many(stored: DeltaFolder) -> bool:
     """Whether a table has so many small files that they are better one, and few enough bytes for that."""
     return len(stored.files) >= _MOST_FILES and sum(file.size_bytes for file in stored.files) <= _SMALL_BYTES
+
+
+def _slices(stored: DeltaFolder, names: pa.ChunkedArray) -> list[str]:
+    """Of some slices those that are there."""
+    wanted = {*names.to_pylist()}
+    return sorted({file.slice for file in stored.files if file.slice is not None and file.slice in wanted})
 
 
 class DeltaWarehouse(Warehouse):
@@ -250,6 +260,69 @@ class DeltaWarehouse(Warehouse):
             return len(own)
 
         return self._change(table, insert)
+
+    def remove(self, table: Table, keys: pa.Table) -> None:
+        """As of `Warehouse`."""
+
+        def remove(stored: DeltaFolder) -> None:
+            if not table.partition_by:
+                held = self._held(table, stored, ())
+                kept = without(held, keys)
+                if len(kept) < len(held):
+                    stored.replace(self._written(kept.to_batches(), table, {}), {})
+                return
+            (column,) = table.partition_by
+            stored.cut({name: self._cut(table, stored, column, name, keys) for name in _slices(stored, keys[column])})
+
+        self._change(table, remove)
+
+    def _cut(self, table: Table, stored: DeltaFolder, column: str, name: str, keys: pa.Table) -> DataFile | None:
+        """What stays of a slice, as a file that no commit names yet; None where nothing does."""
+        if keys.column_names == [column]:
+            return None
+        held = pa.Table.from_batches(self._streamed(table, stored, (), {column: [name]}), schema_of(table, ()))
+        files = self._written(without(held, keys).to_batches(), table, {column: name})
+        return files[0] if files else None
+
+    def size(self, table: Table, keys: pa.Table) -> Size:
+        """As of `Warehouse`; of slices that go whole the log says it."""
+        stored, found = self._plain(table), Size()
+        if not table.partition_by:
+            held = self._held(table, stored, keys.column_names)
+            return Size(len(held) - len(without(held, keys)))
+        (column,) = table.partition_by
+        for name in _slices(stored, keys[column]):
+            files = [file for file in stored.files if file.slice == name]
+            of_slice = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
+            if keys.column_names != [column]:
+                names, own = keys.column_names, {column: [name]}
+                held = pa.Table.from_batches(self._streamed(table, stored, names, own), schema_of(table, names))
+                gone = len(held) - len(without(held, keys))
+                whole = gone == len(held)
+                share = of_slice.size_bytes * gone // max(len(held), 1)
+                of_slice = of_slice if whole else Size(gone, 0, share)
+            found = found.plus(of_slice)
+        return found
+
+    def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:
+        """As of `Warehouse`; what a killed audit left goes as well, once no audit can still be about to commit it."""
+        found = Size()
+        for table in filter(self.has, ALL_TABLES):
+            if not (table.partition_by or is_rehearsal):
+                self._change(table, partial(self._as_one_file, table))
+            with said_in_words(self.path(table)):
+                paths = {f"{table.name}/{path}" for path in self._plain(table).stale_files(grace_ms, _ORPHAN_MS)}
+                stale = self._root.sizes(paths)
+                found = found.plus(Size(0, len(stale), sum(stale.values())))
+                if not is_rehearsal:
+                    self._root.drop(sorted(stale))
+                    names = self._plain(table).sum_up()
+                    self._root.drop(f"{table.name}/{LOG}/{name}" for name in names)
+        return found
+
+    def _as_one_file(self, table: Table, stored: DeltaFolder) -> None:
+        if len(stored.files) > 1 and sum(file.size_bytes for file in stored.files) <= _SMALL_BYTES:
+            stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}), {})
 
     def _held(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> pa.Table:
         return pa.Table.from_batches(self._streamed(table, stored, names, {}), schema_of(table, names))

@@ -31,7 +31,7 @@ from txn_analysis.stores.remote_file import RemoteFile, streamed
 from txn_analysis.stores.store import Version, store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _LOCKS = ".locks"
 _LOOK_AGAIN_S = 0.1
@@ -95,8 +95,17 @@ class Root(Protocol):
     def put_log(self, table: str, name: str, text: str) -> None:
         """Write a new file of a table's log as a whole; FileExistsError where another writer was faster."""
 
-    def for_delta(self, table: str) -> Any:
-        """A context with the name of a table's folder, and what else `deltalake` needs to find it."""
+    def for_delta(self, table: str, *, is_whole: bool = False) -> Any:
+        """A context with the name of a table's folder, and what else `deltalake` needs to find it.
+
+        Of a folder that it is shown in a passing one, it sees the log alone, unless `is_whole`.
+        """
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """Free the space of files, by their paths from here; those that are gone are none of its business."""
+
+    def sizes(self, paths: Collection[str]) -> dict[str, int]:
+        """Of some files those that are there, by their paths from here, each with its bytes."""
 
     def new_file(self, path: str) -> NewFile:
         """A data file to be written, by its path from here."""
@@ -188,7 +197,7 @@ class DiskRoot:
         new.rename(path)
 
     @contextmanager
-    def for_delta(self, table: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    def for_delta(self, table: str, *, is_whole: bool = False) -> Iterator[tuple[str, Mapping[str, str]]]:
         """As of `Root`: a name of the folder that the library does not take for another one.
 
         It decodes `%20` in a path, also in that of a URI, takes a backslash for `/`, and refuses control characters.
@@ -200,8 +209,26 @@ class DiskRoot:
             yield name, {}
             return
         with tempfile.TemporaryDirectory(prefix="txn-analysis-") as passing:
-            (Path(passing) / LOG).symlink_to(folder / LOG)
+            for shown_path in folder.iterdir() if is_whole else (folder / LOG,):
+                (Path(passing) / shown_path.name).symlink_to(shown_path)
             yield passing, {}
+
+    def sizes(self, paths: Collection[str]) -> dict[str, int]:
+        """As of `Root`."""
+        found = dict[str, int]()
+        for path in paths:
+            with suppress(FileNotFoundError):
+                found[path] = (self.folder / path).stat().st_size
+        return found
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """As of `Root`, and of the folder of a slice that has no file any more."""
+        for path in paths:
+            file = self.folder / path
+            file.unlink(missing_ok=True)
+            if file.parent.name != LOG and file.parent.parent != self.folder:
+                with suppress(OSError):
+                    file.parent.rmdir()
 
     def new_file(self, path: str) -> NewFile:
         """As of `Root`."""
@@ -290,8 +317,19 @@ class StoreRoot:
         """As of `Root`."""
         store_of(self.where).put(self._key(table, LOG, name), text.encode(), is_new=True)
 
+    def sizes(self, paths: Collection[str]) -> dict[str, int]:
+        """As of `Root`; by one list of each table."""
+        wanted = {self._key(path): path for path in paths}
+        tables = {path.partition("/")[0] for path in paths}
+        listed = (each for table in tables for each in store_of(self.where).listed(self._key(table)))
+        return {wanted[each.key]: each.version.size_bytes for each in listed if each.key in wanted}
+
+    def drop(self, paths: Iterable[str]) -> None:
+        """As of `Root`."""
+        store_of(self.where).drop([self._key(path) for path in paths])
+
     @contextmanager
-    def for_delta(self, table: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    def for_delta(self, table: str, *, is_whole: bool = False) -> Iterator[tuple[str, Mapping[str, str]]]:  # noqa: ARG002
         """As of `Root`."""
         yield self.where.child(self._key(table)).uri, delta_options(self.where.root)
 

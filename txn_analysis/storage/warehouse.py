@@ -13,8 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from operator import ne
-from typing import TYPE_CHECKING, Any
+from operator import add, ne
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -170,6 +170,49 @@ class Warehouse(ABC):
 
         Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
         """
+
+    @abstractmethod
+    def remove(self, table: Table, keys: pa.Table) -> None:
+        """Take out the rows that have the values of some key, in one commit; who reads the table as it was still does.
+
+        Args:
+            table: of which rows go.
+            keys: values of some of its columns, the one by which it is partitioned among them; none is NULL.
+        """
+
+    @abstractmethod
+    def size(self, table: Table, keys: pa.Table) -> Size:
+        """How much `remove` with these keys would take out."""
+
+    @abstractmethod
+    def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:
+        """Make few files of many small ones, and free the space of those that nobody reads any more.
+
+        Args:
+            grace_ms: how long ago they were taken out of the table at least: who opened it before still reads them.
+            is_rehearsal: nothing is done.
+
+        Returns:
+            The files that are, or would be, gone; rows are not counted.
+        """
+
+
+class Size(NamedTuple):
+    """How much there is: rows, files, and bytes on the disk; those of a file of which some rows stay by their share."""
+
+    row_count: int = 0
+    file_count: int = 0
+    size_bytes: int = 0
+
+    def plus(self, other: Size) -> Size:
+        """Both together."""
+        return Size(*map(add, self, other))
+
+
+def without(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    """The rows that have not the values of any key; they keep their order."""
+    wanted = {*_values(keys, keys.column_names)}
+    return rows.filter(pa.array([own not in wanted for own in _values(rows, keys.column_names)], pa.bool_()))
 
 
 def no_warehouse(root: str, table: Table) -> WarehouseError:

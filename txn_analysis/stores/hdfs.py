@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import io
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow as pa
 from txn_analysis.stores.store import ChangedError, Found, StoreError, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _STEP_BYTES = 8 << 20
 
@@ -74,6 +74,12 @@ class HdfsStore:
         with _said(), pa.BufferedOutputStream(self._handler.open_output_stream(key, None), 2 * _STEP_BYTES) as stream:
             while piece := source.read(_STEP_BYTES):
                 stream.write(piece)
+
+    def drop(self, keys: Sequence[str]) -> None:
+        """As of `Store`."""
+        for key in keys:
+            with suppress(FileNotFoundError), _said():
+                self._handler.delete_file(key)
 
     def _entries(self, prefix: str, *, is_deep: bool) -> tuple[list[str], list[Found]]:
         from pyarrow.fs import FileSelector, FileType

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
@@ -94,6 +94,9 @@ class Store(Protocol):
             FileExistsError: there is one, where `is_new`; of two at once only one comes through.
         """
 
+    def drop(self, keys: Sequence[str]) -> None:
+        """Delete objects; those that are gone already are no error."""
+
 
 @lru_cache(maxsize=64)
 def store_at(root: str) -> Store:
@@ -175,6 +178,14 @@ class _ObjectStore:
 
         with _said():
             obstore.put(self._store, key, data, mode="create" if is_new else "overwrite")
+
+    def drop(self, keys: Sequence[str]) -> None:
+        """As of `Store`."""
+        import obstore
+
+        for key in keys:
+            with suppress(FileNotFoundError), _said():
+                obstore.delete(self._store, key)
 
 
 def _folder(prefix: str) -> str | None:

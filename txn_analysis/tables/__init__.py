@@ -16,6 +16,7 @@ from txn_analysis.tables.logs import (
     SnapshotEntry,
     TransactionPart,
 )
+from txn_analysis.tables.prunes import PRUNES, Prune
 from txn_analysis.tables.schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.transactions import (
     ENDED_TRANSACTIONS,
@@ -46,6 +47,7 @@ ALL_TABLES = (
     ABORT_PLAN,
     RUNS,
     ACCEPTED,
+    PRUNES,
 )
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "LOG_PIECES",
     "PARTITION_HEALTH",
     "PRODUCER_SNAPSHOTS",
+    "PRUNES",
     "REJECTS",
     "RUNS",
     "TRANSACTIONS",
@@ -79,6 +82,7 @@ __all__ = [
     "ProducerAppendInfo",
     "ProducerState",
     "ProducersBareMarker",
+    "Prune",
     "RuleAsked",
     "SnapshotEntry",
     "Table",

@@ -217,6 +217,10 @@ REJECTS = Table(
 )
 
 
+MOST_PLANNED = 1_000
+"""Of a plan of more aborts `runs` does not name them."""
+
+
 class RunRecord(NamedTuple):
     """One finished run. `run_number` is 0 before it is written; `parameters` are its settings."""
 
@@ -234,6 +238,11 @@ class RunRecord(NamedTuple):
     state_coverage: Annotated[str, "what was seen of `__transaction_state`, as JSON"]
     warnings: Annotated[str, "what does not hang yet and will, as JSON; of each kind the worst applications"]
     outcome: Annotated[str, "findings where something hangs, clean, or could_not_tell"]
+    planned: Annotated[
+        tuple[str, ...] | None,
+        "finding_id of each abort that its plan recommends: the last plan of each is found without reading all; NULL "
+        "of a plan of more than 1000",
+    ] = None
 
     @property
     def coverage(self) -> dict[str, Any]:

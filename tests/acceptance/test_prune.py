@@ -1,0 +1,302 @@
+"""What is old goes out of a warehouse: answers stay, gaps stay filled, readers read on, and a kill costs time only."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import CASES, PARAMETERS
+from txn_analysis.cli.main import app
+from txn_analysis.errors import WarehouseError
+from txn_analysis.pipeline import ingest, steps
+from txn_analysis.questions import verify as repairs
+from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.questions.pruning import prune
+from txn_analysis.runs.prunes import own_name, prunes_of
+from txn_analysis.runs.run_tables import captures
+from txn_analysis.settings import Settings
+from txn_analysis.storage.delta_folder import DeltaFolder
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.roots import DiskRoot
+from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, LOG_PIECES, PRUNES, RUNS
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from txn_analysis.questions.pruning import PruneAnswer
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.storage.warehouse import Warehouse
+
+# Night three is after a repair; night two has all that is open in it.
+FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
+DAY_MS, START_MS = 86_400_000, 1_795_230_000_000
+NOW_MS = START_MS + 1000 * DAY_MS
+KEEP_MS = 10 * DAY_MS
+
+
+def no_session() -> Any:
+    pytest.fail("Spark was started")
+
+
+def opened(folder: Path) -> Warehouse:
+    return open_warehouse(no_session, str(folder))
+
+
+def audited(folder: Path, night: str, day: int, *, without: str = "\0", name: str | None = None) -> AuditReport:
+    """The audit of a real capture as of a day, without the files whose names have some word."""
+    files = [file for part in ("segments", "transaction-state") for file in sorted((CASES / night / part).iterdir())]
+    said = {"warehouse": str(folder), "capture": name or f"day-{day:03}", "as_of_ms": START_MS + day * DAY_MS}
+    given = [str(file) for file in files if without not in file.name]
+    return steps.audit(no_session, given, Settings.model_validate(PARAMETERS | said))
+
+
+def pruned(folder: Path, grace_ms: int = 0, now_ms: int = NOW_MS) -> PruneAnswer:
+    return prune(opened(folder), KEEP_MS, now_ms, grace_ms)
+
+
+def answers(report: AuditReport) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    return {(f.topic, f.partition, f.producer_id, f.txn_start_offset): (f.verdict, f.rule) for f in report.findings}
+
+
+def rejudged(folder: Path, day: int) -> AuditReport:
+    """The capture of a day judged again, with what is left behind it."""
+    said = {"warehouse": str(folder), "capture": f"day-{day:03}", "as_of_ms": START_MS + day * DAY_MS}
+    settings = Settings.model_validate(PARAMETERS | said)
+    steps.reconstruct(no_session, settings)
+    run = steps.find_hanging(no_session, settings)
+    return load_report(opened(folder), settings, run.run_id)
+
+
+@pytest.fixture
+def nights(tmp_path: Path) -> Path:
+    """Three captures of one cluster, the first of them old."""
+    folder = tmp_path / "warehouse"
+    audited(folder, FIRST, 0)
+    audited(folder, SECOND, 100)
+    audited(folder, THIRD, 101)
+    return folder
+
+
+def test_what_is_old_goes_and_what_is_new_stays(nights: Path) -> None:
+    before = [one.name for one in captures(opened(nights))]
+    (item,) = pruned(nights).clusters
+    assert before == ["day-000", "day-100", "day-101"]
+    assert (item.captures, item.input_count > 0) == (("day-000",), True)
+    assert "day-101" in [one.name for one in captures(opened(nights))]
+
+
+def test_the_newest_capture_is_judged_as_before(nights: Path) -> None:
+    expected = answers(load_report(opened(nights), Settings(warehouse=str(nights))))
+    pruned(nights)
+    assert answers(rejudged(nights, 101)) == expected
+    assert expected
+
+
+def test_nothing_is_old_where_all_is_new(tmp_path: Path) -> None:
+    audited(tmp_path / "w", FIRST, 0)
+    audited(tmp_path / "w", THIRD, 1)
+    (item,) = pruned(tmp_path / "w").clusters
+    assert (item.prune_id, item.captures, item.runs) == (None, (), ())
+
+
+def test_a_warehouse_that_nobody_fed_loses_nothing(tmp_path: Path) -> None:
+    audited(tmp_path / "w", FIRST, 0)
+    (item,) = pruned(tmp_path / "w", now_ms=NOW_MS * 2).clusters
+    assert item.prune_id is None
+
+
+def test_pruned_twice_is_pruned_once(nights: Path) -> None:
+    pruned(nights)
+    before = {table.name: opened(nights).held(table).to_pylist() for table in ALL_TABLES}
+    again = pruned(nights, now_ms=NOW_MS + 1)
+    assert [item.prune_id for item in again.clusters] == [None]
+    assert (again.cleared_row_count, again.freed_bytes) == (0, 0)
+    assert {table.name: opened(nights).held(table).to_pylist() for table in ALL_TABLES} == before
+
+
+def test_a_rehearsal_says_what_goes_and_changes_nothing(nights: Path) -> None:
+    before = opened(nights).versions(ALL_TABLES)
+    said = prune(opened(nights), KEEP_MS, NOW_MS, 0, is_rehearsal=True)
+    assert opened(nights).versions(ALL_TABLES) == before
+    done = pruned(nights)
+    assert [item.model_dump() for item in said.clusters] == [item.model_dump() for item in done.clusters]
+    assert done.clusters[0].row_count == done.cleared_row_count + done.clusters[0].input_count + len(
+        done.clusters[0].runs
+    )
+
+
+def test_a_plan_that_nobody_saw_carried_out_is_still_followed(tmp_path: Path) -> None:
+    """What hung in the old night is repaired by the last one for some, and not in its files for others."""
+    folder = tmp_path / "w"
+    audited(folder, FIRST, 0)
+    audited(folder, SECOND, 100, without="payments-0")
+    expected = {o.record.finding_id: o.repair for o in repairs.verify(repairs.nights(opened(folder), "default"))}
+    pruned(folder)
+    assert {
+        o.record.finding_id: o.repair for o in repairs.verify(repairs.nights(opened(folder), "default"))
+    } == expected
+    assert expected
+
+
+def test_what_is_still_open_is_still_first_seen_where_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    for day in (0, 1, 2, 100, 101):
+        audited(folder, FIRST, day)
+
+    def first_seen() -> dict[str, str]:
+        past = repairs.past(repairs.nights(opened(folder), "default"))
+        return {one.outcome.record.finding_id: one.findings[0].run_id for one in past}
+
+    expected = first_seen()
+    (item,) = pruned(folder).clusters
+    assert (len(item.runs), len(item.runs_kept)) == (1, 2)
+    assert first_seen() == expected
+    since = load_report(opened(folder), Settings(warehouse=str(folder))).since
+    assert since is not None
+    assert not any(one.is_counted_whole for one in since.still)
+
+
+def test_an_old_capture_keeps_the_files_that_fill_a_gap(tmp_path: Path) -> None:
+    """The new capture lacks a log in which something is open: it is known from the old one alone."""
+    folder = tmp_path / "w"
+    audited(folder, FIRST, 0)
+    expected = answers(audited(folder, FIRST, 100, without="orders-0"))
+    (item,) = pruned(folder).clusters
+    assert item.captures_kept == ("day-000",)
+    assert answers(rejudged(folder, 100)) == expected
+    assert any(place[:2] == ("orders", 0) for place in expected)
+
+
+def test_records_of_the_coordinator_that_bear_on_what_is_open_stay(tmp_path: Path) -> None:
+    """The new capture lacks all but one partition of the state, as a copy that was cut short does."""
+    folder = tmp_path / "w"
+    audited(folder, FIRST, 0)
+    expected = answers(audited(folder, FIRST, 100, without="__transaction_state"))
+    pruned(folder)
+    assert answers(rejudged(folder, 100)) == expected
+
+
+def test_a_report_says_which_prune_took_what_an_answer_may_lack(tmp_path: Path) -> None:
+    """What was open on a partition is ended in the last night, so that its old files go; then a cut copy comes."""
+    folder = tmp_path / "w"
+    audited(folder, FIRST, 0)
+    audited(folder, THIRD, 100)
+    (item,) = pruned(folder).clusters
+    later = audited(folder, FIRST, 101, without="__transaction_state")
+    lacking = [finding for finding in later.findings if finding.verdict is Verdict.INCONCLUSIVE]
+    assert [one.prune_id for one in later.run.prunes] == [item.prune_id]
+    assert lacking
+    again = load_report(opened(folder), Settings(warehouse=str(folder)))
+    assert again.run.prunes == later.run.prunes
+
+
+@pytest.mark.parametrize("at", range(8))
+def test_killed_anywhere_it_answers_right_and_is_finished_by_the_next(
+    nights: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    expected = answers(load_report(opened(nights), Settings(warehouse=str(nights))))
+    warehouse, done = opened(nights), 0
+
+    def dying(act: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*words: Any, **named: Any) -> Any:
+            nonlocal done
+            if done == at:
+                raise KeyboardInterrupt
+            done += 1
+            return act(*words, **named)
+
+        return called
+
+    for name in ("insert", "remove", "replace", "tidy"):
+        monkeypatch.setattr(warehouse, name, dying(getattr(warehouse, name)))
+    with pytest.raises(KeyboardInterrupt):
+        prune(warehouse, KEEP_MS, NOW_MS, 0)
+    assert answers(load_report(opened(nights), Settings(warehouse=str(nights)))) == expected
+    assert answers(rejudged(nights, 101)) == expected
+    pruned(nights, now_ms=NOW_MS + 1)
+    assert all(one.cleared_ms is not None for one in prunes_of(opened(nights)))
+    left = opened(nights)
+    named = {(row["ingest_id"], row["input_id"]) for row in left.held(INPUTS).to_pylist()}
+    assert {(row["ingest_id"], row["input_id"]) for row in left.held(LOG_PIECES).to_pylist()} <= named
+    assert {*left.held(FINDINGS)["run_id"].to_pylist()} <= {*left.held(RUNS)["run_id"].to_pylist()}
+
+
+def test_who_began_to_read_before_reads_on(nights: Path) -> None:
+    reader = opened(nights)
+    expected = sorted(map(str, opened(nights).held(FINDINGS).to_pylist()))
+    batches = reader.batches(FINDINGS)
+    pruned(nights, grace_ms=DAY_MS)
+    pruned(nights, grace_ms=DAY_MS, now_ms=NOW_MS + 2 * DAY_MS)
+    assert sorted(str(row) for batch in batches for row in batch.to_pylist()) == expected
+
+
+def test_rows_are_deleted_only_after_the_grace_period(nights: Path) -> None:
+    def row_count() -> int:
+        return sum(len(opened(nights).held(table)) for table in ALL_TABLES if table.partition_by)
+
+    whole = row_count()
+    first = pruned(nights, grace_ms=DAY_MS)
+    assert (row_count(), first.cleared_row_count) == (whole, 0)
+    later = pruned(nights, grace_ms=DAY_MS, now_ms=NOW_MS + DAY_MS)
+    assert 0 < later.cleared_row_count == whole - row_count()
+
+
+def test_files_are_freed_once_nobody_reads_them(nights: Path) -> None:
+    freed = pruned(nights)
+    there = {str(path.relative_to(nights)) for path in nights.rglob("*.parquet") if "_delta_log" not in str(path)}
+    tables = [(table, DeltaFolder(DiskRoot(nights), table.name)) for table in ALL_TABLES]
+    assert there == {f"{table.name}/{file.path}" for table, stored in tables for file in stored.files}
+    assert freed.freed_file_count
+    assert freed.freed_bytes
+
+
+def test_an_audit_that_found_content_which_a_prune_took_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "w"
+    audited(folder, FIRST, 0)
+    audited(folder, THIRD, 100)
+    account = ingest._account
+
+    def slow(*words: Any) -> Any:
+        rows = account(*words)
+        pruned(folder)
+        return rows
+
+    monkeypatch.setattr(ingest, "_account", slow)
+    with pytest.raises(WarehouseError, match=r"prune-\w+ took files of captures that this audit had found here"):
+        audited(folder, FIRST, 101, name="late")
+    monkeypatch.undo()
+    assert answers(audited(folder, FIRST, 101, name="late"))
+
+
+def test_what_was_pruned_and_is_given_again_is_read_and_judged_under_other_names(tmp_path: Path) -> None:
+    """The old rows may be deleted at any moment, and the new ones must not go with them."""
+    folder = tmp_path / "w"
+    for day in (0, 1, 2, 100):
+        audited(folder, THIRD, day)
+    (item,) = pruned(folder, grace_ms=2 * DAY_MS).clusters
+    assert len(item.runs) == 1
+    warehouse, (name,) = opened(folder), item.runs
+    assert own_name(warehouse, name) == f"{name}-again"
+    assert own_name(warehouse, item.runs_kept[0]) == item.runs_kept[0]
+
+
+def test_the_verb_prints_words_or_json_and_needs_an_age(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*words: str) -> tuple[Any, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            app(["prune", "--warehouse", str(nights), *words], prog_name="txn-analysis")
+        return ended.value.code, *capsys.readouterr()
+
+    assert said()[0] == 2
+    assert "give --keep AGE" in said()[2]
+    code, out, _ = said("--keep", "10d", "--dry-run", "--format", "json")
+    assert (code, json.loads(out)["is_rehearsal"], json.loads(out)["clusters"][0]["captures"]) == (0, True, ["day-000"])
+    code, out, _ = said("--keep", "10d")
+    assert (code, "taken by prune-" in out, "the rows are deleted by the first prune after" in out) == (0, True, True)
+    assert len(opened(nights).held(PRUNES)) == 1

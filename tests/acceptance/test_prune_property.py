@@ -1,0 +1,112 @@
+"""Whatever is pruned, and when: no answer becomes firmer, neither of what is there nor of what is copied later."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.acceptance.captures import CASES
+from txn_analysis.pipeline import steps
+from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.questions.pruning import prune
+from txn_analysis.settings import Settings
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from txn_analysis.report.model import AuditReport
+
+DAY_MS, START_MS = 86_400_000, 1_795_230_000_000
+CLUSTERS = {
+    "kafka-4.2": ("capture-1", "capture-2", "capture-3"),
+    "kafka-4.2-lost-marker": ("capture-1",),
+    "kafka-4.2-rotation": ("capture-1",),
+}
+PARTS = ("segments", "transaction-state", "snapshots")
+FILES = {
+    (cluster, capture): sorted(
+        file
+        for part in PARTS
+        if (CASES / cluster / capture / part).is_dir()
+        for file in (CASES / cluster / capture / part).iterdir()
+    )
+    for cluster, captures in CLUSTERS.items()
+    for capture in captures
+}
+
+
+class Night(NamedTuple):
+    """The files of one night, and the day on which they were copied."""
+
+    files: tuple[Path, ...]
+    day: int
+
+
+class History(NamedTuple):
+    """Nights of one cluster; before the last one something is pruned."""
+
+    nights: tuple[Night, ...]
+    keep_days: int
+    words: dict[str, bool]
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> History:
+    cluster = draw(st.sampled_from(sorted(CLUSTERS)))
+    count = draw(st.integers(2, 4))
+    captures = sorted(draw(st.lists(st.sampled_from(CLUSTERS[cluster]), min_size=count, max_size=count)))
+    days = sorted(draw(st.lists(st.integers(0, 60), min_size=count, max_size=count, unique=True)))
+    nights = []
+    for capture, day in zip(captures, days, strict=True):
+        every = FILES[cluster, capture]
+        without = draw(st.sets(st.sampled_from(every), max_size=len(every) // 2))
+        nights.append(Night(tuple(file for file in every if file not in without), day))
+    words = draw(st.fixed_dictionaries({"state_copied_last": st.booleans(), "no_records_lost": st.booleans()}))
+    return History(tuple(nights), draw(st.integers(1, 40)), words)
+
+
+def no_session() -> Any:
+    raise AssertionError("Spark was started")
+
+
+def audited(folder: Path, number: int, history: History) -> AuditReport:
+    night = history.nights[number]
+    said = {"warehouse": str(folder), "capture": f"night-{number}", "as_of_ms": START_MS + night.day * DAY_MS}
+    asked = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0} | history.words | said)
+    return steps.audit(no_session, [str(file) for file in night.files], asked)
+
+
+def rejudged(folder: Path, number: int, history: History) -> AuditReport:
+    night = history.nights[number]
+    said = {"warehouse": str(folder), "capture": f"night-{number}", "as_of_ms": START_MS + night.day * DAY_MS}
+    asked = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0} | history.words | said)
+    steps.reconstruct(no_session, asked)
+    run = steps.find_hanging(no_session, asked)
+    return load_report(open_warehouse(no_session, str(folder)), asked, run.run_id)
+
+
+def answers(report: AuditReport) -> dict[tuple[Any, ...], tuple[Verdict, str]]:
+    return {(f.topic, f.partition, f.producer_id, f.txn_start_offset): (f.verdict, f.rule) for f in report.findings}
+
+
+@settings(max_examples=8)
+@given(histories())
+def test_no_answer_becomes_firmer(history: History) -> None:
+    with tempfile.TemporaryDirectory(prefix="txn-analysis-") as made:
+        whole, pruned = Path(made) / "whole", Path(made) / "pruned"
+        for number in range(len(history.nights) - 1):
+            latest = audited(whole, number, history)
+        shutil.copytree(whole, pruned)
+        now_ms = START_MS + 1000 * DAY_MS
+        prune(open_warehouse(no_session, str(pruned)), history.keep_days * DAY_MS, now_ms, 0)
+        assert answers(rejudged(pruned, len(history.nights) - 2, history)) == answers(latest)
+        last = len(history.nights) - 1
+        expected, found = answers(audited(whole, last, history)), answers(audited(pruned, last, history))
+        for place, (verdict, rule) in found.items():
+            assert verdict is Verdict.INCONCLUSIVE or (verdict, rule) == expected[place], (place, rule)
+        assert found.keys() == expected.keys()

@@ -1,0 +1,288 @@
+"""Which files of old captures still bear on an answer: those that fill a gap of newer ones, or could contradict it.
+
+Asked is the newest run of a cluster, which was judged with everything behind it. Of a partition on which something is
+open that somebody is told of, or whose log is in doubt, every file stays. Elsewhere nothing below the last stable
+offset can change an answer, but a log that goes on beyond the newer ones, and producer snapshots that newer files begin
+at. Of the coordinator's records those stay that no newer file has, and that are of a producer or transactional id of
+something open, or not older than the oldest of it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from txn_analysis.kafka.names import (
+    DESCRIBED,
+    LOG,
+    SNAPSHOT,
+    STATE,
+    STATE_TOPIC,
+    STATED_OF_PARTITION,
+    TOPIC_ID,
+    TXNINDEX,
+    ProblemKind,
+)
+from txn_analysis.plan.since import TOLD
+from txn_analysis.runs.past_run import sections_of
+from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
+from txn_analysis.tables.transactions import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.tables import PartitionHealth
+    from txn_analysis.tables.inputs import InputSection, ReadInput
+
+_CONSOLE = "console"
+_MARKER_TO_DECISION_MS = 60_000  # how far before a marker its decision is looked for
+_DOES_NOT_FIT = "state_does_not_fit"
+_IDENTITY = ("transactional_id", "producer_id", "state", "last_update_ms")
+_READ = ("state_partition", "offset", "recorded_ms", "is_undecodable")
+_PRODUCERS = ("producer_id", "previous_producer_id", "next_producer_id")
+
+
+class OpenThere(NamedTuple):
+    """One open transaction of the newest run, as far as it says what old evidence bears on it."""
+
+    topic: str
+    partition: int
+    producer_id: int
+    txn_start_offset: int
+    is_txn_start_exact: bool
+    first_appended_after_ms: int | None
+    other_copy_commit_offset: int | None
+
+
+@dataclass
+class _Kept:
+    """What the files that stay hold: of logs first and last offsets, of the coordinator's records which."""
+
+    first: dict[tuple[str, int], int] = field(default_factory=dict)
+    end: dict[tuple[str, int], int] = field(default_factory=dict)
+    base: dict[int, int] = field(default_factory=dict)
+    offsets: dict[int, Any] = field(default_factory=dict)
+    exported: set[tuple[Any, ...]] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class OldEvidence:
+    """The files of one cluster, and its newest run by which they are asked.
+
+    Attributes:
+        tables: the newest run.
+        inputs: of all captures of the cluster.
+        old: captures that are old, newest first.
+        before_ms: what is later is not old.
+    """
+
+    tables: RunTables
+    inputs: Sequence[ReadInput]
+    old: Sequence[str]
+    before_ms: int
+
+    def taken(self) -> list[ReadInput]:
+        """The files of old captures that bear on no answer any more."""
+        kept = [item for item in self.inputs if item.capture not in self.old]
+        contents = {item.content for item in kept}
+        if self.why_all_stay is not None:
+            return []
+        for item in kept:
+            self._keep(item)
+        taken = []
+        for capture in self.old:
+            own = [item for item in self.inputs if item.capture == capture]
+            stay = [item for item in own if item.content not in contents and self._is_needed(item)]
+            for item in stay:
+                self._keep(item)
+            if stay:  # what they say of their broker and cluster stays beside them
+                stay += [item for item in own if item not in stay and _is_of_no_partition(item)]
+            taken += [item for item in own if item not in stay]
+        return taken
+
+    @cached_property
+    def why_all_stay(self) -> str | None:
+        """Why no file may go; None where some may."""
+        coverage = self.tables.run.coverage
+        if coverage.get("disproved"):
+            return "they disprove what you vouched for"
+        if coverage.get("clusters"):
+            return "they look like those of two clusters"
+        if any(finding.rule == _DOES_NOT_FIT for finding in self._findings):
+            return "they contradict the coordinator's state"
+        return None
+
+    @cached_property
+    def _findings(self) -> list[Any]:
+        return self.tables.findings()
+
+    @cached_property
+    def _open(self) -> list[OpenThere]:
+        return self.tables.records(OpenThere, TRANSACTIONS, outcome=[OPEN])
+
+    @cached_property
+    def _health(self) -> dict[tuple[str, int], PartitionHealth]:
+        return {(one.topic, one.partition): one for one in self.tables.health()}
+
+    @cached_property
+    def _told(self) -> set[tuple[str, int]]:
+        return {(finding.topic, finding.partition) for finding in self._findings if finding.verdict in TOLD}
+
+    @cached_property
+    def _settled(self) -> dict[tuple[str, int], bool]:
+        return {place: self._is_settled(place) for place in self._health}
+
+    def _is_settled(self, place: tuple[str, int]) -> bool:
+        """Nothing of the partition's past can change an answer about it: its log is whole from what is open on."""
+        health, open_here = self._health[place], [one for one in self._open if (one.topic, one.partition) == place]
+        if place in self._told:
+            return False
+        if not health.is_in_capture:
+            return not open_here
+        stable = health.last_stable_offset
+        if stable is None or health.truncated_marker_offset is not None or health.two_logs:
+            return False
+        first = self._kept.first.get(place)
+        return all(
+            one.is_txn_start_exact
+            and one.other_copy_commit_offset is None
+            and first is not None
+            and one.txn_start_offset >= first
+            for one in open_here
+        ) and not any(
+            problem.spoils(stable) for problem in health.problems if problem.kind != ProblemKind.NOT_IN_CAPTURE
+        )
+
+    @cached_property
+    def _kept(self) -> _Kept:
+        return _Kept()
+
+    def _keep(self, item: ReadInput) -> None:
+        kept = self._kept
+        for section in sections_of(item):
+            place = section.topic, section.partition
+            if section.kind == LOG and section.first_offset is not None and section.end_offset is not None:
+                kept.first[place] = min(section.first_offset, kept.first.get(place, section.first_offset))
+                kept.end[place] = max(section.end_offset, kept.end.get(place, section.end_offset))
+            elif section.kind == STATE:
+                base = section.file_base_offset
+                kept.base[section.partition] = min(base, kept.base.get(section.partition, base))
+        if _has_state(item):
+            for rows in self._records(item):
+                for partition, own in _by_partition(rows):
+                    known = kept.offsets.get(partition)
+                    kept.offsets[partition] = np.unique(own if known is None else np.concatenate([known, own]))
+                kept.exported.update(_exported(rows))
+
+    def _is_needed(self, item: ReadInput) -> bool:
+        """Whether an old file bears on an answer; of one that says nothing of a partition, others decide."""
+        sections = sections_of(item)
+        return any(map(self._bears, sections)) or (_has_state(item) and self._has_records(item))
+
+    def _bears(self, section: InputSection) -> bool:
+        place = section.topic, section.partition
+        if section.kind == LOG:
+            goes_on = section.end_offset is not None and section.end_offset > self._kept.end.get(place, 0)
+            is_there = place in self._health and self._health[place].is_in_capture
+            return not self._settled.get(place, False) or (is_there and goes_on)
+        if section.kind in {SNAPSHOT, DESCRIBED}:
+            first = self._kept.first.get(place)
+            is_below = first is not None and section.file_base_offset < first
+            return not (self._settled.get(place, False) and (is_below or not self._health[place].is_in_capture))
+        if section.kind == STATE:
+            return section.file_base_offset < self._kept.base.get(section.partition, section.file_base_offset + 1)
+        if section.kind == TOPIC_ID:
+            return any(not is_settled for (topic, _), is_settled in self._settled.items() if topic == section.topic)
+        if section.kind in STATED_OF_PARTITION:
+            return section.topic != STATE_TOPIC and not self._settled.get(place, True)
+        return False
+
+    @cached_property
+    def _since_ms(self) -> int | None:
+        """What the coordinator recorded before bears on nothing that is open; None where all of it may."""
+        told = [one for one in self._open if (one.topic, one.partition) in self._told]
+        if any(one.first_appended_after_ms is None or not one.is_txn_start_exact for one in told):
+            return None
+        times = [one.first_appended_after_ms for one in self._open if one.first_appended_after_ms is not None]
+        skew_ms = self.tables.finished.settings.max_clock_skew_ms
+        return min([self.before_ms, *times]) - skew_ms - _MARKER_TO_DECISION_MS
+
+    @cached_property
+    def _named(self) -> tuple[Any, Any]:
+        """Producer ids and transactional ids of what is open."""
+        ids = {finding.transactional_id for finding in self._findings} - {None}
+        return sorted({one.producer_id for one in self._open}), sorted(ids)
+
+    def _has_records(self, item: ReadInput) -> bool:
+        """Whether it holds a record of the coordinator that bears on what is open, and no file that stays has it."""
+        return any(self._is_any_needed(rows) for rows in self._records(item))
+
+    def _is_any_needed(self, rows: pa.RecordBatch) -> bool:
+        is_new = np.zeros(len(rows), bool)
+        partitions = pc.fill_null(rows["state_partition"], -1).to_numpy(zero_copy_only=False)
+        offsets = pc.fill_null(rows["offset"], -1).to_numpy(zero_copy_only=False)
+        for partition in np.unique(partitions):
+            own, known = partitions == partition, self._kept.offsets.get(int(partition), np.empty(0, np.int64))
+            is_new[own] = ~np.isin(offsets[own], known)
+        for at in np.flatnonzero(offsets < 0):
+            is_new[at] = next(_exported(rows.slice(int(at), 1)), None) not in self._kept.exported
+        times = pc.max_element_wise(rows["recorded_ms"], rows["last_update_ms"])
+        if self._since_ms is None:
+            return bool(is_new.any())
+        bears = pc.or_(rows["is_undecodable"], pc.fill_null(pc.greater_equal(times, self._since_ms), fill_value=True))
+        producers, ids = self._named
+        for name in _PRODUCERS:
+            bears = pc.or_(bears, pc.is_in(rows[name], pc.cast(producers or [-1], "int64")))
+        bears = pc.or_(bears, pc.is_in(rows["transactional_id"], pc.cast(ids or [""], "string")))
+        return bool((is_new & bears.to_numpy(zero_copy_only=False)).any())
+
+    def _records(self, item: ReadInput) -> Iterator[pa.RecordBatch]:
+        of_item = {"ingest_id": [item.ingest_id], "input_id": [item.input_id]}
+        return self.tables.warehouse.batches(
+            TRANSACTION_STATES, *_READ, *dict.fromkeys((*_IDENTITY, *_PRODUCERS)), **of_item
+        )
+
+
+def _has_state(item: ReadInput) -> bool:
+    return any(section.kind == STATE or section.kind.startswith(_CONSOLE) for section in item.sections)
+
+
+def _is_of_no_partition(item: ReadInput) -> bool:
+    """Its cluster, its broker, a manifest, or what nobody understood."""
+    of_partitions = {LOG, STATE, SNAPSHOT, TXNINDEX, *STATED_OF_PARTITION}
+    return not any(s.kind in of_partitions or s.kind.startswith(_CONSOLE) for s in item.sections)
+
+
+def _by_partition(rows: pa.RecordBatch) -> Iterator[tuple[int, Any]]:
+    """The offsets of records by their partition; those of an export have none."""
+    known = rows.filter(pc.and_(pc.is_valid(rows["offset"]), pc.is_valid(rows["state_partition"])))
+    partitions, offsets = (known[name].to_numpy(zero_copy_only=False) for name in ("state_partition", "offset"))
+    for partition in np.unique(partitions):
+        yield int(partition), offsets[partitions == partition]
+
+
+def _exported(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """The records of an export, each as what it says."""
+    found = rows.filter(pc.is_null(rows["offset"]))
+    return zip(*(found[name].to_pylist() for name in _IDENTITY), strict=True)
+
+
+def partitions_of(items: Iterable[ReadInput]) -> list[tuple[str, int | None]]:
+    """The partitions of whose logs, snapshots or records some files are; without a number, of an export."""
+    found: defaultdict[str, set[int | None]] = defaultdict(set)
+    for item in items:
+        for section in item.sections:
+            if section.kind in {LOG, STATE, SNAPSHOT, DESCRIBED}:
+                found[section.topic].add(section.partition)
+            elif section.kind.startswith(_CONSOLE):
+                found[STATE_TOPIC].add(None)
+    places = ((topic, number) for topic, numbers in found.items() for number in numbers)
+    return sorted(places, key=lambda place: (place[0], -1 if place[1] is None else place[1]))

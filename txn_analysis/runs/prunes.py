@@ -1,0 +1,167 @@
+"""What age took out of a warehouse: how it is written down and done, and what an audit that runs meanwhile must see.
+
+A prune is done in three steps, and each can be killed anywhere and done again. First its row of `prunes` says what
+goes; then the rows go with which it counted, those of `runs` and `inputs` (decision 0005). Not before a grace period
+has passed are the other rows deleted, which an audit or a question that began before may still read; and their files
+only once as long has passed again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from txn_analysis.columns.records import batch_of
+from txn_analysis.errors import WarehouseError
+from txn_analysis.storage.warehouse import MatchKey, Size
+from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
+from txn_analysis.tables.prunes import TakenContent
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.tables import Table
+
+_OF_INGESTS = tuple(table for table in ALL_TABLES if "ingest_id" in table.partition_by)
+_OF_RUNS = tuple(table for table in ALL_TABLES if "run_id" in table.partition_by)
+_CAPTURED = ("cluster", "capture", "input_id")
+
+
+class TakenInput(NamedTuple):
+    """A file of a capture that goes, by the key of `inputs`."""
+
+    cluster: str
+    capture: str
+    input_id: str
+
+
+def prunes_of(warehouse: Warehouse, cluster: str | None = None) -> list[Prune]:
+    """What was pruned of a cluster, or of all, oldest first."""
+    if not warehouse.has(PRUNES):
+        return []
+    of_cluster = {} if cluster is None else {"cluster": [cluster]}
+    return sorted(warehouse.records(Prune, PRUNES, **of_cluster), key=lambda prune: (prune.pruned_ms, prune.prune_id))
+
+
+def take(warehouse: Warehouse, prune: Prune, inputs: Sequence[TakenInput]) -> None:
+    """Write a prune down, and take out the rows with which runs and files of captures count.
+
+    Raises:
+        WarehouseError: the warehouse cannot be written, or others were faster every time.
+    """
+    warehouse.insert(batch_of(Prune, [prune], PRUNES.arrow_schema), PRUNES, (MatchKey(("prune_id",)),))
+    if prune.runs:
+        warehouse.remove(RUNS, _keys(RUNS, run_id=prune.runs))
+    if inputs:
+        columns = zip(*inputs, strict=True)
+        warehouse.remove(INPUTS, _keys(INPUTS, **dict(zip(_CAPTURED, columns, strict=True))))
+
+
+def clear(warehouse: Warehouse, now_ms: int) -> Size:
+    """Delete the rows that prunes took so long ago that nobody reads them any more; what went.
+
+    Of content and runs that somebody read or judged again since, nothing is deleted.
+
+    Raises:
+        WarehouseError: as of `take`.
+    """
+    prunes, found = prunes_of(warehouse), Size()
+    for prune in prunes:
+        if prune.cleared_ms is None and prune.clear_from_ms <= now_ms:
+            younger = [one for one in prunes if one.clear_from_ms > now_ms]
+            for table, keys in _left(warehouse, prune, younger):
+                found = found.plus(warehouse.size(table, keys))
+                warehouse.remove(table, keys)
+            done = batch_of(Prune, [prune._replace(cleared_ms=now_ms)], PRUNES.arrow_schema)
+            warehouse.replace([done], PRUNES, prune_id=prune.prune_id)
+    return found
+
+
+def _left(warehouse: Warehouse, prune: Prune, younger: Iterable[Prune]) -> Iterator[tuple[Table, pa.Table]]:
+    """The rows of a prune that count for nothing still: tables, each with the keys of the rows."""
+    runs = set(prune.runs) - {*warehouse.held(RUNS, "run_id")["run_id"].to_pylist()}
+    named = {*warehouse.records(TakenContent, INPUTS)}
+    contents = set(prune.contents) - named
+    for other in younger:
+        runs, contents = runs - set(other.runs), contents - set(other.contents)
+    yield from keys_of(runs, contents, {content.ingest_id for content in named})
+
+
+def keys_of(
+    runs: Collection[str], contents: Collection[TakenContent], ingests: Collection[str]
+) -> Iterator[tuple[Table, pa.Table]]:
+    """The rows of some runs and of some content: tables, each with keys of the rows.
+
+    Args:
+        runs: by id.
+        contents: what was read.
+        ingests: those that read other content as well, which stays.
+    """
+    for table in _OF_RUNS if runs else ():
+        yield table, _keys(table, run_id=sorted(runs))
+    if runs:
+        yield ENDED_TRANSACTIONS, _keys(ENDED_TRANSACTIONS, ingest_id=sorted(runs))
+    whole = sorted({content.ingest_id for content in contents} - {*ingests})
+    parts = sorted(content for content in contents if content.ingest_id in ingests)
+    for table in _OF_INGESTS:
+        if whole:
+            yield table, _keys(table, ingest_id=whole)
+        if parts:
+            columns = dict(zip(TakenContent._fields, zip(*parts, strict=True), strict=True))
+            yield table, _keys(table, **columns)
+
+
+def _keys(table: Table, **values: Sequence[Any]) -> pa.Table:
+    return pa.table({name: pa.array([*own], table.arrow_schema.field(name).type) for name, own in values.items()})
+
+
+def check_content(warehouse: Warehouse, contents: Collection[TakenContent]) -> None:
+    """Refuse to name content that an audit found in the warehouse, and that a prune took meanwhile.
+
+    Its rows may be deleted soon. State that is named and missing would make strangers of its producers.
+
+    Args:
+        warehouse: that the content is in.
+        contents: what an earlier ingest read, and a capture is about to name.
+
+    Raises:
+        WarehouseError: some of it was taken, and no capture has it.
+    """
+    prunes = prunes_of(warehouse) if contents else []
+    taken = {content: prune for prune in prunes for content in prune.contents if content in contents}
+    if taken.keys() - {*warehouse.records(TakenContent, INPUTS)}:
+        raise _pruned_meanwhile(warehouse, next(iter(taken.values())))
+
+
+def check_evidence(warehouse: Warehouse, contents: Collection[TakenContent], now_ms: int) -> None:
+    """Refuse to complete a run whose evidence a prune has taken so long ago that its rows may be deleted already.
+
+    Raises:
+        WarehouseError: that is so.
+    """
+    due = [prune for prune in prunes_of(warehouse) if prune.clear_from_ms <= now_ms]
+    taken = {content: prune for prune in due for content in prune.contents if content in contents}
+    if taken.keys() - ({*warehouse.records(TakenContent, INPUTS)} if taken else set()):
+        raise _pruned_meanwhile(warehouse, next(iter(taken.values())))
+
+
+def _pruned_meanwhile(warehouse: Warehouse, prune: Prune) -> WarehouseError:
+    what = f"{prune.prune_id} took files of captures that this audit had found here"
+    return WarehouseError(f"{warehouse.root}: {what}. Run the same command again")
+
+
+def own_name(warehouse: Warehouse, name: str) -> str:
+    """What a run or an ingest is called that may have been pruned before: made again, it has a name of its own.
+
+    The rows of the old one may be deleted at any moment.
+    """
+    prunes = prunes_of(warehouse)
+    taken = {run for prune in prunes for run in prune.runs}
+    taken |= {content.ingest_id for prune in prunes for content in prune.contents}
+    if name in taken:
+        taken -= {*warehouse.held(RUNS, "run_id", run_id=[name])["run_id"].to_pylist()}
+    while name in taken:
+        name = f"{name}-again"
+    return name
