@@ -119,9 +119,8 @@ def main() -> None:
     places = [(n, given.folder / f"nights-{n}") for n in (FEW, given.nights)]
     held = [str(folder) if folder.exists() else filled(folder, nights) for nights, folder in places]
     held.append(str(pruned(places[-1][1])))
-    print(
-        f"| question | s, {FEW} nights | s, {given.nights} nights | ratio | s, pruned | ratio |\n|---|---|---|---|---|---|"
-    )
+    heads = f"| question | s, {FEW} nights | s, {given.nights} nights | ratio | s, pruned | ratio |"
+    print(f"{heads}\n|---|---|---|---|---|---|")
     for words in QUESTIONS:
         taken = [[cpu_s(words, warehouse) for warehouse in held] for _ in range(given.repeats)]
         few, many, less = (statistics.median(column) for column in zip(*taken, strict=True))

@@ -225,6 +225,26 @@ def test_killed_anywhere_it_answers_right_and_is_finished_by_the_next(
     assert {*left.held(FINDINGS)["run_id"].to_pylist()} <= {*left.held(RUNS)["run_id"].to_pylist()}
 
 
+def test_two_prunes_and_an_audit_at_once_do_each_others_work_no_harm(
+    nights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second prune, and an audit, run whole in the middle of the first one."""
+    warehouse = opened(nights)
+    remove = warehouse.remove
+
+    def interrupted(*words: Any) -> None:
+        monkeypatch.undo()
+        pruned(nights, now_ms=NOW_MS + 1)
+        audited(nights, THIRD, 102)
+        remove(*words)
+
+    monkeypatch.setattr(warehouse, "remove", interrupted)
+    prune(warehouse, KEEP_MS, NOW_MS, 0)
+    found = load_report(opened(nights), Settings(warehouse=str(nights)))
+    assert (found.run.capture, bool(found.findings)) == ("day-102", True)
+    assert [item.prune_id for item in pruned(nights, now_ms=NOW_MS + 2).clusters] == [None]
+
+
 def test_who_began_to_read_before_reads_on(nights: Path) -> None:
     reader = opened(nights)
     expected = sorted(map(str, opened(nights).held(FINDINGS).to_pylist()))

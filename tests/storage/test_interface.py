@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.storage.warehouse import NamedRows, Warehouse
+    from txn_analysis.tables import Table
 
 
 @pytest.fixture(params=["in a folder", "in memory", "in a bucket"])
@@ -128,3 +129,46 @@ def test_a_write_makes_a_new_version(warehouse: Warehouse) -> None:
     after = warehouse.versions([RUNS, FINDINGS])
     assert after[RUNS.name] > before[RUNS.name]
     assert after[FINDINGS.name] == before[FINDINGS.name]
+
+
+def keys(table: Table, **values: list[Any]) -> pa.Table:
+    return pa.table({name: pa.array(own, table.arrow_schema.field(name).type) for name, own in values.items()})
+
+
+def test_whole_slices_are_taken_out_at_once(warehouse: Warehouse) -> None:
+    for run_id in ("a", "b", "c"):
+        replace_rows(warehouse, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
+    gone = keys(FINDINGS, run_id=["a", "c", "not there"])
+    version = warehouse.versions([FINDINGS])
+    assert warehouse.size(FINDINGS, gone).row_count == 2
+    warehouse.remove(FINDINGS, gone)
+    assert runs_of(warehouse) == ["b"]
+    assert warehouse.versions([FINDINGS]) == {name: number + 1 for name, number in version.items()}
+
+
+def test_of_a_slice_some_rows_are_taken_out(warehouse: Warehouse) -> None:
+    rows = [row_of(REJECTS, ingest_id="i", input_id=name, length_bytes=1) for name in ("x", "y", "y")]
+    replace_rows(warehouse, rows, REJECTS, ingest_id="i")
+    gone = keys(REJECTS, ingest_id=["i", "other"], input_id=["y", "x"])
+    assert warehouse.size(REJECTS, gone).row_count == 2
+    warehouse.remove(REJECTS, gone)
+    assert [row["input_id"] for row in listed(warehouse, REJECTS, "input_id")] == ["x"]
+
+
+def test_rows_of_a_table_without_slices_are_taken_out(warehouse: Warehouse) -> None:
+    for run_id in ("a", "b"):
+        row = batch(RUNS, [row_of(RUNS, run_id=run_id, run_number=1, outcome="clean")])
+        warehouse.insert(row, RUNS, ())
+    warehouse.remove(RUNS, keys(RUNS, run_id=["a"]))
+    assert [row["run_id"] for row in listed(warehouse, RUNS, "run_id")] == ["b"]
+
+
+def test_to_tidy_a_warehouse_changes_no_row(warehouse: Warehouse) -> None:
+    for run_id in ("a", "b"):
+        replace_rows(warehouse, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
+        warehouse.insert(batch(RUNS, [row_of(RUNS, run_id=run_id, run_number=1, outcome="clean")]), RUNS, ())
+    warehouse.remove(FINDINGS, keys(FINDINGS, run_id=["a"]))
+    warehouse.tidy(0, is_rehearsal=False)
+    warehouse.tidy(0, is_rehearsal=False)
+    assert runs_of(warehouse) == ["b"]
+    assert sorted(row["run_id"] for row in listed(warehouse, RUNS, "run_id")) == ["a", "b"]

@@ -16,7 +16,7 @@ from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -192,9 +192,11 @@ def _handler(bucket: Bucket) -> type[BaseHTTPRequestHandler]:  # noqa: C901 one 
                 parts = uploads.pop(query["uploadId"][0])
                 tag = bucket.put(key, b"".join(parts[n] for n in sorted(parts)))
                 return self._answer(200, f"<R><ETag>{escape(tag)}</ETag></R>".encode())
-            for name in body.decode().split("<Key>")[1:]:
-                bucket.objects.pop(name.partition("</Key>")[0], None)
-            return self._answer(200, b"<DeleteResult></DeleteResult>")
+            names = [unescape(name.partition("</Key>")[0]) for name in body.decode().split("<Key>")[1:]]
+            for name in names:
+                bucket.objects.pop(name, None)
+            gone = "".join(f"<Deleted><Key>{escape(name)}</Key></Deleted>" for name in names)
+            return self._answer(200, f"<DeleteResult>{gone}</DeleteResult>".encode())
 
         def do_DELETE(self) -> None:
             key, query, _ = self._asked()

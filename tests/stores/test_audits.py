@@ -13,6 +13,7 @@ from tests.stores.s3_server import Fault
 from tests.table_rows import listed, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.questions.pruning import prune
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.warehouse import commit_run
@@ -54,6 +55,22 @@ def test_from_a_bucket_into_a_bucket_the_tables_are_those_of_a_disk(bucket: Buck
     there = rows_of("s3a://kept/audits/w", "s3://kept/copies")
     assert there == rows_of(str(tmp_path / "w"), str(LOG_DIR))
     assert there["findings"]
+
+
+def test_what_is_old_goes_out_of_a_bucket_as_off_a_disk(bucket: Bucket, tmp_path: Path) -> None:
+    day_ms, now_ms = 86_400_000, 1_900_000_000_000
+    places = {"s3://kept/w", str(tmp_path / "w")}
+    for warehouse in places:
+        for day in (0, 1, 2, 100):
+            said = {"capture": f"day-{day:03}", "as_of_ms": 1_795_230_000_000 + day * day_ms}
+            settings = {"warehouse": warehouse, "transaction_state_partitions": 4, "max_clock_skew_ms": 0} | said
+            pipeline.audit(no_session, [str(LOG_DIR)], Settings.model_validate(settings))
+    before = {name for name in bucket.objects if name.endswith(".parquet")}
+    answers = [prune(open_warehouse(no_session, warehouse), 10 * day_ms, now_ms, 0) for warehouse in sorted(places)]
+    gone = [(one.clusters[0].runs, one.clusters[0].input_count, one.freed_file_count) for one in answers]
+    assert gone[0] == gone[1]
+    assert before - {*bucket.objects}
+    assert rows_of("s3://kept/w", "") == rows_of(str(tmp_path / "w"), "")
 
 
 def test_no_secret_is_in_any_object(bucket: Bucket) -> None:

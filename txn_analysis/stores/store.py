@@ -27,6 +27,7 @@ _RETRIES_FOR = timedelta(seconds=60)
 _STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]+)")
 _GONE = "there is no such object"
 _NO_ACCESS = "the store refuses access ({}). Check the credentials: the environment, the profile or the role"
+_DELETED_AT_ONCE = 1000  # by one request of S3
 _MOVED = "the bucket is in another region. Set AWS_REGION to it"
 _NO_ANSWER = "the store failed {} times ({}). Run the same command again"
 _UNREADABLE = "the store has names that cannot be read, such as one with `//` in it. Name what to read more closely"
@@ -183,9 +184,9 @@ class _ObjectStore:
         """As of `Store`."""
         import obstore
 
-        for key in keys:
+        for start in range(0, len(keys), _DELETED_AT_ONCE):
             with suppress(FileNotFoundError), _said():
-                obstore.delete(self._store, key)
+                obstore.delete(self._store, [*keys[start : start + _DELETED_AT_ONCE]])
 
 
 def _folder(prefix: str) -> str | None:
