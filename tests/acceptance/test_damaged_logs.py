@@ -24,6 +24,8 @@ VERBS = (
     "describe-producers --topic payments --partition 0",
     "explain",
     "ended",
+    "stats",
+    "at-risk",
     "abort-plan",
     "verify",
     "report",

@@ -40,6 +40,9 @@ VERBS = (
     ("abort-plan", "--expired", "--format", "write-txn-markers"),
     ("describe-producers", "--topic", "orders", "--partition", "0"),
     ("list",),
+    ("stats", "--by", "id", "--format", "json"),
+    ("at-risk", "--format", "json"),
+    ("report", "--format", "chat"),
 )
 # Runs commands with their outputs in files, and prints their exit codes.
 _CHILD = """
