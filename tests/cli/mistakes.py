@@ -450,6 +450,20 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "error: depth.toml: depth was removed: delete the line",
         ),
     ),
+    "Parts of the checksums": (
+        Mistake(
+            "the eighth of seven",
+            "audit segments state --verify-part 8/7",
+            "error: --verify-part is no part such as 3/7, the third of seven, got '8/7'; the default is not set (look "
+            "at the checksum of every batch in one part of the segments of a log directory, such as 3/7; over seven "
+            "nights in all)",
+        ),
+        Mistake(
+            "all of them as well",
+            "audit segments state --verify --verify-part 3/7 --engine local --warehouse new",
+            "error: --verify-part: --verify looks at all parts: leave one of them out",
+        ),
+    ),
     "Pseudonyms": (
         Mistake(
             "a key that others may read",

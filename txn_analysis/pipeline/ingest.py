@@ -12,6 +12,7 @@ from txn_analysis.errors import ConfigError, InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.segments import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
+from txn_analysis.pipeline.verified_part import verified_part
 from txn_analysis.read.inputs.accounting import (
     ReadPiece,
     changed_text,
@@ -122,7 +123,10 @@ def _plan(
         warehouse.create()
         _check_capture(warehouse, settings, asked)
         manifests, others = split_manifests(files)
-        planning = plan_inputs(warehouse.session, others, is_verified=settings.verify, asked=asked)
+        is_in_part = verified_part(warehouse, settings)
+        planning = plan_inputs(
+            warehouse.session, others, is_verified=settings.verify, is_in_part=is_in_part, asked=asked
+        )
         of_manifests, misfits = manifest_inputs(manifests, others, planning.inputs, is_verified=settings.verify)
         check_inputs([*planning.inputs, *([] if misfits else of_manifests)], settings.skip_unrecognised, misfits)
         if not any(p.sections for p in planning.inputs):

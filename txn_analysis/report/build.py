@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.rule import Doubtful
-from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.kafka.log_part import LogPart
+from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, LOG, STATE_TOPIC
 from txn_analysis.plan.accepted import unaccepted
 from txn_analysis.report.model import (
     AuditReport,
@@ -26,6 +27,7 @@ from txn_analysis.report.model import (
     Remedy,
     RunItem,
     SkippedInput,
+    VerifiedPart,
     WarningItem,
 )
 from txn_analysis.text.escape import shell_option, shell_word
@@ -211,6 +213,33 @@ def _coverage(run: RunRecord, inputs: list[ReadInput], partitions: list[Partitio
             SkippedInput(path=item.path, problem=item.problem) for item in inputs if item.problem is not None
         ),
         asked=run.asked or (),
+        verified_part=_verified_part(json.loads(run.parameters).get("verify_part"), inputs),
+    )
+
+
+def _verified_part(part: str | None, inputs: list[ReadInput]) -> VerifiedPart | None:
+    """What was looked at of the segments of the judged capture: each is in the part, or was found damaged before."""
+    if part is None:
+        return None
+    found = [
+        (section, item.size_bytes)
+        for item in inputs
+        for section in item.sections
+        if section.kind == LOG and section.grammar in BINARY_GRAMMARS
+    ]
+    asked = LogPart.of(part)
+    checked = [
+        (section, size_bytes)
+        for section, size_bytes in found
+        if section.grammar == BINARY_VERIFIED or asked.holds(section.topic, section.partition, section.file_base_offset)
+    ]
+    return VerifiedPart(
+        part=part,
+        segment_count=len(checked),
+        segment_bytes=sum(size_bytes for _, size_bytes in checked),
+        of_segment_count=len(found),
+        of_segment_bytes=sum(size_bytes for _, size_bytes in found),
+        damaged_count=sum(section.grammar == BINARY_VERIFIED for section, _ in checked),
     )
 
 

@@ -189,6 +189,20 @@ class SkippedInput(Item):
     problem: str
 
 
+class VerifiedPart(Item):
+    """Of how many segments of log directories all checksums were looked at, where `--verify-part` asked for one part.
+
+    `damaged_count` are those in which one is wrong. Of all others only the checksums of what decides were looked at.
+    """
+
+    part: str
+    segment_count: int
+    segment_bytes: int
+    of_segment_count: int
+    of_segment_bytes: int
+    damaged_count: int
+
+
 class Coverage(Item):
     """How much of the truth the run could see.
 
@@ -196,6 +210,7 @@ class Coverage(Item):
     partitions that an earlier capture of the cluster holds and this one does not. `has_logs` says that the log of at
     least one partition is in the capture, beside those of `__transaction_state`. `asked` are the partitions that alone
     were asked for, all of a topic where `partition` is null: of others nothing is said; empty where all were.
+    `verified_part` says what `--verify-part` looked at; None without it.
     """
 
     transaction_state: dict[str, Any]
@@ -206,6 +221,7 @@ class Coverage(Item):
     rejected_bytes: int
     skipped_inputs: tuple[SkippedInput, ...]
     asked: tuple[AskedPartitionItem, ...] = ()
+    verified_part: VerifiedPart | None = None
 
     @property
     def disproved(self) -> dict[str, str]:

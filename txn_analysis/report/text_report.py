@@ -228,6 +228,11 @@ def _inputs(report: AuditReport) -> Iterator[tuple[str, str]]:
     total = sum(item.size_bytes for item in report.inputs)
     text = f"{size(coverage.parsed_bytes)} of text parsed, {size(coverage.rejected_bytes)} rejected"
     yield "inputs", f"{count(len(report.inputs), 'file')}, {size(total)}; {text}"
+    if (checked := coverage.verified_part) is not None:
+        of = f"{checked.segment_count} of {count(checked.of_segment_count, 'segment')}"
+        sizes = f"{size(checked.segment_bytes)} of {size(checked.of_segment_bytes)}"
+        wrong = f"; in {count(checked.damaged_count, 'segment')} some are wrong" if checked.damaged_count else ""
+        yield "checksums", f"part {checked.part}: all of {of}, {sizes}; of the others those of what decides{wrong}"
     yield from _capped("not understood", [f"{clip(s.path, 200)}: {escape(s.problem)}" for s in coverage.skipped_inputs])
     partly = [item for item in report.inputs if item.rejected_bytes and item.problem is None]
     yield from _capped("rejected", [f"{clip(item.path, 200)}: {size(item.rejected_bytes)}" for item in partly])

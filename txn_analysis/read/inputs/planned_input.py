@@ -7,6 +7,7 @@ by many tasks; the scan parses each range for itself, and the position chain lin
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -65,6 +66,15 @@ class Section:
     grammar: str
     stated: str | None = None
     cuts: tuple[int, ...] = ()
+
+
+IsInPart = Callable[[Section], bool]
+"""Says of a segment whether all of its checksums are looked at in a call."""
+
+
+def no_part(_: Section) -> bool:
+    """No part was asked for."""
+    return False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG_KINDS, STATE
 from txn_analysis.read.inputs.find_files import place_of
 from txn_analysis.read.inputs.manifest import manifest_problems, split_manifests
-from txn_analysis.read.inputs.planned_input import PlannedInput, ScanRange, check_inputs
+from txn_analysis.read.inputs.planned_input import IsInPart, PlannedInput, ScanRange, check_inputs, no_part
 from txn_analysis.read.inputs.recognise import HEAD_BYTES
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
 from txn_analysis.read.inputs.survey_job import certain_plans, group_count, pack, survey_files
@@ -67,15 +67,23 @@ class Planning:
 
 
 def plan_inputs(
-    spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False, asked: Asked | None = None
+    spark: Spark,
+    files: Sequence[SourceFile],
+    *,
+    is_verified: bool = False,
+    is_in_part: IsInPart = no_part,
+    asked: Asked | None = None,
 ) -> Planning:
     """What each file is, by reading it once; a content given twice is planned once, by its first path.
 
     With `is_verified` the checksums of all batches of brokers' own segments are to be looked at. Such an input has
-    another fingerprint, so that one that was read without is read again. A file that holds nothing of the partitions
+    another fingerprint, so that one that was read without is read again. Of the segments that are `is_in_part` that is
+    so of those alone in which a checksum is wrong. A file that holds nothing of the partitions
     that are `asked` for, nor of `__transaction_state`, is left out.
     """
-    plans, passed_over, partitions = survey_files(spark, sorted(files), is_verified=is_verified, asked=asked)
+    plans, passed_over, partitions = survey_files(
+        spark, sorted(files), is_verified=is_verified, is_in_part=is_in_part, asked=asked
+    )
     same: dict[str, list[PlannedInput]] = {}
     for plan in plans:
         same.setdefault(plan.input_id, []).append(plan)

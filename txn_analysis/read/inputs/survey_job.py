@@ -13,7 +13,7 @@ import pyarrow as pa
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.read.inputs.find_files import place_of
-from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
+from txn_analysis.read.inputs.planned_input import IsInPart, PlannedInput, Section, no_part, plan_text
 from txn_analysis.read.inputs.recognise import HEAD_BYTES, Refusal, recognise
 from txn_analysis.read.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
 from txn_analysis.read.inputs.text import (
@@ -78,6 +78,7 @@ class _Piece(NamedTuple):
     is_verified: bool = False
     weight_bytes: int = 0
     version: Version | None = None
+    is_in_part: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -85,7 +86,12 @@ class _Piece(NamedTuple):
 
 
 def survey_files(
-    spark: Spark, files: Sequence[SourceFile], *, is_verified: bool = False, asked: Asked | None = None
+    spark: Spark,
+    files: Sequence[SourceFile],
+    *,
+    is_verified: bool = False,
+    is_in_part: IsInPart = no_part,
+    asked: Asked | None = None,
 ) -> tuple[list[PlannedInput], Counter[str], set[tuple[str, int]]]:
     """The plan of each file that can be evidence; how many of the others were passed over, by kind; and the partitions
     of which there is a log, whether they were asked for or not.
@@ -95,7 +101,7 @@ def survey_files(
     heads, every = _looked_at(files)
     found = [what if _is_asked(what, asked) else NOT_ASKED for what in every]
     kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
-    pieces = [_pieces(k, files[k], heads[k], found[k], is_verified=is_verified) for k in kept]
+    pieces = [_pieces(k, files[k], heads[k], found[k], is_verified=is_verified, is_in_part=is_in_part) for k in kept]
     facts = _read(spark, [piece for of_file in pieces for piece in of_file])
     plans = [_plan(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
     needed = [plan for plan in plans if plan.problem is not None or _is_needed(plan, asked)]
@@ -243,14 +249,19 @@ def _compression(head: bytes | ReadFailure) -> str | None:
 
 
 def _pieces(
-    number: int, file: SourceFile, head: bytes | ReadFailure, broker: Sorted, *, is_verified: bool
+    number: int,
+    file: SourceFile,
+    head: bytes | ReadFailure,
+    broker: Sorted,
+    *,
+    is_verified: bool,
+    is_in_part: IsInPart,
 ) -> list[_Piece]:
     """One file's work; nothing of a file that cannot be read, or is refused."""
     if isinstance(broker, Section):
         weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
-        return [
-            _Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, is_verified, weight, file.version)
-        ]
+        of_file = is_verified, weight, file.version, is_in_part(broker)
+        return [_Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, *of_file)]
     if broker is not None or isinstance(head, ReadFailure):
         return []
     compression = _compression(head)
@@ -299,7 +310,8 @@ def _facts(piece: _Piece) -> Iterator[tuple[int, Facts]]:
         yield from survey_piece(piece)
         return
     try:
-        yield 0, survey_broker_file(piece.broker, piece.path, is_verified=piece.is_verified, version=piece.version)
+        of_file = {"is_verified": piece.is_verified, "is_in_part": piece.is_in_part}
+        yield 0, survey_broker_file(piece.broker, piece.path, version=piece.version, **of_file)
     except OSError as error:
         yield 0, _unreadable(error)
 

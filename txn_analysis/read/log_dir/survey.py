@@ -26,12 +26,13 @@ from txn_analysis.kafka.names import (
     BINARY_VERIFIED,
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK,
+    LOG,
     LOG_KINDS,
     SNAPSHOT,
     STATE,
     TXNINDEX,
 )
-from txn_analysis.kafka.record_batch import crcs, is_right
+from txn_analysis.kafka.record_batch import checked, crcs, is_right
 from txn_analysis.read.inputs.find_files import is_there
 from txn_analysis.read.inputs.planned_input import PlannedInput
 from txn_analysis.read.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
@@ -63,11 +64,15 @@ _REASONS = {
 }
 
 
-def survey_broker_file(file: Section, path: str, *, is_verified: bool, version: Version | None = None) -> PlannedInput:
+def survey_broker_file(
+    file: Section, path: str, *, is_verified: bool, is_in_part: bool = False, version: Version | None = None
+) -> PlannedInput:
     """The plan of a file as large as it was when it was listed; what was appended since is not looked at.
 
     A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length. An
-    object, which has a `version`, is what was listed, or gone.
+    object, which has a `version`, is what was listed, or gone. Of a segment that `is_in_part` every checksum is looked
+    at: where one is wrong it is planned as one that is verified, else as any other, so that its rows are those of other
+    nights.
 
     Raises:
         OSError: it is there, but cannot be read.
@@ -83,6 +88,7 @@ def survey_broker_file(file: Section, path: str, *, is_verified: bool, version: 
                 return survey_content(file, lambda start, end: data[start:end], is_verified=is_verified)
             # A file that became shorter is another one, of which only the beginning was seen.
             if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
+                is_verified = is_verified or (is_in_part and is_damaged(file, text))
                 return survey_content(
                     file, text.read, is_verified=is_verified, bytes_per_read=lambda: text.bytes_per_request
                 )
@@ -122,6 +128,14 @@ def survey_content(
         return _plan(file, digest, stated)
     refusal = Refusal(f"not what a broker writes into {file.dump_path}", UNKNOWN_TEXT_REMEDY)
     return replace(_plan(file, digest, ()), problem=f"byte 0: {refusal}")
+
+
+def is_damaged(file: Section, text: Text) -> bool:
+    """The checksum of some batch of a segment is wrong; of all other files nobody asks."""
+    if file.kind != LOG:
+        return False
+    walk = HeaderWalk(text.read, 0, file.text_end_bytes, file.file_base_offset, lambda: text.bytes_per_request)
+    return not all(checked(text.read, block, np.arange(len(block))).all() for block in walk.blocks())
 
 
 def _read_to_end(read: Read) -> bytes:
