@@ -271,6 +271,7 @@ def test_early_warnings_come_last_and_are_few() -> None:
 
 def test_of_very_many_open_transactions_some_are_listed_and_the_others_counted() -> None:
     many = [rows.finding(partition=number, finding_id=str(number)) for number in range(80)]
-    text = text_report(build_report(rows.run(), [], [], many))
-    assert "10 more open transactions not shown: 10 hanging; 10 of orders." in text
+    text = text_report(build_report(rows.run(), [], [], [*many, rows.inconclusive(topic="bills")]))
+    assert "35 more open transactions not shown: 35 hanging; 35 of orders." in text
+    assert "inconclusive  state_incomplete  bills-0" in text
     assert "   txn-analysis report --run run-1 --format ndjson\n" in text

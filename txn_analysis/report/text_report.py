@@ -61,9 +61,12 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
         yield from block_lines(report, finding, number, width, reader)
-    rows = [*hanging[_MOST_BLOCKS:], *others]
-    yield from _table(report, rows[:_MOST_ROWS], width)
-    yield from _left_out(report, rows[_MOST_ROWS:], width, reader)
+    # Thousands that hang leave room for what must not be aborted.
+    more = hanging[_MOST_BLOCKS : _MOST_BLOCKS + _MOST_ROWS // 2]
+    rows = others[: _MOST_ROWS - len(more)]
+    yield from _table(report, [*more, *rows], width)
+    left_out = [*hanging[_MOST_BLOCKS + len(more) :], *others[len(rows) :]]
+    yield from _left_out(report, left_out, width, reader)
     yield from _since(report, width, reader)
     yield Line("")
     yield rule_line("What was read", width)
