@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome
+from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.finding_block import block_lines
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
@@ -154,6 +155,8 @@ def _stacked(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterat
 
 
 def _reasons(report: AuditReport, finding: Finding) -> Iterator[str]:
+    if finding.verdict is Verdict.SUSPECT and (rule := rule_named(finding.rule)) is not None:
+        yield f"why: {rule.meaning}"
     yield why_line(finding)
     if clocks := figures.clock_line(report, finding):
         yield f"clocks: {clocks}"
