@@ -362,7 +362,7 @@ def test_a_text_that_cannot_hold_all_says_how_many_more_there_are_and_where(
 ) -> None:
     library.returns("load_report", report_with(*["hanging"] * (MOST_FINDINGS + 30)))
     said = " ".join(command("report", "--warehouse", "/data/audit").out.split())
-    assert "460 more open transactions not shown: 460 hanging; 460 of orders." in said
+    assert "485 more open transactions not shown: 485 hanging; 485 of orders." in said
     assert "txn-analysis report --run run-1 --warehouse /data/audit --format ndjson" in said
 
 

@@ -291,6 +291,13 @@ def test_early_warnings_come_last_and_are_few() -> None:
 
 def test_of_very_many_open_transactions_some_are_listed_and_the_others_counted() -> None:
     many = [rows.finding(partition=number, finding_id=str(number)) for number in range(80)]
-    text = text_report(build_report(rows.run(), [], [], many))
-    assert "10 more open transactions not shown: 10 hanging; 10 of orders." in text
+    text = text_report(build_report(rows.run(), [], [], [*many, rows.inconclusive(topic="bills")]))
+    assert "35 more open transactions not shown: 35 hanging; 35 of orders." in text
+    assert "inconclusive  state_incomplete  bills-0" in text
     assert "   txn-analysis report --run run-1 --format ndjson\n" in text
+
+
+def test_of_a_suspect_it_is_said_in_words_why() -> None:
+    suspect = rows.finding(verdict="suspect", rule="commit_marker_missing")
+    text = text_report(build_report(rows.run(verdict_counts={"suspect": 1}), [], [], [suspect]))
+    assert "    why: the commit was acknowledged, but its end marker is missing from the log\n" in text

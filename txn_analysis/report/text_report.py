@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.outcome import Outcome
+from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.finding_block import block_lines
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
@@ -60,9 +61,12 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
         yield from block_lines(report, finding, number, width, reader)
-    rows = [*hanging[_MOST_BLOCKS:], *others]
-    yield from _table(report, rows[:_MOST_ROWS], width)
-    yield from _left_out(report, rows[_MOST_ROWS:], width, reader)
+    # Thousands that hang leave room for what must not be aborted.
+    more = hanging[_MOST_BLOCKS : _MOST_BLOCKS + _MOST_ROWS // 2]
+    rows = others[: _MOST_ROWS - len(more)]
+    yield from _table(report, [*more, *rows], width)
+    left_out = [*hanging[_MOST_BLOCKS + len(more) :], *others[len(rows) :]]
+    yield from _left_out(report, left_out, width, reader)
     yield from _since(report, width, reader)
     yield Line("")
     yield rule_line("What was read", width)
@@ -156,6 +160,8 @@ def _stacked(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterat
 
 
 def _reasons(report: AuditReport, finding: Finding) -> Iterator[str]:
+    if finding.verdict is Verdict.SUSPECT and (rule := rule_named(finding.rule)) is not None:
+        yield f"why: {rule.meaning}"
     yield why_line(finding)
     if clocks := figures.clock_line(report, finding):
         yield f"clocks: {clocks}"
