@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, TRADES, outputs, with_examples
+from tests.docs.licences_page import licences_page
 from tests.docs.pages import made_pages, with_tables
 from tests.docs.tables_page import reference
 from txn_analysis.pipeline import steps as pipeline
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 def main() -> None:
     """Pages from the schemas and the rules first, then the outputs of commands."""
     (ROOT / "docs/tables.md").write_text(reference(), encoding="utf-8")
+    (ROOT / "docs/licences.md").write_text(licences_page(), encoding="utf-8")
     for name, text in made_pages().items():
         path = ROOT / "docs" / name
         path.parent.mkdir(exist_ok=True)
