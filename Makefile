@@ -10,7 +10,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test cluster reach test-spark e2e captures proof bench bench-wide check-wide check format golden docs setup clean
+.PHONY: help demo demo-spark test cluster reach test-spark e2e captures proof bench bench-wide check-wide check format golden docs site release setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -110,6 +110,31 @@ golden: $(SPARK) ## Write the expected reports anew; read the diff before commit
 
 docs: $(SPARK) ## Write what is made in README.md and docs/: tables, rules, outputs of commands (about 30 s)
 	@$(BIN)/python -m tests.docs
+
+# The pages with their folders as they are here, so that their links hold; the sample is a run of the audit.
+SITE_PAGES := docs conf deploy data/README.md benchmarks/RESULTS.md README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE constraints.txt
+
+site: $(READY) ## Build the documents as a site into build/site, every link checked; it opens offline
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
+	@rm -rf build/site build/site-pages build/site-warehouse
+	@mkdir -p build/site-pages
+	@cp -RL --parents $(SITE_PAGES) build/site-pages
+	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state --quiet --exit-zero \
+		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/site-warehouse \
+		--now 2026-11-21T03:00:00Z -o build/site-pages/docs/sample.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file docs/mkdocs.yml
+	@echo 'build/site/index.html' >&2
+
+# Nothing is uploaded. The SBOM is of an environment that holds what `pip install` of the wheel brings along, and no more.
+release: $(READY) ## Build wheel, sdist, SBOM and checksums into dist/ (3 min), and upload nothing
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
+	@rm -rf dist build/release
+	@$(BIN)/python -m hatchling build -t sdist -t wheel > /dev/null
+	@$(PYTHON) -m venv --without-pip build/release
+	@$(BIN)/python -m pip --python build/release install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	@$(BIN)/cyclonedx-py environment build/release --pyproject pyproject.toml --output-reproducible --of JSON \
+		--output-file dist/txn_analysis-$$($(BIN)/hatchling version).cdx.json
+	@cd dist && sha256sum * > ../build/SHA256SUMS && mv ../build/SHA256SUMS . && ls -l
 
 setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and the Delta jars in ~/.cache/txn-analysis/ for the tests
 

@@ -22,7 +22,7 @@ MAY_KNOW = {
     "spark": {"columns", "text"},
     "stores": set(),
     "storage": {"columns", "spark", "stores", "tables", "text"},
-    "engine": {"columns", "spark", "storage", "tables", "text"},
+    "engine": {"columns", "spark", "storage", "stores", "tables", "text"},
     "read": {*GROUND, "spark", "storage", "stores"},
     "log": GROUND,
     "coordinator": GROUND,

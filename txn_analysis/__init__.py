@@ -10,6 +10,11 @@ __version__ = "1.0.0"
 
 __all__ = [
     "AuditError",
+    "AuditReport",
+    "Capture",
+    "Decision",
+    "Forgotten",
+    "Ingested",
     "Settings",
     "Verdict",
     "abort_plan",
@@ -21,15 +26,40 @@ __all__ = [
     "ingest",
     "load_report",
     "prune",
+    "read_table",
 ]
 
 if TYPE_CHECKING:
     from txn_analysis.errors import AuditError
-    from txn_analysis.library import abort_plan, accept, audit, captures, findings, forget, ingest, load_report, prune
+    from txn_analysis.library import (
+        abort_plan,
+        accept,
+        audit,
+        captures,
+        findings,
+        forget,
+        ingest,
+        load_report,
+        prune,
+        read_table,
+    )
+    from txn_analysis.pipeline.ingest import Ingested
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.run_tables import Capture, Forgotten
     from txn_analysis.settings import Settings
+    from txn_analysis.tables import Decision
     from txn_analysis.verdict import Verdict
 else:
-    _HOMES = {"AuditError": "errors", "Settings": "settings", "Verdict": "verdict"}
+    _HOMES = {
+        "AuditError": "errors",
+        "AuditReport": "report.model",
+        "Capture": "runs.run_tables",
+        "Decision": "tables",
+        "Forgotten": "runs.run_tables",
+        "Ingested": "pipeline.ingest",
+        "Settings": "settings",
+        "Verdict": "verdict",
+    }
 
     def __getattr__(name: str) -> object:
         # Spark takes a second to import, which `txn-analysis --help` must not. No module beside this file may have one

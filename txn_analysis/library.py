@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.pipeline import steps as pipeline
@@ -23,12 +23,13 @@ from txn_analysis.settings import parse_age, parse_time
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS
+from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.pipeline.ingest import Ingested
@@ -115,6 +116,67 @@ def abort_plan(
 ) -> DataFrame:
     """The table `abort_plan`: one row per hanging transaction, with what would end it; arguments as of `findings`."""
     return _rows(spark, os.fspath(warehouse), ABORT_PLAN, cluster, run_id, every_run=every_run)
+
+
+@overload
+def read_table(
+    spark: None, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
+) -> pa.Table: ...
+
+
+@overload
+def read_table(
+    spark: SparkSession, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
+) -> DataFrame: ...
+
+
+def read_table(
+    spark: SparkSession | None, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
+) -> DataFrame | pa.Table:
+    """The rows of one table that belong to one run: of any table of docs/tables.md, by its name.
+
+    Of tables with a `run_id` the rows that the run wrote; of `inputs` the files of its captures, and of all others the
+    rows of these files that count, so that what a killed audit left is never among them.
+
+    Args:
+        spark: any session; None for a table of Arrow, which this process holds whole.
+        warehouse: the folder, or URI, of the Delta tables.
+        table: its name, such as `partition_health`.
+        run_id: the run; the cluster's last one where none is named.
+        cluster: whose last run is meant.
+
+    Returns:
+        A frame of the session; without one, a `pyarrow.Table`. Columns and units are those of docs/tables.md.
+
+    Raises:
+        ConfigError: there is no table of this name.
+        WarehouseError: there is no such warehouse, or no such run.
+    """
+    named = {one.name: one for one in ALL_TABLES}
+    if table not in named:
+        raise ConfigError(f"table {table}: there is no such table; there are {', '.join(sorted(named))}")
+    root = os.fspath(warehouse)
+    with _at_work(spark, root) as own:
+        tables = run_tables(open_warehouse(own, root), cluster, run_id)
+        return tables.rows(named[table]) if spark is None else _frame(tables, named[table])
+
+
+def _frame(tables: RunTables, table: Table) -> DataFrame:
+    """The same rows as `RunTables.rows`; Spark's tasks read them."""
+    warehouse, run_id = tables.warehouse, tables.run.run_id
+    if "run_id" in table.names:
+        return warehouse.frame(table, run_id=[run_id])
+    evidence = tables.finished.evidence
+    if table is INPUTS:
+        return warehouse.frame(table, cluster=[tables.run.cluster], capture=evidence.captures)
+    if table is ENDED_TRANSACTIONS:
+        ended, piece = warehouse.frame(table), "struct(ingest_id, input_id, section_index, first_position) AS piece"
+        pieces = warehouse.frame(PARTITION_HEALTH, run_id=[run_id]).selectExpr("explode(linked_pieces) AS piece")
+        of_pieces = ended.selectExpr("*", piece).join(pieces, "piece", "left_semi").drop("piece")
+        return of_pieces.unionAll(ended.where(f"ingest_id = '{run_id}'"))
+    keys = ", ".join(f"'{ingest_id} {input_id}'" for ingest_id, input_id in evidence.read_inputs)
+    rows = warehouse.frame(table, ingest_id=evidence.ingests)
+    return rows.where(f"concat(ingest_id, ' ', input_id) IN ({keys})" if keys else "false")
 
 
 def captures(spark: SparkSession | None, warehouse: Path, *, cluster: str | None = None) -> list[Capture]:

@@ -225,6 +225,27 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "Error: Got unexpected extra argument(s) (/var/lib/kafka)",
         ),
     ),
+    "What is printed as it is": (
+        Mistake(
+            "--verbose without --version",
+            "--verbose",
+            "Error: Invalid value for --verbose: it says more of --version: give both",
+        ),
+        Mistake("a topic behind the runbook", "runbook orders", "Error: Got unexpected extra argument(s) (orders)"),
+    ),
+    "The demo and the doctor": (
+        Mistake(
+            "a folder that holds something else",
+            "demo --to segments",
+            "error: --to segments: this is not empty, and no earlier demo made it: give a new folder",
+        ),
+        Mistake("a file to look at", "doctor segments", "Error: Got unexpected extra argument(s) (segments)"),
+        Mistake(
+            "a form that it does not have",
+            "doctor --format csv",
+            "Error: Invalid value for '--format': Value error, 'csv' is not one of 'text', 'json'.",
+        ),
+    ),
     "What is left out": (
         Mistake("the files", "audit", "Error: Missing argument 'PATH'."),
         Mistake("the id", "describe --warehouse w", "Error: Missing option '--transactional-id'."),

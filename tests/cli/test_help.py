@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,7 +36,10 @@ VERBS = (
     "captures",
     "forget",
     "prune",
+    "demo",
     "copy-kit",
+    "runbook",
+    "doctor",
     "help",
     "version",
     "completion",
@@ -162,6 +166,16 @@ def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -
 @pytest.mark.parametrize("word", ["--version", "version"])
 def test_version(command: Callable[..., Done], word: str) -> None:
     assert command(word).out == f"txn-analysis {__version__}\n"
+
+
+def test_a_report_of_a_bug_has_its_versions_from_one_command(command: Callable[..., Done]) -> None:
+    first, *others = command("--version", "--verbose").out.splitlines()
+    assert first == command("--version").out.strip()
+    assert {"Python", "system", "pyarrow", "deltalake", "pyspark", "Java"} <= {line.split()[0] for line in others}
+
+
+def test_the_runbook_is_the_page_of_the_docs(command: Callable[..., Done]) -> None:
+    assert command("runbook").out == (Path(__file__).parents[2] / "docs/runbook.md").read_text(encoding="utf-8")
 
 
 def test_help_does_not_import_spark() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
+from tests.docs.licences_page import licences_page
 from tests.docs.man_page import MAN_PAGE, man_page
 from tests.docs.pages import made_pages, with_tables
 from tests.docs.tables_page import reference
@@ -22,6 +23,7 @@ def main() -> None:
     """Pages from the schemas and the rules first, then the outputs of commands."""
     (ROOT / "docs/tables.md").write_text(reference(), encoding="utf-8")
     MAN_PAGE.write_text(man_page(), encoding="utf-8")
+    (ROOT / "docs/licences.md").write_text(licences_page(), encoding="utf-8")
     for name, text in made_pages().items():
         path = ROOT / "docs" / name
         path.parent.mkdir(exist_ok=True)

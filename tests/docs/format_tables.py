@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.engine.machine import Machine
 from txn_analysis.plan.plan_file import record_schema
 from txn_analysis.questions import answers as kafkas
 from txn_analysis.questions.answers import CAPTURES, HISTORY, VERIFY
@@ -75,6 +76,11 @@ def stats_fields() -> Rows:
 def prune_fields() -> Rows:
     """The same of what a prune took."""
     return _objects(PruneAnswer)
+
+
+def machine_fields() -> Rows:
+    """The same of what is here for an audit."""
+    return _objects(Machine)
 
 
 def row_columns() -> Rows:

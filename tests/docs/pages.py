@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import txn_analysis
 from tests.docs.format_tables import (
     explanation_fields,
+    machine_fields,
     offset_fields,
     owner_fields,
     plan_fields,
@@ -137,6 +138,7 @@ _TABLES = {
     "format-explain": lambda: _table(("object", "its fields", "it says"), explanation_fields()),
     "format-offset": lambda: _table(("object", "its fields", "it says"), offset_fields()),
     "format-prune": lambda: _table(("object", "its fields", "it says"), prune_fields()),
+    "format-doctor": lambda: _table(("object", "its fields", "it says"), machine_fields()),
     "format-who": lambda: _table(("object", "its fields", "it says"), owner_fields()),
     "format-stats": lambda: _table(("object", "its fields", "it says"), stats_fields()),
     "format-rows": lambda: _table(("verb", "columns, in order"), row_columns()),

@@ -38,6 +38,7 @@ def settings_now():
 _CHECKS = """
 assert [f.verdict.value for f in report.findings].count("hanging") == len(hanging) == plan.count() > 0
 assert worst.verdict is Verdict.HANGING
+assert health.count() == blocked.num_rows > 0
 assert latest.count() == history.count() == len(report.findings)
 assert {row["finding_id"] for row in latest.collect()} == {finding.finding_id for finding in report.findings}
 said = report.run.model_copy(update={"engine": None})  # the tables do not say which engine judged

@@ -20,7 +20,7 @@ MIB = 1 << 20
     ids=["much", "just-enough", "a-fifth-of-it", "little", "less", "none"],
 )
 def test_a_fifth_of_the_free_memory_is_held(monkeypatch: pytest.MonkeyPatch, free_mib: int, held_mib: int) -> None:
-    monkeypatch.setattr(opening, "_free_memory_bytes", lambda: free_mib * MIB)
+    monkeypatch.setattr(opening, "free_memory_bytes", lambda: free_mib * MIB)
     assert opening.most_in_memory_bytes() == held_mib * MIB
     assert opening.fits_in_memory(held_mib * MIB)
     assert not opening.fits_in_memory(held_mib * MIB + 1)

@@ -1,4 +1,4 @@
-"""The habits of a shell: `help` and `version` as commands, and completion of words.
+"""The habits of a shell: `help` as a command, texts that are printed, and completion of words.
 
 The scripts with which bash, zsh and fish complete a command line list verbs, options and values as they are when it is
 printed: at a tab no Python starts, which would take a third of a second. What is hidden in `--help` is not offered.
@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from txn_analysis import __version__
 from txn_analysis.cli.output import emit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SCRIPT = Path(__file__).with_name("copy-kit.sh")
+RUNBOOK = Path(__file__).with_name("runbook.md")
 _FILES = frozenset({"FILE", "DIR", "PATH"})
 
 
@@ -95,7 +95,7 @@ def _bash(verbs: list[Verb]) -> Iterator[str]:
         yield f'            "{verb.name} -"*) offered="{flags}" ;;'
         if verb.words:
             yield f'            "{verb.name} "*) offered="{" ".join(verb.words)}" ;;'
-    yield '            " -"*) offered="--help --version" ;;'
+    yield '            " -"*) offered="--help --version --verbose" ;;'
     yield f'            " "*) offered="{" ".join(verb.name for verb in verbs)}" ;;'
     yield "        esac ;;"
     yield "    esac"
@@ -182,11 +182,6 @@ def help_(
         emit(of_verb.get_help() + "\n", None)
 
 
-def version() -> None:
-    """Print the version."""
-    emit(f"txn-analysis {__version__}\n", None)
-
-
 def copy_kit() -> None:
     """Print the script that copies log directories.
 
@@ -194,6 +189,14 @@ def copy_kit() -> None:
     shell and coreutils there, or busybox; `sh copy-kit.sh --help` lists its options.
     """
     emit(SCRIPT.read_text(encoding="utf-8"), None)
+
+
+def runbook() -> None:
+    """Print how a hanging transaction is ended.
+
+    It is docs/runbook.md of this version, in Markdown.
+    """
+    emit(RUNBOOK.read_text(encoding="utf-8"), None)
 
 
 def completion(

@@ -31,11 +31,12 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from pydantic import BaseModel
+
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.plan.repair import Outcome
     from txn_analysis.questions.filters import Filters
     from txn_analysis.questions.verify import Unverified
-    from txn_analysis.report.model import Item
     from txn_analysis.runs.run_tables import Capture, ProducerState
     from txn_analysis.tables import Finding
 
@@ -292,7 +293,7 @@ def in_words(outcomes: Sequence[Outcome], open_plan: Unverified | None) -> str:
     return ", ".join(f"{counts[repair]} {repair.value}" for repair in Repair) + "\n"
 
 
-def json_text(answer: Item | Iterable[Item]) -> str:
+def json_text(answer: BaseModel | Iterable[BaseModel]) -> str:
     """An answer as one object, or several as a list of objects, and a newline; ASCII only."""
     found = (
         answer.model_dump(mode="json") if hasattr(answer, "model_dump") else [i.model_dump(mode="json") for i in answer]

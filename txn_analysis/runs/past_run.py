@@ -152,6 +152,11 @@ class Evidence:
         return [*{i.input_id: i for i in sorted(self.inputs, key=lambda i: -i.capture_rank)}.values()]
 
     @property
+    def read_inputs(self) -> list[tuple[str, str]]:
+        """The ingest and the input that each row of a content table that is evidence is of."""
+        return sorted({(item.ingest_id, item.input_id) for item in self._newest_inputs})
+
+    @property
     def ingests(self) -> list[str]:
         """Which ingests its rows are of."""
         return sorted({item.ingest_id for item in self._newest_inputs})

@@ -14,13 +14,24 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.outcome import Sight
 from txn_analysis.runs.asked_states import current_states, placed
-from txn_analysis.runs.past_run import RunRows, finished_run
+from txn_analysis.runs.past_run import RunRows, ended_batches, finished_run
 from txn_analysis.runs.prunes import prunes_of
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS, AbortRecord, Finding
+from txn_analysis.tables import (
+    ABORT_PLAN,
+    ENDED_TRANSACTIONS,
+    FINDINGS,
+    INPUTS,
+    PARTITION_HEALTH,
+    RUNS,
+    AbortRecord,
+    Finding,
+)
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text.escape import clip, escape, shell_option, shell_word
@@ -29,12 +40,10 @@ from txn_analysis.text.words import listed
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    import pyarrow as pa
-
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Prune
+    from txn_analysis.tables import Prune, Table
 
 
 class Capture(NamedTuple):
@@ -153,6 +162,19 @@ class RunTables(RunRows):
     def finished(self) -> PastRun:
         """The run itself, with the settings and the evidence that it had."""
         return finished_run(self.warehouse, self.run)
+
+    def rows(self, table: Table) -> pa.Table:
+        """Of any table the rows that the run wrote, or else those that it rests on, in memory."""
+        if "run_id" in table.names:
+            return self.held(table)
+        if table is INPUTS:
+            captures = self.finished.evidence.captures
+            return self.warehouse.held(table, cluster=[self.run.cluster], capture=captures)
+        if table is ENDED_TRANSACTIONS:
+            batches = [*ended_batches(self.finished, *table.names)]
+        else:
+            batches = [b.select([*table.names]) for b in self.finished.evidence.batches(table, *table.names)]
+        return pa.Table.from_batches(batches) if batches else table.arrow_schema.empty_table()
 
     def findings(self) -> list[Finding]:
         """The run's findings, without their sentences and causes."""

@@ -23,8 +23,8 @@ REMEDY = "install one (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless) 
 _VERSION = re.compile(r'version "(?P<version>(?:1\.)?(?P<major>\d+)[^"]*)"')
 
 
-def check_jdk(env: Mapping[str, str]) -> None:
-    """Return if the `java` that Spark will start is a JDK 17 or 21.
+def check_jdk(env: Mapping[str, str]) -> str:
+    """The version of the `java` that Spark will start, which is a JDK 17 or 21.
 
     Spark takes `$JAVA_HOME/bin/java`, or the first `java` of `PATH` where `JAVA_HOME` is not set.
 
@@ -41,6 +41,7 @@ def check_jdk(env: Mapping[str, str]) -> None:
         raise _missing(f"{java} is version {found['version']}")
     if answer.returncode != 0:
         raise _missing(f"{java}, version {found['version']}, lacks the module jdk.incubator.vector")
+    return found["version"]
 
 
 def java_program(env: Mapping[str, str]) -> str:

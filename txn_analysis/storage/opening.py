@@ -33,10 +33,10 @@ def fits_in_memory(text_bytes: int) -> bool:
 
 def most_in_memory_bytes() -> int:
     """Of how much text this process holds what was read: less than `MEMORY_BYTES` where little memory is free."""
-    return min(MEMORY_BYTES, max(_ALWAYS_BYTES, _free_memory_bytes() // _MEMORY_PER_BYTE))
+    return min(MEMORY_BYTES, max(_ALWAYS_BYTES, free_memory_bytes() // _MEMORY_PER_BYTE))
 
 
-def _free_memory_bytes() -> int:
+def free_memory_bytes() -> int:
     """What this process may take: what is free on the machine, or all of its container's where that is less.
 
     A container counts the pages of files that it has read as its own, and gives them back: what is left says little.
