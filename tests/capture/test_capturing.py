@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from errno import ENOSPC
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +18,6 @@ from txn_analysis.capture.answers import CaptureError, NobodyAnswersError, Refus
 from txn_analysis.capture.capturing import Outcome, Wanted, capture, summary
 from txn_analysis.kafka.names import COORDINATORS_FILE
 from txn_analysis.kafka.transactions import TopicPartition
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STUCK, FREE, STATE_0 = TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition(STATE, 0)
 # Producer 7 ended a transaction at 1, and 2 hangs; producer 9 writes on.
@@ -191,6 +190,20 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c" / "file").touch()
     with pytest.raises(CaptureError, match="not empty"):
         captured(brokers(), tmp_path)
+
+
+def test_on_a_disk_without_room_everything_that_failed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(_self: Path, _data: bytes) -> int:
+        raise OSError(ENOSPC, "No space left on device")
+
+    (tmp_path / "c").mkdir()
+    monkeypatch.setattr(Path, "write_bytes", no_room)
+    outcome, manifest = captured(brokers(), tmp_path)
+    named = [failure.split(":")[0].removeprefix(f"{tmp_path}/c/") for failure in outcome.failures]
+    assert named == ["orders-0/partition.metadata", f"{STATE}-0/partition.metadata", "meta.properties"]
+    assert manifest["is_complete"] is False
 
 
 def test_an_interrupted_capture_says_that_it_is_not_complete(tmp_path: Path) -> None:

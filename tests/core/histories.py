@@ -142,6 +142,29 @@ class Snapshot:
         ]
 
 
+@dataclass(frozen=True)
+class Described:
+    """One answer to DescribeProducers beside a log that was fetched; `producers` are rows of `producer_snapshots`."""
+
+    place: tuple[str, int]
+    first_offset: int
+    high_watermark: int
+    producers: list[Row]
+
+    def section(self) -> Row:
+        """Its row of `Evidence.sections`."""
+        section = _section(self.place, "described_producers", 0, self.first_offset)
+        return section | {"input_id": f"{_input_id(self.place)}, described", "stated": str(self.high_watermark)}
+
+    def rows(self) -> list[Row]:
+        """Its rows of `producer_snapshots`."""
+        known = {"topic": self.place[0], "partition": self.place[1], "snapshot_offset": self.first_offset}
+        known |= {name: self.section()[name] for name in ("input_id", "section_index", "capture_rank")}
+        return [
+            known | dict.fromkeys(("last_timestamp_ms", "last_sequence", "last_offset")) | p for p in self.producers
+        ]
+
+
 @dataclass
 class World:
     """What was copied: logs by partition, records by partition of the state, or a console export of it.
@@ -153,6 +176,7 @@ class World:
         export: records that a console consumer printed.
         files: what else was copied.
         snapshots: of producers, beside the logs.
+        described: answers to DescribeProducers, beside logs that were fetched.
         high_watermarks: by folder and partition, what the folder's checkpoint says.
         cluster_ids: of the folders' `meta.properties`.
         epoch_starts: by partition, the newest leader epoch of its `leader-epoch-checkpoint`, and where that begins.
@@ -165,6 +189,7 @@ class World:
     export: list[Row] = field(default_factory=list)
     files: list[File] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
+    described: list[Described] = field(default_factory=list)
     high_watermarks: dict[tuple[str, tuple[str, int]], int] = field(default_factory=dict)
     cluster_ids: list[str] = field(default_factory=list)
     epoch_starts: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
@@ -180,6 +205,7 @@ class World:
         ]
         sections += [_section((STATE_TOPIC, n), "state", len(own)) for n, own in self.states.items()]
         sections += [file.section() for file in self.files] + [snapshot.section() for snapshot in self.snapshots]
+        sections += [each.section() for each in self.described]
         sections += [_marked(folder, place, mark) for (folder, place), mark in self.high_watermarks.items()]
         sections += [_of_cluster(stated) for stated in self.cluster_ids]
         sections += [_epoch_start(place, *newest) for place, newest in self.epoch_starts.items()]
@@ -192,6 +218,7 @@ class World:
             newest_ms = max(r["last_update_ms"] or 0 for r in self.export)
             rows += [_exported(n, r, newest_ms) for n, r in enumerate(self.export)]
         taken = [row for snapshot in self.snapshots for row in snapshot.rows()]
+        taken += [row for each in self.described for row in each.rows()]
         return History(self.settings, sections, parts, taken, rows, self.manifests)
 
     def record(self, row: Row) -> None:

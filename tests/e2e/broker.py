@@ -72,7 +72,7 @@ class Java:
 
     def wait_for(self, port: int) -> None:
         """Until it listens on a port."""
-        wait_until(lambda: self.process.poll() is not None or _listens(port), f"{self._log}: port {port}")
+        wait_until(lambda: self.process.poll() is not None or listens(port), f"{self._log}: port {port}")
         assert self.process.poll() is None, self._log.read_text()[-4000:]
 
     def kill(self) -> None:
@@ -95,7 +95,8 @@ class Java:
         self.process.send_signal(signal.SIGCONT)
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Somebody does, on loopback."""
     with closing(socket.socket()) as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERSION, TOPIC, RECORD_BYTES = "4.3.1", "orders", 10_000
+_LARGE_BYTES = 900_000  # below the brokers' own limit of a batch
 
 
 def main(words: Sequence[str]) -> None:
@@ -40,7 +41,8 @@ def _row(gigabytes: float, folder: Path) -> str:
         raw = RawClient(cluster.ports[0])
         try:
             driver.create_topic(TOPIC, [1])
-            _write(cluster, round(gigabytes * 1e9 / RECORD_BYTES))
+            _fill(cluster, folder / "payload", gigabytes)
+            _write(cluster, 100)
             driver.begin("importer")
             driver.send("importer", (TOPIC, 0), 5)
             driver.commit("importer")
@@ -63,9 +65,19 @@ def _row(gigabytes: float, folder: Path) -> str:
         cluster.stop()
 
 
+def _fill(cluster: Cluster, payload: Path, gigabytes: float) -> None:
+    """Batches of one large record each, uncompressed: as much as the broker can store in a short time."""
+    payload.write_text("x" * _LARGE_BYTES)
+    _perform(cluster, round(gigabytes * 1e9 / _LARGE_BYTES), "--payload-file", str(payload))
+
+
 def _write(cluster: Cluster, count: int) -> None:
-    words = ["--topic", TOPIC, "--num-records", str(count), "--record-size", str(RECORD_BYTES), "--throughput", "-1"]
-    cluster.run("org.apache.kafka.tools.ProducerPerformance", *words, "--bootstrap-server", cluster.bootstrap)
+    _perform(cluster, count, "--record-size", str(RECORD_BYTES))
+
+
+def _perform(cluster: Cluster, count: int, *words: str) -> None:
+    asked = ["--topic", TOPIC, "--num-records", str(count), "--throughput", "-1", *words]
+    cluster.run("org.apache.kafka.tools.ProducerPerformance", *asked, "--bootstrap-server", cluster.bootstrap)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -15,9 +13,8 @@ from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Clust
 from tests.e2e.captures import wait_for_high_watermarks
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
-from tests.e2e.kafka_jars import class_path, dump_tool
+from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
-from txn_analysis.cli.shell_verbs import SCRIPT
 from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
 
@@ -32,9 +29,6 @@ pytestmark = pytest.mark.e2e
 
 VERSION = "4.3.1"
 ORDERS = [("orders", number) for number in range(3)]
-_TOOL = """#!/bin/sh
-exec java -Xmx256m -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp '{jars}' {main} "$@"
-"""
 
 
 @dataclass(frozen=True)
@@ -48,19 +42,7 @@ class Scene:
 
     def kit(self, name: str, *words: str) -> dict[str, Any]:
         """One call of the kit, by the leaders that the broker says; its manifest."""
-        target = self.folder / name
-        done = subprocess.run(
-            ["sh", str(SCRIPT), "--to", str(target), *words, *self._asking(), str(self.cluster.log_dir())],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        said: dict[str, Any] = json.loads((target / "txn-capture.json").read_text())
-        return said
-
-    def _asking(self) -> list[str]:
-        return ["--kafka-bin", str(self.folder / "bin"), "--bootstrap-server", self.cluster.bootstrap]
+        return run_kit(self.cluster, self.folder / "bin", self.folder / name, *words)
 
     def audited(self, name: str, **said: Any) -> AuditReport:
         """The audit of a copy."""
@@ -96,14 +78,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         raw = RawClient(cluster.ports[0])
         running.callback(raw.close)
         hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
-        (folder / "bin").mkdir()
-        for name, main in (
-            ("kafka-topics.sh", "org.apache.kafka.tools.TopicCommand"),
-            ("kafka-dump-log.sh", dump_tool(VERSION)),
-        ):
-            tool = folder / "bin" / name
-            tool.write_text(_TOOL.format(jars=class_path(VERSION), main=main))
-            tool.chmod(0o755)
+        write_tools(folder / "bin", VERSION)
         made = Scene(cluster, driver, folder, ())
         made.commits(6)
         hangs = [hanger.unknown_producer(ORDERS[0]), hanger.left_open_by_fencing("fenced", ORDERS[2])]

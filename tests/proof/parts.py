@@ -108,6 +108,9 @@ def copies(count: int, seed: int) -> Found:
         Figure("copies whose order is proven", report.proven, least=1),
         Figure("copies whose order is disproved", report.disproved, least=1),
         Figure("copies with a log that is proven whole at a moment", report.reached, least=1),
+        Figure("copies fetched beside brokers' answers to DescribeProducers", report.described, least=1),
+        Figure("transactions planned of these", report.described_planned, least=1),
+        none_of("starts and coordinator epochs of these that are not those of the whole log", report.misjudged),
         Figure("true hangs", report.hanging),
         Figure("true hangs found", report.found, least=1),
     )
@@ -256,7 +259,7 @@ PARTS = (
     ),
     Part(
         "copies",
-        "the same of histories whose copies have manifests, with times, leaders and ends disturbed",
+        "the same of histories whose copies have manifests, or brokers' answers, with times, leaders, ends disturbed",
         "python -m tests.world.copies_proof --histories {size} --seed {seed}",
         copies,
         size=20_000,

@@ -15,8 +15,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tests.core.answer import answers_of
-from tests.world.copying import KINDS, told
+from tests.world.described import misjudged
+from tests.world.disturbances import KINDS
 from tests.world.evidence import truth_of
+from tests.world.random_copies import told
 from tests.world.steps import story_of
 from tests.world.ways import AT_ONCE, when_it_destroys
 
@@ -31,7 +33,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class Report:
-    """What so many histories come to; `proven` and `reached` count copies by what their manifests prove."""
+    """What so many histories come to; `proven` and `reached` count copies by what their manifests prove.
+
+    `described` are copies with brokers' answers beside their logs, in which `described_planned` are planned, and
+    `described_found` true hangs found. Of `misjudged` ones a start or a coordinator epoch is not that of the whole log.
+    """
 
     seed: int
     histories: int = 0
@@ -43,16 +49,21 @@ class Report:
     disproved: int = 0
     hanging: int = 0
     found: int = 0
+    described: int = 0
+    described_planned: int = 0
+    described_found: int = 0
+    misjudged: int = 0
     by_kind: Counter[str] = field(default_factory=Counter)
     wrong_by_kind: Counter[str] = field(default_factory=Counter)
     stories: list[str] = field(default_factory=list)
 
 
-def report_of(count: int, seed: int, *, first: int = 0, kind: str | None = None) -> Report:
-    """Judge so many random copies, of one kind or of all, and carry out their plans."""
+def report_of(count: int, seed: int, *, first: int = 0, kind: str | None = None, asks: bool = True) -> Report:
+    """Judge so many random copies, of one kind or of all, and carry out their plans. Arguments as of `told`."""
     report = Report(seed)
     for begin in range(first, first + count, AT_ONCE):
-        given = [told(f"{seed}/{number}", kind) for number in range(begin, min(begin + AT_ONCE, first + count))]
+        numbers = range(begin, min(begin + AT_ONCE, first + count))
+        given = [told(f"{seed}/{number}", kind, asks=asks) for number in numbers]
         answers = answers_of([evidence.history() for _, _, evidence in given])
         for (plot, copier, evidence), answer in zip(given, answers, strict=True):
             _note(report, plot, copier, evidence, answer)
@@ -66,6 +77,13 @@ def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer
     report.planned += len(answer.plan)
     report.hanging += len(truth.hanging)
     report.found += len(truth.found)
+    if evidence.described:
+        report.described += 1
+        report.described_planned += len(answer.plan)
+        report.described_found += len(truth.found)
+        wrong = misjudged(answer.findings, copier.whole_logs)
+        report.misjudged += len(wrong)
+        report.stories += [f"{plot.seed}: {copier.kind}: not as in the whole log: {each}" for each in wrong]
     if answer.copied is not None:
         report.proven += answer.copied.is_state_last
         report.reached += bool(answer.copied.reach_ms)
@@ -93,11 +111,12 @@ def main(words: Sequence[str]) -> int:
         f"{report.histories} copies with seed {given.seed} in {time.process_time() - began:.0f} s: {report.planned} "
         f"planned, {report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
         f"{report.hanging} true hangs found; the order proven in {report.proven}, disproved in {report.disproved}, "
-        f"a reach in {report.reached}"
+        f"a reach in {report.reached}; {report.described} with brokers' answers, {report.described_planned} planned of "
+        f"them, {report.described_found} true hangs found, {report.misjudged} not as in the whole log"
     )
     for kind in KINDS:
         print(f"{report.by_kind[kind]} where {kind}: {report.wrong_by_kind[kind]} wrong")
-    return int(report.wrong + report.destroyed > 0)
+    return int(report.wrong + report.destroyed + report.misjudged > 0)
 
 
 if __name__ == "__main__":

@@ -7,56 +7,37 @@ segments of the state, and it may be killed. A weaker reading of what it writes 
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tests.core.histories import STATE_TOPIC
-from tests.world.evidence import TOPIC, Evidence, evidence_of
+from tests.world.described import Answer, epoch_start, fetch, last_stable_offset, producers_of
+from tests.world.disturbances import (
+    BEHIND,
+    CLEANED,
+    DEMOTED,
+    KILLED,
+    STALE,
+    STEPS,
+    UNNAMED,
+    Clock,
+)
+from tests.world.evidence import TOPIC
 from tests.world.model import Step
-from tests.world.random_worlds import random_plot
 from tests.world.steps import after
-from tests.world.teller import Teller
 from txn_analysis.tables.inputs import CopiedFile, Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import random
 
     from tests.world.model import Batch, Log, StateLog, StateRow, World
-    from tests.world.random_worlds import Plot
+    from tests.world.teller import Teller
 
 Place = tuple[str, int]
 
-CALM = "nothing is disturbed"
-STEPS = "the clock is set"
-KILLED = "the kit is killed"
-STATE_FIRST = "the state is copied first"
-DEMOTED = "a leader is demoted, and its files go on"
-BEHIND = "a new leader's high watermark is behind"
-CLEANED = "the cleaner passes while the state is read"
-UNNAMED = "a file is in no manifest"
-SEVERAL = "each broker has its own kit"
-STALE = "a broker that was demoted answers for the controller, and a checkpoint knows better"
-KINDS = (CALM, STEPS, KILLED, STATE_FIRST, DEMOTED, BEHIND, CLEANED, UNNAMED, SEVERAL, STALE)
-
 _BY_MS = (400, 5_000, 3_600_000, 7_200_000)
 _HOURS_MS = 2 * 3_600_000
-_PAUSES_MS = (0, 1_000, 2_000, 60_000)
 _DEMOTING = (DEMOTED, KILLED, STALE)
-
-
-@dataclass
-class _Clock:
-    """A wall clock that may be set, beside a monotonic one that is not."""
-
-    apart_ms: int
-    began_ms: int
-
-    def wall_ms(self, world: World) -> int:
-        return world.now_ms + self.apart_ms
-
-    def monotonic_ms(self, world: World) -> int:
-        return 5_000 + world.now_ms - self.began_ms
 
 
 @dataclass
@@ -66,13 +47,20 @@ class Copier:
     Attributes:
         kind: what disturbs it.
         is_collector: it reads over the network, to the high watermark; else from the leaders' disks.
+        asks_producers: it asks for them, and fetches what is stuck from the lowest open start on.
+        is_whole: then it fetches every log, from its start on.
+        whole_logs: what the logs held, and up to where they were fetched.
     """
 
     world: World
     teller: Teller
     kind: str
     is_collector: bool
-    clocks: list[_Clock]
+    clocks: list[Clock]
+    asks_producers: bool = False
+    is_whole: bool = False
+    described: dict[int, Answer] = field(default_factory=dict)
+    whole_logs: dict[int, tuple[tuple[Batch, ...], int]] = field(default_factory=dict)
     logs: dict[int, tuple[Batch, ...]] = field(default_factory=dict)
     states: dict[int, tuple[StateRow, ...]] = field(default_factory=dict)
     files: list[tuple[int, CopiedFile]] = field(default_factory=list)
@@ -151,24 +139,52 @@ class Copier:
 
     def copies_log(self, number: int) -> None:
         """Read one partition's log, of the broker that led it when the controller was asked."""
-        asked = self.world.logs[number].leader_epoch
-        frozen = None
-        if self.kind in _DEMOTING and self.source.random() < 0.7:
-            frozen = self.world.logs[number].batches
-            self._demoted("elect", number)
-            self._knows_better((TOPIC, number), self.world.logs[number])
         if self.kind == BEHIND and self.source.random() < 0.7:
             self._behind(number)
             return
-        began = self._times(number)
+        if self.asks_producers:
+            self._fetches(number)
+            return
+        asked = self.world.logs[number].leader_epoch
+        frozen = self._cut_off(number)
+        began = self.times(number)
         self.happens()
         batches = self.world.logs[number].batches
         if frozen is not None and self.source.random() < 0.7:
-            batches = frozen  # it fetches nothing from the new leader
+            batches = frozen.batches  # it fetches nothing from the new leader
         self.sets_clock()
         self.happens()
         self.logs[number] = batches
         self._note((TOPIC, number), number, began, asked)
+
+    def _cut_off(self, number: int) -> Log | None:
+        """Somebody else leads from now on; the log of the one who did."""
+        if self.kind not in _DEMOTING or self.source.random() >= 0.7:
+            return None
+        before = self.world.logs[number]
+        self._demoted("elect", number)
+        self._knows_better((TOPIC, number), self.world.logs[number])
+        return before
+
+    def _fetches(self, number: int) -> None:
+        """From the leader, or from one that does not know that it is none any more."""
+
+        def demote() -> Log | None:
+            before = self._cut_off(number)
+            return before if self.source.random() < 0.7 else None
+
+        found = fetch(self, number, is_whole=self.is_whole, demote=demote)
+        place = (TOPIC, number)
+        self.logs[number], self.described[number] = found.batches, found.answer
+        self.whole_logs[number] = (found.whole, found.end_offset)
+        self.epoch_starts.setdefault(place, found.epoch)
+        first = found.answer.first_offset
+        self._note(place, number, found.began, found.epoch[0], asked_end=found.end_offset, first=first)
+
+    def is_stuck(self, number: int) -> bool:
+        """Its last stable offset lags, so that it is fetched."""
+        log = self.world.logs[number]
+        return last_stable_offset(log, log.next_offset) < log.next_offset
 
     def _demoted(self, kind: str, number: int) -> None:
         """The leader changes once, or comes back after another one; the new one goes on."""
@@ -193,9 +209,14 @@ class Copier:
         self.done("elect", number)
         start = before.next_offset
         mark = self.source.randrange(max(0, start - 4), start) if start else 0
-        began = self._times(number)
+        began = self.times(number)
         self.happens(0.3)
         self.logs[number] = tuple(b for b in before.batches if b.offset < mark)
+        if self.asks_producers:  # all that it has written counts, whatever its high watermark is
+            producers = producers_of(self.world.logs[number], lambda: False)
+            first = self.logs[number][0].offset if self.logs[number] else 0
+            self.described[number] = Answer(first, mark, producers)
+            self.whole_logs[number] = (self.world.logs[number].batches, mark)
         place = (TOPIC, number)
         epoch = self.world.logs[number].leader_epoch
         if not self.is_collector or self.source.random() < 0.3:
@@ -210,7 +231,7 @@ class Copier:
             frozen = self.world.states[number].rows
             self._demoted("elect_state", number)
             self._knows_better(self._state_place(number), self.world.states[number])
-        began = self._times(len(self.world.logs) + number)
+        began = self.times(len(self.world.logs) + number)
         rows, is_confirmed = self._read_state(number)
         if frozen is not None and self.source.random() < 0.7:
             rows, is_confirmed = frozen, True
@@ -238,11 +259,12 @@ class Copier:
                 return read, True
         return read, self.kind == KILLED  # which did not come to list the folder again
 
-    def _times(self, number: int) -> tuple[int, int, int]:
+    def times(self, number: int) -> tuple[int, int, int]:
+        """By its clock, and the number of whose clock that is."""
         clock = self._clock(number)
         return clock.wall_ms(self.world), clock.monotonic_ms(self.world), number
 
-    def _clock(self, number: int) -> _Clock:
+    def _clock(self, number: int) -> Clock:
         return self.clocks[number % len(self.clocks)]
 
     def _note(
@@ -253,6 +275,7 @@ class Copier:
         asked: int,
         *,
         asked_end: int | None = None,
+        first: int | None = None,
         is_known: bool = False,
         is_confirmed: bool = True,
     ) -> None:
@@ -263,9 +286,7 @@ class Copier:
         if place not in self.epoch_starts and not self.is_collector and self.source.random() < 0.8:
             epoch = log.leader_epoch if self.source.random() < 0.5 or is_known else asked
             rows = self.world.states[number].rows if place[0] == STATE_TOPIC else self.world.logs[number].batches
-            of_epoch = [row.offset for row in rows if row.leader_epoch == epoch]
-            self.epoch_starts[place] = (epoch, min(of_epoch, default=log.next_offset))
-        first = copy[0].offset if copy else None
+            self.epoch_starts[place] = (epoch, epoch_start(rows, epoch, log.next_offset))
         file = CopiedFile(
             input_id=f"{place[0]}-{place[1]}",
             path=f"{place[0]}-{place[1]}/0.log",
@@ -280,7 +301,7 @@ class Copier:
             began_ms=began_ms,
             ended_ms=self._clock(clock_number).wall_ms(self.world),
             began_monotonic_ms=monotonic_ms,
-            first_offset=first,
+            first_offset=copy[0].offset if copy else first,
             end_offset=asked_end,
         )
         self.files.append((clock_number % len(self.clocks), file))
@@ -310,66 +331,3 @@ class Copier:
             broker_id = None if self.is_collector else number + 1
             found.append(Manifest(f"{number}.json", kind, None, broker_id, self.kind != KILLED, files))
         return tuple(found)
-
-
-def told(seed: str, kind: str | None = None) -> tuple[Plot, Copier, Evidence]:
-    """A random world, its copy, and what is handed to the audit; nobody gives a word but in the wrong order."""
-    plot = random_plot(f"{seed}, copied", is_faulty=False)
-    source = random.Random(f"{seed}, the copier")
-    world = plot.start()
-    for step in plot.steps:
-        world = world if step.kind.startswith("copy") else after(world, step) or world
-    kind = kind or source.choice(KINDS)
-    is_collector = kind == BEHIND or source.random() < 0.4
-    number = 2 if kind == SEVERAL else 1
-    most_ms = 4 * 3_600_000 if is_collector else 400 if plot.clocks_ms else 0
-    clocks = [_Clock(source.randint(-most_ms, most_ms), world.now_ms) for _ in range(number)]
-    is_calm = source.random() < 0.5
-    copier = Copier(world, Teller(plot.names, source, is_calm=is_calm), kind, is_collector, clocks)
-    copier.has_begun()
-    _copy(copier)
-    return plot, copier, _evidence(plot, copier)
-
-
-def _copy(copier: Copier) -> None:
-    logs = [("log", n) for n in range(len(copier.world.logs))]
-    states = [("state", n) for n in range(len(copier.world.states))]
-    order: Sequence[tuple[str, int]] = [*states, *logs] if copier.kind == STATE_FIRST else [*logs, *states]
-    if copier.kind == UNNAMED:  # the last log, which nobody names, is copied when all else has been
-        order = [*logs[:-1], *states, logs[-1]]
-    for place, (what, number) in enumerate(order):
-        if place and what != order[place - 1][0]:
-            copier.happens()
-            copier.waits(copier.source.choice(_PAUSES_MS))
-        if place:  # a clock that is wrong from the first byte on is a broker's that is beyond what clocks may differ
-            copier.sets_clock()
-        if what == "log":
-            copier.copies_log(number)
-        else:
-            copier.copies_state(number)
-    if copier.kind != KILLED:
-        copier.asked_again()
-
-
-def _evidence(plot: Plot, copier: Copier) -> Evidence:
-    world = copier.world
-    copied = replace(
-        world,
-        logs=tuple(replace(log, copy=copier.logs[n]) for n, log in enumerate(world.logs)),
-        states=tuple(replace(state, copy=copier.states[n]) for n, state in enumerate(world.states)),
-    )
-    copier.world = copied
-    is_steady = copier.kind == STATE_FIRST
-    given = evidence_of(copied, says_last=is_steady and copier.source.random() < 0.7, draws_together=False)
-    manifests = copier.manifests()
-    if copier.kind == UNNAMED:
-        manifests = (manifests[0]._replace(files=manifests[0].files[:-1]),)
-    return replace(
-        given,
-        clocks_ms=plot.clocks_ms,
-        no_records_lost=copier.source.random() < 0.7 and not world.lost,
-        as_of_ms=world.now_ms if copier.source.random() < 0.6 else None,
-        is_shallow=plot.is_shallow,
-        manifests=manifests,
-        epoch_starts=tuple(copier.epoch_starts.items()),
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.core.histories import STATE_TOPIC, File, data, marker, record
+from tests.core.histories import STATE_TOPIC, Described, File, data, marker, record
 from tests.core.histories import World as Copies
 from tests.world.model import NOBODYS, ONGOING
 from txn_analysis.columns.arrays import ABSENT
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tests.core.answer import Answer
     from tests.core.history import History
+    from tests.world.described import Answer as Description
     from tests.world.model import Batch, StateRow, World
     from txn_analysis.tables.inputs import Manifest
 
@@ -50,6 +51,8 @@ class Evidence:
         clocks_ms: by how much the brokers' clocks differ that lead the logs; within the allowance.
         manifests: what is said of the copying.
         epoch_starts: of some partitions what the `leader-epoch-checkpoint` says last.
+        absent_logs: those that were not copied, as a collector that fetches what is stuck leaves out all others.
+        described: by partition what its leader said of its producers.
     """
 
     logs: tuple[tuple[Batch, ...], ...]
@@ -66,6 +69,8 @@ class Evidence:
     is_shallow: tuple[bool, ...] = ()
     manifests: tuple[Manifest, ...] = ()
     epoch_starts: tuple[tuple[tuple[str, int], tuple[int, int]], ...] = ()
+    absent_logs: frozenset[int] = frozenset()
+    described: tuple[tuple[int, Description], ...] = ()
 
     def history(self) -> History:
         """It as the core takes it."""
@@ -82,6 +87,7 @@ class Evidence:
         logs = {
             (TOPIC, n): [_batch(b, clocks_ms[n], is_shallow=is_shallow[n]) for b in log]
             for n, log in enumerate(self.logs)
+            if n not in self.absent_logs
         }
         copies = Copies(settings, logs)
         given = {n: list(_records(rows)) for n, rows in enumerate(self.states) if n not in self.absent}
@@ -89,10 +95,24 @@ class Evidence:
             ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
         )
         copies.manifests, copies.epoch_starts = list(self.manifests), dict(self.epoch_starts)
+        copies.described = [_described(number, answer) for number, answer in self.described]
         if self.is_folder:
             copies.files = [File((STATE_TOPIC, n), rows, folder="copied") for n, rows in copies.states.items()]
             copies.states = {}
         return copies.history()
+
+
+def _described(number: int, answer: Description) -> Described:
+    rows = [
+        {
+            "producer_id": each.producer_id,
+            "producer_epoch": each.producer_epoch,
+            "coordinator_epoch": each.coordinator_epoch,
+            "current_txn_start_offset": each.start,
+        }
+        for each in answer.producers
+    ]
+    return Described((TOPIC, number), answer.first_offset, answer.high_watermark, rows)
 
 
 def _batch(batch: Batch, clock_ms: int, *, is_shallow: bool) -> Row:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.world.copies_proof import report_of
-from tests.world.copying import BEHIND, CALM, CLEANED, DEMOTED, KILLED, SEVERAL, STALE, STATE_FIRST, STEPS, UNNAMED
+from tests.world.disturbances import BEHIND, CALM, CLEANED, DEMOTED, KILLED, SEVERAL, STALE, STATE_FIRST, STEPS, UNNAMED
 from txn_analysis.judge import fact_finding
 from txn_analysis.judge.copied import NOTHING_COPIED, Copying
 from txn_analysis.log import copy_order
 from txn_analysis.log.copy_order import OrderOfCopies
+from txn_analysis.log.snapshots import DescribedProducers, Snapshot
 from txn_analysis.log.whole_copies import WholeCopies
 
 if TYPE_CHECKING:
@@ -27,6 +28,18 @@ def test_no_plan_is_wrong_and_hangs_are_found() -> None:
     assert report.reached
     assert report.disproved
     assert report.found
+    assert report.described_planned
+
+
+def test_what_is_fetched_beside_a_brokers_answer_is_judged_as_the_whole_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not where the answer is left out of what counts."""
+    assert not report_of(3 * OF_ONE_KIND, seed=4).misjudged
+
+    def nobody(self: DescribedProducers) -> Snapshot:
+        return Snapshot(self.first_offset, self.capture_rank, [])
+
+    monkeypatch.setattr(DescribedProducers, "as_snapshot", nobody)
+    assert report_of(3 * OF_ONE_KIND, seed=4).misjudged
 
 
 def a_clock_is_believed(patch: pytest.MonkeyPatch) -> None:
@@ -79,6 +92,16 @@ def only_the_copys_end_is_asked(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(fact_finding, "loss_of", lambda case, hidden: loss_of(case._replace(copied=NOTHING_COPIED), hidden))
 
 
+def a_collectors_clock_is_a_brokers(patch: pytest.MonkeyPatch) -> None:
+    began = Copying.reach_ms
+
+    def by_any_clock(self: Copying, where: Any, last_ms: Any) -> int | None:
+        copy = self.whole.get(where)
+        return copy.began_ms if copy is not None and self.order.is_proven else began(self, where, last_ms)
+
+    patch.setattr(Copying, "reach_ms", by_any_clock)
+
+
 WEAKER: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [
     (a_clock_is_believed, STEPS, 410),
     (a_leader_is_asked_once, DEMOTED, 30),
@@ -98,9 +121,15 @@ WEAKER: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [
 def test_a_weaker_reading_is_fooled(
     weaken: Callable[[pytest.MonkeyPatch], None], kind: str, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not report_of(OF_ONE_KIND, seed=1, first=first, kind=kind).wrong
+    assert not report_of(OF_ONE_KIND, seed=1, first=first, kind=kind, asks=False).wrong
     weaken(monkeypatch)
-    assert report_of(OF_ONE_KIND, seed=1, first=first, kind=kind).wrong
+    assert report_of(OF_ONE_KIND, seed=1, first=first, kind=kind, asks=False).wrong
+
+
+def test_who_takes_a_collectors_clock_for_a_brokers_is_fooled(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not report_of(OF_ONE_KIND, seed=1, first=270, kind=CALM).wrong
+    a_collectors_clock_is_a_brokers(monkeypatch)
+    assert report_of(OF_ONE_KIND, seed=1, first=270, kind=CALM).wrong
 
 
 def test_several_brokers_have_several_clocks() -> None:

@@ -125,7 +125,10 @@ class _Run:
         except BaseException:
             self._write_manifest(is_complete=False)  # it names what is there
             raise
-        self._finish()
+        try:
+            self._finish()
+        except CaptureError as error:  # on a disk without room; what failed before is said as well
+            self._outcome.failures.append(str(error))
         return self._outcome
 
     def _all_partitions(self, logs: Sequence[TopicPartition], state: Sequence[TopicPartition]) -> None:
