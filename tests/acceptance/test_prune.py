@@ -67,7 +67,7 @@ def rejudged(folder: Path, day: int) -> AuditReport:
     said = {"warehouse": str(folder), "capture": f"day-{day:03}", "as_of_ms": START_MS + day * DAY_MS}
     settings = Settings.model_validate(PARAMETERS | said)
     steps.reconstruct(no_session, settings)
-    run = steps.find_hanging(no_session, settings)
+    run = steps.judge(no_session, settings)
     return load_report(opened(folder), settings, run.run_id)
 
 

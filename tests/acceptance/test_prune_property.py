@@ -86,7 +86,7 @@ def rejudged(folder: Path, number: int, history: History) -> AuditReport:
     said = {"warehouse": str(folder), "capture": f"night-{number}", "as_of_ms": START_MS + night.day * DAY_MS}
     asked = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0} | history.words | said)
     steps.reconstruct(no_session, asked)
-    run = steps.find_hanging(no_session, asked)
+    run = steps.judge(no_session, asked)
     return load_report(open_warehouse(no_session, str(folder)), asked, run.run_id)
 
 
