@@ -47,4 +47,4 @@ def test_it_is_planned_with_a_remark(spark: SparkSession, warehouse: str, report
     remarked = {r.transactional_id: r.evidence[-1] for r in plan if any(REMARK in fact for fact in r.evidence)}
     assert list(remarked) == [FLINKS_ID]
     assert remarked[FLINKS_ID].startswith(REMARK)
-    assert f"- {REMARK}" in text_report(report)
+    assert f"   caution  {REMARK}" in text_report(report)

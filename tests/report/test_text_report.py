@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
+from txn_analysis.judge.applications import remark_on
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import facts, lines_of
@@ -301,3 +302,19 @@ def test_of_a_suspect_it_is_said_in_words_why() -> None:
     suspect = rows.finding(verdict="suspect", rule="commit_marker_missing")
     text = text_report(build_report(rows.run(verdict_counts={"suspect": 1}), [], [], [suspect]))
     assert "    why: the commit was acknowledged, but its end marker is missing from the log\n" in text
+
+
+@pytest.mark.parametrize(
+    "caution",
+    [
+        pytest.param(remark_on("orders-sink-4-1700", 60_000), id="an-id-like-flinks"),
+        pytest.param(
+            "no record of __transaction_state names topic orders: was its folder renamed?", id="a-renamed-folder"
+        ),
+    ],
+)
+def test_a_fact_that_speaks_for_looking_twice_stays_beside_what_to_do(caution: str) -> None:
+    finding = rows.finding(evidence=["no transactional id has it", caution])
+    text = " ".join(text_report(build_report(rows.run(), [], [rows.health()], [finding])).split())
+    assert f"caution {caution} do " in text
+    assert "no transactional id has it" not in text

@@ -122,6 +122,14 @@ def _found(transactional_id: str) -> tuple[Shape, re.Match[str]] | None:
     return next(((shape, match) for shape, match in matches if match is not None), None)
 
 
+_MAY_COMMIT = ": its owner may still ask to commit"
+
+
+def is_remark(fact: str) -> bool:
+    """Some fact of a finding is a `remark_on` its owner."""
+    return _MAY_COMMIT in fact
+
+
 def remark_on(transactional_id: str | None, timeout_ms: int | None) -> str | None:
     """What to know of the owner of a transaction that hangs; None where nothing speaks for its coming back.
 
@@ -135,4 +143,4 @@ def remark_on(transactional_id: str | None, timeout_ms: int | None) -> str | Non
         whose = "its transactional id is shaped like Flink's"
     else:
         return None
-    return f"{whose}: its owner may still ask to commit, which reaches only what the coordinator's transaction lists"
+    return f"{whose}{_MAY_COMMIT}, which reaches only what the coordinator's transaction lists"

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _CLOCKS = {"last_timestamp": "its last timestamp", "broker_clock": "the brokers' clocks"}
 
+RENAMED = "was its folder renamed?"
+"""How the fact ends that no record of the state names a topic."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
@@ -290,7 +293,7 @@ class Facts:
         """That no record of the state lists the topic: a folder that somebody renamed looks so, and a new topic."""
         if self.state.names_topic:
             return None
-        return f"no record of __transaction_state names topic {self.open.topic}: was its folder renamed?"
+        return f"no record of __transaction_state names topic {self.open.topic}: {RENAMED}"
 
     @property
     def log_followed(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge.applications import is_remark
+from txn_analysis.judge.facts import RENAMED
 from txn_analysis.report.figures import ANYBODY, cause_meaning, hidden_records, urgent
 from txn_analysis.report.finding_text import (
     Paragraph,
@@ -17,6 +19,7 @@ from txn_analysis.report.finding_text import (
     why_sentence,
 )
 from txn_analysis.report.terminal import Line
+from txn_analysis.text.escape import escape
 from txn_analysis.text.words import iso_utc
 from txn_analysis.verdict import Verdict
 
@@ -43,6 +46,10 @@ def _said(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
     cause = finding.cause
     if cause is not None and cause.confidence != "unknown":
         yield Paragraph("cause", f"{cause.confidence}: {cause_meaning(cause)}")
+    # Facts that speak for looking twice before an abort; all other evidence is what `explain` prints.
+    for fact in finding.evidence:
+        if is_remark(fact) or fact.endswith(RENAMED):
+            yield Paragraph("caution", escape(fact))
     yield from to_do(report, finding, reader)
     after = then_sentence(report, finding, partition_of(report, finding))
     if after is not None and finding.verdict is Verdict.HANGING:
