@@ -1,4 +1,4 @@
-"""Executors that fail while an audit goes from a bucket into a bucket: a master and two workers of one core, on loopback.
+"""Executors that fail while an audit goes from a bucket into a bucket: a master and two workers, on loopback.
 
 All is done in Spark's tasks, as if it were much. What happens to an executor happens when the first data file of the
 audit is in the bucket, which no commit names yet.
@@ -32,7 +32,8 @@ _LONGEST_S = 400
 _OPTIONS = {
     "spark.executor.memory": "1g",
     "spark.executor.heartbeatInterval": "2s",
-    "spark.network.timeout": "20s",  # a minute and more by default, until one that stands still counts as lost
+    "spark.network.timeout": "30s",  # two minutes by default, until one that stands still counts as lost
+    "spark.network.timeoutInterval": "5s",
     "spark.speculation": "true",
     "spark.speculation.interval": "200ms",
     "spark.speculation.quantile": "0.5",
@@ -74,7 +75,7 @@ def executors(folder: Path, _: int = 1) -> list[str]:
     """An audit for each fault; what did not hold."""
     cells = Cells()
     print("\n| what | outcome | s | CPU s | requests | MiB read |\n|---|---|---:|---:|---:|---:|")
-    with gateway(folder) as server:
+    with gateway(folder, 7180) as server:
         os.environ.update(server.environment)
         store_at.cache_clear()
         for part in TEXTS:
