@@ -132,7 +132,8 @@ release: $(READY) ## Build wheel, sdist, SBOM and checksums into dist/ (3 min), 
 	@$(BIN)/python -m hatchling build -t sdist -t wheel > /dev/null
 	@$(PYTHON) -m venv --without-pip build/release
 	@$(BIN)/python -m pip --python build/release install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
-	@$(BIN)/cyclonedx-py environment build/release --pyproject pyproject.toml --output-reproducible --of JSON \
+	@sed "s/^dynamic = .*/version = \"$$($(BIN)/hatchling version)\"/" pyproject.toml > build/release/pyproject.toml
+	@$(BIN)/cyclonedx-py environment build/release --pyproject build/release/pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/txn_analysis-$$($(BIN)/hatchling version).cdx.json
 	@cd dist && sha256sum * > ../build/SHA256SUMS && mv ../build/SHA256SUMS . && ls -l
 

@@ -178,10 +178,11 @@ def test_the_runbook_is_the_page_of_the_docs(command: Callable[..., Done]) -> No
     assert command("runbook").out == (Path(__file__).parents[2] / "docs/runbook.md").read_text(encoding="utf-8")
 
 
-def test_help_does_not_import_spark() -> None:
+@pytest.mark.parametrize("words", [["audit", "--help"], ["--version"]], ids=" ".join)
+def test_help_and_version_do_not_import_spark(words: list[str]) -> None:
     code = (
         "import sys; from txn_analysis.cli.main import app\n"
-        "try: app(['audit', '--help'])\n"
+        f"try: app({words})\n"
         "except SystemExit: pass\n"
         "print([m for m in ('pyspark', 'pyarrow', 'rich') if m in sys.modules])"
     )

@@ -57,7 +57,7 @@ def licence_of(package: str) -> str:
 
 def _said(package: Distribution) -> str:
     about = package.metadata
-    named = (about.get("License-Expression") or "", about.get("License") or "")
+    named = [name for field in ("License-Expression", "License") for name in about.get_all(field) or ()]
     by_class = [c.removeprefix(_CLASSIFIER) for c in about.get_all("Classifier") or () if c.startswith(_CLASSIFIER)]
     short = [name for name in named if name and len(name) <= _LONGEST and "\n" not in name]
     return next(iter(short), " AND ".join(by_class))
