@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
+from txn_analysis import __version__
 from txn_analysis.spark.interrupts import ending_at_once
 
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of the verb."""
+    if sys.argv[1:] == ["--version"]:  # whoever asks for nothing else need not wait for the options of all verbs
+        print(f"txn-analysis {__version__}")
+        return
     with ending_at_once():
         from txn_analysis.cli.main import app  # noqa: PLC0415 half a second, in which it can be interrupted too
 

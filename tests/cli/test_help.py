@@ -178,11 +178,20 @@ def test_the_runbook_is_the_page_of_the_docs(command: Callable[..., Done]) -> No
     assert command("runbook").out == (Path(__file__).parents[2] / "docs/runbook.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("words", [["audit", "--help"], ["--version"]], ids=" ".join)
-def test_help_and_version_do_not_import_spark(words: list[str]) -> None:
+def test_the_version_is_there_before_any_verb_is_read() -> None:
+    code = (
+        "import sys; from txn_analysis.__main__ import main\n"
+        "sys.argv = ['txn-analysis', '--version']; main()\n"
+        "print([m for m in ('typer', 'pydantic') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [f"txn-analysis {__version__}", "[]"]
+
+
+def test_help_does_not_import_spark() -> None:
     code = (
         "import sys; from txn_analysis.cli.main import app\n"
-        f"try: app({words})\n"
+        "try: app(['audit', '--help'])\n"
         "except SystemExit: pass\n"
         "print([m for m in ('pyspark', 'pyarrow', 'rich') if m in sys.modules])"
     )
