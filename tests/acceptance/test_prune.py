@@ -184,9 +184,9 @@ def test_a_report_says_which_prune_took_what_an_answer_may_lack(tmp_path: Path) 
     """What was open on a partition is ended in the last night, so that its old files go; then a cut copy comes."""
     folder = tmp_path / "w"
     audited(folder, FIRST, 0)
-    audited(folder, THIRD, 100)
+    audited(folder, SECOND, 100)
     (item,) = pruned(folder).clusters
-    later = audited(folder, FIRST, 101, without="__transaction_state")
+    later = audited(folder, THIRD, 101, without="__transaction_state")
     lacking = [finding for finding in later.findings if finding.verdict is Verdict.INCONCLUSIVE]
     assert [one.prune_id for one in later.run.prunes] == [item.prune_id]
     assert lacking
@@ -290,8 +290,16 @@ def test_an_audit_that_found_content_which_a_prune_took_is_refused_in_one_line(
     monkeypatch.setattr(ingest, "_account", slow)
     with pytest.raises(WarehouseError, match=r"prune-\w+ took files of captures that this audit had found here"):
         audited(folder, FIRST, 101, name="late")
-    monkeypatch.undo()
-    assert answers(audited(folder, FIRST, 101, name="late"))
+
+
+def test_a_capture_that_comes_late_is_not_judged_without_what_lay_behind_it(tmp_path: Path) -> None:
+    """The newer capture by which the prune decided is not behind it."""
+    folder = tmp_path / "w"
+    audited(folder, FIRST, 0)
+    audited(folder, THIRD, 100)
+    pruned(folder)
+    with pytest.raises(WarehouseError, match=r"capture late is older than the newest one when prune-\w+ took"):
+        audited(folder, SECOND, 50, name="late")
 
 
 def test_what_was_pruned_and_is_given_again_is_read_and_judged_under_other_names(tmp_path: Path) -> None:

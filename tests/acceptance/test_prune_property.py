@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.acceptance.captures import CASES
+from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import prune
@@ -24,17 +25,14 @@ if TYPE_CHECKING:
 DAY_MS, START_MS = 86_400_000, 1_795_230_000_000
 CLUSTERS = {
     "kafka-4.2": ("capture-1", "capture-2", "capture-3"),
-    "kafka-4.2-lost-marker": ("capture-1",),
-    "kafka-4.2-rotation": ("capture-1",),
+    "kafka-4.2-lost-marker": ("capture-1", "capture-2"),
+    "kafka-4.2-mixed": ("capture-1", "capture-2"),
 }
-PARTS = ("segments", "transaction-state", "snapshots")
+# Dumps one by one; of log directories the folders of partitions and the files beside them.
+PARTS = ("segments/*", "transaction-state/*", "log-dirs/*/*")
 FILES = {
-    (cluster, capture): sorted(
-        file
-        for part in PARTS
-        if (CASES / cluster / capture / part).is_dir()
-        for file in (CASES / cluster / capture / part).iterdir()
-    )
+    (cluster, capture): sorted(path for part in PARTS[:2] for path in (CASES / cluster / capture).glob(part))
+    or sorted((CASES / cluster / capture).glob(PARTS[2]))
     for cluster, captures in CLUSTERS.items()
     for capture in captures
 }
@@ -58,7 +56,7 @@ class History(NamedTuple):
 @st.composite
 def histories(draw: st.DrawFn) -> History:
     cluster = draw(st.sampled_from(sorted(CLUSTERS)))
-    count = draw(st.integers(2, 4))
+    count = draw(st.integers(3, 4))
     captures = sorted(draw(st.lists(st.sampled_from(CLUSTERS[cluster]), min_size=count, max_size=count)))
     days = sorted(draw(st.lists(st.integers(0, 60), min_size=count, max_size=count, unique=True)))
     nights = []
@@ -67,7 +65,7 @@ def histories(draw: st.DrawFn) -> History:
         without = draw(st.sets(st.sampled_from(every), max_size=len(every) // 2))
         nights.append(Night(tuple(file for file in every if file not in without), day))
     words = draw(st.fixed_dictionaries({"state_copied_last": st.booleans(), "no_records_lost": st.booleans()}))
-    return History(tuple(nights), draw(st.integers(1, 40)), words)
+    return History(tuple(nights), draw(st.integers(1, 5)), words)
 
 
 def no_session() -> Any:
@@ -106,7 +104,14 @@ def test_no_answer_becomes_firmer(history: History) -> None:
         prune(open_warehouse(no_session, str(pruned)), history.keep_days * DAY_MS, now_ms, 0)
         assert answers(rejudged(pruned, len(history.nights) - 2, history)) == answers(latest)
         last = len(history.nights) - 1
-        expected, found = answers(audited(whole, last, history)), answers(audited(pruned, last, history))
+        expected = answers(audited(whole, last, history))
+        try:
+            found = answers(audited(pruned, last, history))
+        except WarehouseError:  # its brokers' clocks are behind those of the capture by which was pruned
+            return
         for place, (verdict, rule) in found.items():
             assert verdict is Verdict.INCONCLUSIVE or (verdict, rule) == expected[place], (place, rule)
-        assert found.keys() == expected.keys()
+        assert found.keys() <= expected.keys()
+        gone = expected.keys() - found.keys()  # a later capture that stays shows their end
+        assert gone & answers(latest).keys() == set()
+        assert all(expected[place] == (Verdict.INCONCLUSIVE, "evidence_broken") for place in gone)

@@ -157,7 +157,7 @@ def test_of_a_slice_some_rows_are_taken_out(warehouse: Warehouse) -> None:
 
 def test_rows_of_a_table_without_slices_are_taken_out(warehouse: Warehouse) -> None:
     for run_id in ("a", "b"):
-        row = batch(RUNS, [row_of(RUNS, run_id=run_id, run_number=1, outcome="clean")])
+        row = batch(RUNS, row_of(RUNS, run_id=run_id, run_number=1, outcome="clean"))
         warehouse.insert(row, RUNS, ())
     warehouse.remove(RUNS, keys(RUNS, run_id=["a"]))
     assert [row["run_id"] for row in listed(warehouse, RUNS, "run_id")] == ["b"]
@@ -166,7 +166,7 @@ def test_rows_of_a_table_without_slices_are_taken_out(warehouse: Warehouse) -> N
 def test_to_tidy_a_warehouse_changes_no_row(warehouse: Warehouse) -> None:
     for run_id in ("a", "b"):
         replace_rows(warehouse, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
-        warehouse.insert(batch(RUNS, [row_of(RUNS, run_id=run_id, run_number=1, outcome="clean")]), RUNS, ())
+        warehouse.insert(batch(RUNS, row_of(RUNS, run_id=run_id, run_number=1, outcome="clean")), RUNS, ())
     warehouse.remove(FINDINGS, keys(FINDINGS, run_id=["a"]))
     warehouse.tidy(0, is_rehearsal=False)
     warehouse.tidy(0, is_rehearsal=False)

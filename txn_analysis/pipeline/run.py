@@ -21,7 +21,7 @@ from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.asked_places import asked_for
 from txn_analysis.runs.past_run import GIVEN, Evidence, PastRun, own_columns
-from txn_analysis.runs.prunes import own_name
+from txn_analysis.runs.prunes import check_order, own_name
 from txn_analysis.settings import Decides, deciding
 from txn_analysis.tables.schema import ONLY, given_schema, with_audit
 
@@ -91,6 +91,7 @@ def start_run(warehouse: Warehouse, settings: Settings) -> Run:
         raise ConfigError(f"--topic: capture {known.capture} was filled with other partitions: leave the option out")
     if known.asked is not None:  # what would disprove a word may lie in a partition that was not asked for
         settings = settings.model_copy(update=dict.fromkeys(TESTED_BY_ALL_LOGS, False))
+    check_order(warehouse, settings.cluster, known.capture, known.newest_moment_ms)
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
     return Run(warehouse, own_name(warehouse, _run_id(known, settings)), known, settings, as_of_ms)
 

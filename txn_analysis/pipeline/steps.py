@@ -69,8 +69,13 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     own = [item for item in run.evidence.inputs if item.capture_rank == 0]
     since = since_last_night(warehouse, judged.record, judged.findings)
     accepted = accepted_of(warehouse, settings, judged.record, judged.findings)
-    said = {"since": since, "accepted": accepted, "prunes": prunes_of(warehouse, settings.cluster)}
-    return build_report(judged.record, own, judged.health, judged.findings, engine=run.engine.name, **said)
+    return build_report(
+        *(judged.record, own, judged.health, judged.findings),
+        engine=run.engine.name,
+        since=since,
+        accepted=accepted,
+        prunes=prunes_of(warehouse, settings.cluster),
+    )
 
 
 def reconstruct(spark: Spark, settings: Settings) -> Run:

@@ -151,7 +151,9 @@ def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_
     if not taken and not gone_runs:
         return item
     stay = [run.run_number for run in warehouse.records(RunRecord, RUNS) if run.run_id not in gone_runs]
+    moments = {capture.name: capture.newest_moment_ms for capture in known}
     record = _record(warehouse, item, taken, now_ms, grace_ms, max(stay))
+    record = record._replace(newest_moment_ms=moments[newest.capture])
     size = _size(warehouse, record)
     rows = size.row_count + len(taken) + len(gone_runs)
     shown = item.model_copy(update={"prune_id": record.prune_id, "row_count": rows, "size_bytes": size.size_bytes})
@@ -210,6 +212,7 @@ def _record(
         clear_from_ms=now_ms + grace_ms,
         cleared_ms=None,
         last_run_number=last_number,
+        newest_moment_ms=None,
         captures=item.captures,
         runs=item.runs,
         contents=tuple(contents),

@@ -17,6 +17,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.warehouse import MatchKey, Size
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
 from txn_analysis.tables.prunes import TakenContent
+from txn_analysis.text.escape import clip
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -145,6 +146,22 @@ def check_evidence(warehouse: Warehouse, contents: Collection[TakenContent], now
     taken = {content: prune for prune in due for content in prune.contents if content in contents}
     if taken.keys() - ({*warehouse.records(TakenContent, INPUTS)} if taken else set()):
         raise _pruned_meanwhile(warehouse, next(iter(taken.values())))
+
+
+def check_order(warehouse: Warehouse, cluster: str, capture: str, moment_ms: int | None) -> None:
+    """Refuse to judge a capture that is older than the one by which a prune decided what nothing newer needs.
+
+    That one is not behind it: what it showed ended would be neither open nor ended here.
+
+    Raises:
+        WarehouseError: a prune knew a newer capture.
+    """
+    for prune in prunes_of(warehouse, cluster):
+        newest_ms = prune.newest_moment_ms if prune.captures else None
+        if newest_ms is not None and (moment_ms is None or moment_ms < newest_ms):
+            newer = f"the newest one when {prune.prune_id} took what lay behind it"
+            what = f"capture {clip(capture, 80)} is older than {newer}"
+            raise WarehouseError(f"{warehouse.root}: {what}. Audit its files into a --warehouse of its own")
 
 
 def _pruned_meanwhile(warehouse: Warehouse, prune: Prune) -> WarehouseError:

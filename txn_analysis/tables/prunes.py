@@ -32,6 +32,7 @@ class Prune(NamedTuple):
     clear_from_ms: Annotated[int, "from then on its rows may be deleted: nobody who began before still reads them"]
     cleared_ms: Annotated[int | None, "when they were; NULL before"]
     last_run_number: Annotated[int, "the newest run of the warehouse then; later ones are judged without what it took"]
+    newest_moment_ms: Annotated[int | None, "of the newest capture that was judged then: it decided what goes"]
     captures: Annotated[tuple[str, ...], "captures of which files were taken, oldest first; some may keep others"]
     runs: Annotated[tuple[str, ...], "runs that were taken"]
     contents: Annotated[tuple[TakenContent, ...], "content that was taken, where no other capture has it"]
