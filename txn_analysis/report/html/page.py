@@ -21,7 +21,7 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import alike
-from txn_analysis.report.finding_text import paragraphs, report_command, what
+from txn_analysis.report.finding_text import paragraphs, report_command, run_option, what
 from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing
 from txn_analysis.report.html.ended_drawing import ended_drawing
 from txn_analysis.report.html.night_drawings import nights_drawing, runs_drawing
@@ -124,6 +124,7 @@ def html_report(
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
         "ended": ended_drawing(shown.ended),
+        "stats_command": f"txn-analysis stats{run_option(report)}{reader.options}",
         "read": _labelled(report, reader.now_ms),
         "age": figures.age(report, reader.now_ms),
         "too_old": headline.expired_sentence(report, reader.now_ms),
