@@ -10,10 +10,10 @@ _TEXT = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
 
 
 class LogPart(NamedTuple):
-    """The part `number` of `count`, from 1 on."""
+    """The part `number` of `part_count`, from 1 on."""
 
     number: int
-    count: int
+    part_count: int
 
     @classmethod
     def of(cls, text: str) -> LogPart:
@@ -30,4 +30,4 @@ class LogPart(NamedTuple):
     def holds(self, topic: str | None, partition: int | None, base_offset: int) -> bool:
         """The segment is in it. That is decided by its place alone, so that it stays so while the segment grows."""
         digest = blake2b(f"{topic} {partition} {base_offset}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return int.from_bytes(digest, "big") % self.count == self.number - 1
+        return int.from_bytes(digest, "big") % self.part_count == self.number - 1

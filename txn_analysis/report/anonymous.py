@@ -200,6 +200,7 @@ def _parts(value: Any, field: str) -> Iterator[tuple[str, Any]]:
 
 def _without_names(value: Any, pseudonyms: Pseudonyms, field: str = "") -> Any:
     """The same value, where every text went through the pseudonyms; an unknown field holds a sentence."""
+    made: Any
     if isinstance(value, Enum):
         made = value
     elif isinstance(value, str):

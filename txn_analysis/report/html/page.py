@@ -124,7 +124,7 @@ def html_report(
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
         "ended": ended_drawing(shown.ended),
-        "stats_command": f"txn-analysis stats{run_option(report)}{reader.options}",
+        "stats_command": None if report.anonymized else f"txn-analysis stats{run_option(report)}{reader.options}",
         "read": _labelled(report, reader.now_ms),
         "age": figures.age(report, reader.now_ms),
         "too_old": headline.expired_sentence(report, reader.now_ms),
