@@ -242,7 +242,7 @@ PARTS = {
     "segments": Part(0.125, GIB, "GiB of segments, by headers alone and whole", segments),
     "dumps": Part(0.125, GIB, "GiB of dumps, from a disk and from the bucket", dumps),
     "objects": Part(2000, 1, "tiny objects: listed, surveyed, read", objects),
-    "executors": Part(1, 1, "table of audits whose executors or driver fail", executors),
+    "executors": Part(1, 1, "table of audits whose executors fail", executors),
     "emulators": Part(1, 1, "table of whole commands, with emulators of Azure's store and Google's", emulators),
 }
 

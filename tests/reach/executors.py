@@ -44,7 +44,6 @@ _OPTIONS = {
 class _Fault(NamedTuple):
     what: str
     does: Callable[[subprocess.Popen[bytes], list[int]], None]
-    again: bool = False  # the command is given once more, as its driver is gone
 
 
 def _nothing(_: subprocess.Popen[bytes], __: list[int]) -> None:
@@ -59,15 +58,10 @@ def _stopped(_: subprocess.Popen[bytes], executors: list[int]) -> None:
     os.kill(executors[0], signal.SIGSTOP)
 
 
-def _driver_killed(driver: subprocess.Popen[bytes], _: list[int]) -> None:
-    driver.kill()
-
-
 FAULTS = (
     _Fault("no fault", _nothing),
     _Fault("an executor killed", _killed),
-    _Fault("an executor that stands still, its tasks run elsewhere too", _stopped),
-    _Fault("the driver killed between data and commit, and again", _driver_killed, again=True),
+    _Fault("an executor that stands still", _stopped),
 )
 
 
@@ -104,7 +98,7 @@ def executors(folder: Path, _: int = 1) -> list[str]:
 
 
 def _with(fault: _Fault, environment: dict[str, str], command: list[str], folder: Path, here: Path) -> Ran:
-    """The audit that the fault happens to; of a driver that was killed the one that is started after it."""
+    """The audit that the fault happens to."""
     log = folder / f"{here.name}.log"
     began = time.monotonic()
     with open(log, "wb") as out:
@@ -124,10 +118,6 @@ def _with(fault: _Fault, environment: dict[str, str], command: list[str], folder
         for process in own:  # one that stands still goes on, and finds that its driver is gone
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
-    if fault.again:
-        assert code < 0, f"the driver ended with {code} before it was killed"
-        with open(log, "wb") as out:
-            code = start_program(environment, command, out.fileno(), out.fileno()).wait(_LONGEST_S)
     return Ran(code, "", log.read_text(), time.monotonic() - began, 0.0)
 
 

@@ -12,6 +12,7 @@ from tests.stores.test_audits import CAPTURE, LOG_DIR, audited
 from txn_analysis.stores.ahead import ahead
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.stores.s3_server import Bucket
@@ -22,12 +23,12 @@ SEGMENTS = CAPTURE / "segments"
 def test_outcomes_come_in_the_order_of_their_items_and_items_are_taken_as_there_is_room() -> None:
     taken: list[int] = []
 
-    def items() -> object:
+    def items() -> Iterator[int]:
         for number in range(100):
             taken.append(number)
             yield number
 
-    outcomes = ahead(lambda number: number * 2, items(), at_once=4)  # type: ignore[arg-type]
+    outcomes = ahead(lambda number: number * 2, items(), at_once=4)
     item, outcome = next(outcomes)
     assert (item, outcome(), len(taken)) == (0, 0, 5)
     assert [(item, outcome()) for item, outcome in outcomes] == [(n, 2 * n) for n in range(1, 100)]
