@@ -1,7 +1,7 @@
 """`txn-capture`, during which something happens to a broker: `python -m tests.e2e.meddling PID SIGNAL NODE WORDS…`.
 
-When the first batch is asked for of that node, its process gets the signal. In a process of its own, as the client
-library leaves sockets open behind brokers that die.
+When the first batch is asked for of that node, the process gets the signal; with `self`, that is the capture's own. In
+a process of its own, as the client library leaves sockets open behind brokers that die.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str]) -> None:
     """The command line."""
-    pid, number, node = int(words[0]), signal.Signals[words[1]], int(words[2])
+    pid = os.getpid() if words[0] == "self" else int(words[0])
+    number, node = signal.Signals[words[1]], int(words[2])
     is_done = False
 
     class Meddling(client.KafkaBrokers):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from signal import SIGKILL
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +22,8 @@ from tests.e2e.raw_client import RawClient
 from tests.e2e.secured import USER, SecuredCluster
 from tests.e2e.stuck_topic import FREE, STUCK, TOPIC, stuck_topic
 from tests.faults.processes import wait_until
-from txn_analysis.pipeline.steps import audit
+from txn_analysis.errors import InputError
+from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,7 +55,7 @@ def run(bootstrap: str, to: Path, *words: str) -> subprocess.CompletedProcess[st
 def audited(spark: SparkSession, warehouse: Path, folder: Path, **known: Any) -> AuditReport:
     """What an audit says of a capture, or of a copy that was made in the right order while nothing moved."""
     paths = [str(path) for path in sorted(folder.iterdir()) if path.name != "txn-capture.json"]
-    return audit(spark, paths, Settings(warehouse=str(warehouse), **(ASSURANCES | known)))
+    return steps.audit(spark, paths, Settings(warehouse=str(warehouse), **(ASSURANCES | known)))
 
 
 def answers(report: AuditReport, *names: str) -> dict[tuple[str, int, int], list[Any]]:
@@ -125,7 +129,7 @@ def test_a_broker_that_stops_answering_is_given_up(tmp_path: Path, stuck: tuple[
     """It freezes when the first batch is asked for, and goes on when it was given up."""
     cluster, _ = stuck
     try:
-        done = meddled(cluster, 0, "SIGSTOP", tmp_path, "--give-up-after-ms", "3000")
+        done = meddled(cluster, cluster.nodes[0].process.pid, "SIGSTOP", tmp_path, "--give-up-after-ms", "3000")
     finally:
         cluster.nodes[0].go_on()
     (failure,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
@@ -133,13 +137,72 @@ def test_a_broker_that_stops_answering_is_given_up(tmp_path: Path, stuck: tuple[
     assert json.loads((tmp_path / "capture" / "txn-capture.json").read_text())["is_complete"] is False
 
 
-def meddled(cluster: Cluster, node: int, signal: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A capture of the topic during which a node gets a signal."""
+def meddled(
+    cluster: Cluster, pid: int | str, signal: str, folder: Path, *words: str, node: int = 0
+) -> subprocess.CompletedProcess[str]:
+    """A capture of the topic during which a process gets a signal, when a node is asked for its first batch."""
     (folder / "client.properties").write_text("request.timeout.ms=2000\n")
-    meddling = ["-m", "tests.e2e.meddling", str(cluster.nodes[node].process.pid), signal, str(node + 1)]
+    meddling = ["-m", "tests.e2e.meddling", str(pid), signal, str(node + 1)]
     asked = ["--bootstrap-server", cluster.bootstrap, "--to", str(folder / "capture"), "--topic", TOPIC]
     asked += ["--command-config", str(folder / "client.properties"), *words]
     return subprocess.run([sys.executable, *meddling, *asked], capture_output=True, text=True, check=False)
+
+
+def is_complete_in(folder: Path) -> bool:
+    is_complete: bool = json.loads((folder / "txn-capture.json").read_text())["is_complete"]
+    return is_complete
+
+
+def test_one_that_was_killed_is_never_taken_for_whole_and_begins_anew(
+    tmp_path: Path, stuck: tuple[Cluster, Driver]
+) -> None:
+    """What it left is refused by the audit, and so is its folder by the next capture, until somebody removes it."""
+    cluster, _ = stuck
+    capture = tmp_path / "capture"
+    assert meddled(cluster, "self", "SIGKILL", tmp_path).returncode == -SIGKILL
+    assert not is_complete_in(capture)
+    with pytest.raises(InputError):
+        steps.audit(lambda: pytest.fail("Spark was started"), [str(capture)], Settings(warehouse=str(tmp_path / "w")))
+    again = run(cluster.bootstrap, capture, "--topic", TOPIC)
+    assert (again.returncode, "the folder is not empty" in again.stderr) == (2, True)
+    shutil.rmtree(capture)
+    assert run(cluster.bootstrap, capture, "--topic", TOPIC).returncode == 0
+    assert is_complete_in(capture)
+
+
+def test_on_a_full_disk_it_says_which_file_and_leaves_no_whole_capture(
+    tmp_path: Path, stuck: tuple[Cluster, Driver]
+) -> None:
+    """The system refuses to write files beyond so many bytes, as it does on a disk without room."""
+    cluster, _ = stuck
+    command = [str(PROGRAM), "--bootstrap-server", cluster.bootstrap, "--to", str(tmp_path / "capture")]
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -f 1; exec "$@"', "sh", *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert f"{tmp_path}/capture/{TOPIC}-{STUCK}/" in done.stderr
+    assert "Free space, or give another folder" in done.stderr
+    assert not is_complete_in(tmp_path / "capture")
+
+
+def test_a_broker_that_dies_and_comes_back_is_asked_again_from_the_beginning(
+    tmp_path: Path, stuck: tuple[Cluster, Driver]
+) -> None:
+    """It leads under a higher epoch then, so that nothing of before is kept."""
+    cluster, _ = stuck
+    broker = cluster.nodes[0].process
+
+    def revive() -> None:
+        broker.wait()
+        cluster.restart(0)
+
+    with ThreadPoolExecutor(1) as other:
+        back = other.submit(revive)
+        done = meddled(cluster, broker.pid, "SIGKILL", tmp_path)
+        back.result()
+    assert done.returncode == 0, done.stderr
+    assert f"{TOPIC}-{STUCK}: its leader changed while it was fetched; it begins again" in done.stderr
+    assert is_complete_in(tmp_path / "capture")
 
 
 def test_who_may_not_is_told_which_right_is_missing(spark: SparkSession, tmp_path: Path) -> None:
@@ -225,12 +288,15 @@ def test_an_election_in_the_middle_begins_the_partition_again(spark: SparkSessio
             *("--bootstrap-server", cluster.bootstrap, "--election-type", "preferred"),
             *("--topic", TOPIC, "--partition", "0"),
         )
-        done = meddled(cluster, 2, "SIGKILL", tmp_path)
+        done = meddled(cluster, cluster.nodes[2].process.pid, "SIGKILL", tmp_path, node=2)
         assert f"{TOPIC}-0: its leader changed while it was fetched; it begins again" in done.stderr
         assert done.returncode == 0, done.stderr
         manifest = json.loads((tmp_path / "capture" / "txn-capture.json").read_text())
         (entry,) = [e for e in manifest["files"] if e["path"].startswith(f"{TOPIC}-0/0")]
         assert (entry["leader_id"] in {1, 2}, entry["is_leader_confirmed"]) == (True, True)
+        beside = f"{TOPIC}-0/leader-epoch-checkpoint"
+        of_broker = (cluster.log_dir(entry["leader_id"] - 1) / beside).read_text().splitlines()
+        assert (tmp_path / "capture" / beside).read_text().splitlines()[2:] == of_broker[-1:]
         (finding,) = audited(spark, tmp_path / "w", tmp_path / "capture", **PARAMETERS).findings
         assert (finding.verdict, finding.is_txn_start_exact) == ("hanging", True)
 
