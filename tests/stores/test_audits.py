@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
+from tests.manifests import manifest_of
 from tests.records import record_of
 from tests.stores.s3_server import Fault
 from tests.table_rows import listed, row_of
-from txn_analysis.errors import WarehouseError
+from txn_analysis.errors import InputError, WarehouseError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.pruning import prune
 from txn_analysis.settings import Settings
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.storage.warehouse import Warehouse
 
-CAPTURE = Path(__file__).parents[2] / "data/cases/kafka-4.2/capture-1"
+CASES = Path(__file__).parents[2] / "data/cases"
+CAPTURE = CASES / "kafka-4.2/capture-1"
 LOG_DIR = CAPTURE / "log-dirs"
 REPLACED = "copies/n1/orders-0/00000000000000000000.log"
 
@@ -55,6 +58,26 @@ def test_from_a_bucket_into_a_bucket_the_tables_are_those_of_a_disk(bucket: Buck
     there = rows_of("s3a://kept/audits/w", "s3://kept/copies")
     assert there == rows_of(str(tmp_path / "w"), str(LOG_DIR))
     assert there["findings"]
+
+
+def test_a_manifest_in_a_bucket_proves_what_it_proves_on_a_disk(bucket: Bucket, tmp_path: Path) -> None:
+    copy = shutil.copytree(CASES / "kafka-4.2-edge/capture-1/log-dirs", tmp_path / "copy")
+    manifest_of(copy)
+    bucket.put_folder(copy, "copies")
+    audited("s3://kept/copies", "s3a://kept/audits/w")
+    audited(str(copy), str(tmp_path / "w"))
+    assert rows_of("s3a://kept/audits/w", "s3://kept/copies") == rows_of(str(tmp_path / "w"), str(copy))
+
+
+def test_a_file_that_a_manifest_in_a_bucket_names_is_missed_there(bucket: Bucket, tmp_path: Path) -> None:
+    copy = shutil.copytree(CASES / "kafka-4.2-edge/capture-1/log-dirs", tmp_path / "copy")
+    manifest_of(copy)
+    (copy / "trades-eu-0/00000000000000000000.log").unlink()
+    bucket.put_folder(copy, "copies")
+    with pytest.raises(
+        InputError, match=r"trades-eu-0/00000000000000000000\.log: txn-capture\.json names it, and it is not there"
+    ):
+        audited("s3://kept/copies", "s3a://kept/audits/w")
 
 
 def test_what_is_old_goes_out_of_a_bucket_as_off_a_disk(bucket: Bucket, tmp_path: Path) -> None:

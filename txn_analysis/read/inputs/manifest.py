@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import posixpath
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from blake3 import blake3
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from txn_analysis.columns.values import keys_once
+from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     INT32_MAX,
@@ -31,6 +33,9 @@ from txn_analysis.kafka.names import (
 from txn_analysis.read.inputs.find_files import place_of
 from txn_analysis.read.inputs.planned_input import PlannedInput
 from txn_analysis.read.inputs.survey import DIGEST_BYTES
+from txn_analysis.read.inputs.text import Text
+from txn_analysis.stores import places
+from txn_analysis.stores.store import StoreError, store_of
 from txn_analysis.tables.inputs import CopiedFile, Manifest
 
 if TYPE_CHECKING:
@@ -44,6 +49,7 @@ _MOST_BYTES = 1 << 30  # 400 bytes a file
 _HEAD_BYTES = 1 << 12
 _MOST_PATH_BYTES = 4096
 _SUMS_AT_ONCE = 4
+_SUMMED_BYTES = 4 << 20
 
 _Count = Annotated[int, Field(ge=0, le=INT64_MAX)]
 _Ms = Annotated[int, Field(ge=0, le=LAST_TIME_MS)]
@@ -126,7 +132,12 @@ class FoundManifest:
 
 
 def _place(path: str) -> str:
-    return os.path.abspath(place_of(path))  # noqa: PTH100 links stay as they are
+    """An absolute path, or a URI, without anything to be worked out in it."""
+    place = place_of(path)
+    stored = places.place_of(place)
+    if stored is None:
+        return os.path.abspath(place)  # noqa: PTH100 links stay as they are
+    return stored.child(posixpath.normpath(stored.key)).uri
 
 
 def split_manifests(files: Sequence[SourceFile]) -> tuple[list[FoundManifest], list[SourceFile]]:
@@ -147,10 +158,10 @@ def _manifest_data(file: SourceFile) -> bytes | None:
         return None
     is_named = PurePosixPath(file.path).name == MANIFEST_FILE
     try:
-        with Path(file.path).open("rb") as stream:
-            head = stream.read(_HEAD_BYTES)
+        with Text(place_of(file.path), None, file.version) as text:
+            head = text.read(0, _HEAD_BYTES)
             is_one = head.lstrip()[:1] == b"{" and (is_named or _FORMAT in head)
-            data = head + stream.read() if is_one else b""
+            data = head + text.read(len(head), file.size_bytes) if is_one else b""
     except OSError:
         return None  # said by whoever reads the others
     return data if _FORMAT in data else None
@@ -198,8 +209,12 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
 
 def _nearest(place: str, folders: set[str]) -> str | None:
     """The folder of the manifest that a file is in the care of: the innermost one."""
-    parents = (str(parent) for parent in Path(place).parents)
-    return next((parent for parent in parents if parent in folders), None)
+    folder = os.path.dirname(place)  # noqa: PTH120 a URI is no path
+    while folder not in folders:
+        place, folder = folder, os.path.dirname(folder)  # noqa: PTH120
+        if place == folder:
+            return None
+    return folder
 
 
 def _misfits(manifest: FoundManifest, named: Mapping[str, _SaidOfFile], sizes: Mapping[str, int]) -> Iterator[str]:
@@ -213,6 +228,13 @@ def _misfits(manifest: FoundManifest, named: Mapping[str, _SaidOfFile], sizes: M
 
 
 def _size_of(place: str) -> int | None:
+    stored = places.place_of(place)
+    if stored is not None:
+        try:
+            found = store_of(stored).found(stored.key)
+        except StoreError as error:
+            raise InputError([f"{place}: {error}"]) from error
+        return None if found is None else found.version.size_bytes
     try:
         return os.stat(place).st_size  # noqa: PTH116
     except OSError:
@@ -236,24 +258,29 @@ def manifest_inputs(
     """
     problems = manifest_problems(manifests, others)
     of_place = {_place(path): plan for plan in inputs for path in (plan.path, *plan.same_paths)}
-    given = {_place(file.path) for file in others}
+    given = {_place(file.path): file for file in others}
     found = []
     for manifest in manifests:
-        wrong = _wrong_sums(manifest, of_place, is_verified=is_verified) if manifest.path not in problems else []
+        wrong = _wrong_sums(manifest, of_place, given, is_verified=is_verified) if manifest.path not in problems else []
         if wrong:
             problems[manifest.path] = wrong
         found.append(_input(manifest, of_place, given, problems.get(manifest.path)))
     return found, [reason for reasons in problems.values() for reason in reasons]
 
 
-def _wrong_sums(manifest: FoundManifest, of_place: Mapping[str, PlannedInput], *, is_verified: bool) -> list[str]:
+def _wrong_sums(
+    manifest: FoundManifest, of_place: Mapping[str, PlannedInput], given: Mapping[str, SourceFile], *, is_verified: bool
+) -> list[str]:
     summed = [
-        (place, of_place[place].path, file.sha256.lower())
+        (given[place], of_place[place].path, file.sha256.lower())
         for place, file in manifest.by_place.items()
-        if file.sha256 is not None and place in of_place and (is_verified or _is_read_whole(of_place[place]))
+        if file.sha256 is not None
+        and place in of_place
+        and place in given
+        and (is_verified or _is_read_whole(of_place[place]))
     ]
     with ThreadPoolExecutor(_SUMS_AT_ONCE) as pool:  # hashing lets other threads run
-        sums = [*pool.map(_sum_of, (place for place, _, _ in summed))]
+        sums = [*pool.map(_sum_of, (file for file, _, _ in summed))]
     return [
         f"{path}: its SHA-256 is not the one that {MANIFEST_FILE} says. Copy it again"
         for (_, path, said), own in zip(summed, sums, strict=True)
@@ -266,16 +293,19 @@ def _is_read_whole(plan: PlannedInput) -> bool:
     return not any(s.kind == LOG and s.grammar in BINARY_GRAMMARS for s in plan.sections)
 
 
-def _sum_of(place: str) -> str:
+def _sum_of(file: SourceFile) -> str:
+    digest = hashlib.sha256()
     try:
-        with Path(place).open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        with Text(place_of(file.path), None, file.version) as text:
+            for start in range(0, file.size_bytes, _SUMMED_BYTES):
+                digest.update(text.read(start, min(start + _SUMMED_BYTES, file.size_bytes)))
     except OSError:
         return ""  # as if it were another file
+    return digest.hexdigest()
 
 
 def _input(
-    manifest: FoundManifest, of_place: Mapping[str, PlannedInput], given: set[str], problems: Sequence[str] | None
+    manifest: FoundManifest, of_place: Mapping[str, PlannedInput], given: Iterable[str], problems: Sequence[str] | None
 ) -> PlannedInput:
     files = tuple(_copied(place, file, of_place.get(place), given) for place, file in manifest.by_place.items())
     # What it says is of these contents: beside others it is another input.
