@@ -169,6 +169,8 @@ def _frame(tables: RunTables, table: Table) -> DataFrame:
     evidence = tables.finished.evidence
     if table is INPUTS:
         return warehouse.frame(table, cluster=[tables.run.cluster], capture=evidence.captures)
+    if "input_id" not in table.names:
+        return warehouse.frame(table, cluster=[tables.run.cluster])
     if table is ENDED_TRANSACTIONS:
         ended, piece = warehouse.frame(table), "struct(ingest_id, input_id, section_index, first_position) AS piece"
         pieces = warehouse.frame(PARTITION_HEALTH, run_id=[run_id]).selectExpr("explode(linked_pieces) AS piece")

@@ -321,7 +321,7 @@ def test_output_that_cannot_be_written_is_named(
     done = command("audit", dump, "--format", form, "-o", "/dev/full")
     assert done.code == 2
     assert done.err.endswith(
-        "error: -o /dev/full: cannot be written: No space left on device; mend that, or give another FILE\n"
+        "error: -o /dev/full: cannot be written: No space left on device; fix that, or give another FILE\n"
     )
 
 

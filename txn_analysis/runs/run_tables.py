@@ -170,6 +170,8 @@ class RunTables(RunRows):
         if table is INPUTS:
             captures = self.finished.evidence.captures
             return self.warehouse.held(table, cluster=[self.run.cluster], capture=captures)
+        if "input_id" not in table.names:
+            return self.warehouse.held(table, cluster=[self.run.cluster])
         if table is ENDED_TRANSACTIONS:
             batches = [*ended_batches(self.finished, *table.names)]
         else:
