@@ -321,7 +321,7 @@ def test_output_that_cannot_be_written_is_named_by_its_flag(
     done = command("audit", dump, flag, "/dev/full")
     assert done.code == 2
     assert done.err.endswith(
-        f"error: {flag} /dev/full: cannot be written: No space left on device; mend that, or give another FILE\n"
+        f"error: {flag} /dev/full: cannot be written: No space left on device; fix that, or give another FILE\n"
     )
 
 

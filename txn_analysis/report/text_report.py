@@ -93,6 +93,8 @@ def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
     yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
     if (since := nights.second_line(report)) is not None:
         yield from paragraph(since, width)
+    if report.outcome.answer is Outcome.COULD_NOT_TELL:
+        yield from paragraph(headline.what_settles(report), width)
     if (blocked := figures.cluster_sentence(report)) is not None:
         yield from paragraph(blocked, width)
     if (about := headline.narrowed(report)) is not None:
@@ -101,8 +103,6 @@ def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
         yield from paragraph(headline.how_sure(report), width)
     if (too_old := headline.expired_sentence(report, reader.now_ms)) is not None:
         yield from paragraph(too_old, width, style=_VERDICT_STYLES[Verdict.SUSPECT])
-    if report.outcome.answer is Outcome.COULD_NOT_TELL:
-        yield from paragraph(headline.what_settles(report), width)
     if (clocks := figures.clock_sentence(report)) is not None:
         yield from paragraph(clocks, width)
     for doubt in headline.doubts(report):
