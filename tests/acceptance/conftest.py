@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def audit_of(spark: SparkSession, warehouse: str) -> Callable[[Variant], AuditReport]:
-    """Audits a capture, each variant once, into a cluster named after it."""
-    reports: dict[str, AuditReport] = {}
+    """Audits a capture, each variant once, into a cluster of its own."""
+    reports: dict[Variant, AuditReport] = {}
 
     def audited(variant: Variant) -> AuditReport:
-        if variant.name not in reports:
-            settings = dict(variant.settings)
-            reports[variant.name] = run_audit(spark, warehouse, variant.paths, cluster=variant.name, **settings)
-        return reports[variant.name]
+        if variant not in reports:
+            same = sum(other.name == variant.name for other in reports)
+            cluster = f"{variant.name} {same}" if same else variant.name
+            reports[variant] = run_audit(spark, warehouse, variant.paths, cluster=cluster, **dict(variant.settings))
+        return reports[variant]
 
     return audited
 
@@ -41,7 +42,8 @@ def tables_of(
     """The tables of the finished run of a capture."""
 
     def finished(variant: Variant) -> RunTables:
-        return run_tables(open_warehouse(spark, warehouse), variant.name, audit_of(variant).run.run_id)
+        run = audit_of(variant).run
+        return run_tables(open_warehouse(spark, warehouse), run.cluster, run.run_id)
 
     return finished
 

@@ -42,8 +42,9 @@ def test_a_message_says_the_answer_what_is_new_what_is_blocked_and_where_more_is
         "HANGING: 4 transactions on 4 partitions: orders-0, orders-2, payments-0, ledger.events-1",
         "Since last run: no earlier run is there.",
         (
-            "Blocked, without what is in progress: 6 partitions, 138 records hidden; longest payments-0, since "
-            "2026-11-21T02:58:54.140Z by the brokers' clocks; most on orders-0 (24 records)."
+            "Blocked, not counting transactions in progress: 6 partitions, 138 records hidden from read_committed "
+            "consumers. Longest: payments-0, since 2026-11-21T02:58:54.140Z by the brokers' clocks. Most: orders-0 "
+            "(24 records)."
         ),
         "Cluster default, files copied: 2026-11-21T02:59:50.737Z, 1 d 0 h ago.",
         f"txn-analysis report --run {report.run.run_id} --warehouse /data/audit",

@@ -282,12 +282,13 @@ def test_what_the_report_does_not_say_explain_does_and_each_finding_has_its_comm
 
 
 def test_early_warnings_come_last_and_are_few() -> None:
-    said = [{"kind": "timeout_outlier", "subject": f"app-{number}", "text": "x"} for number in range(7)]
+    said = [{"kind": "timeout_outlier", "subject": f"app-{number}", "text": "x"} for number in range(13)]
     text = text_report(build_report(rows.run(warnings=json.dumps(said)), [], [], [rows.finding()]))
     *_, last = text.split("\n-- ")
     assert last.startswith("Early warning")
-    assert last.count("timeout_outlier") == 5
-    assert last.endswith("2 more early warnings not shown:\n   txn-analysis report --run run-1 --format json\n")
+    assert last.count("timeout_outlier: ") == 10
+    assert "3 more early warnings not shown: 3 timeout_outlier." in last
+    assert last.endswith("   txn-analysis report --run run-1 --format json\n")
 
 
 def test_of_very_many_open_transactions_some_are_listed_and_the_others_counted() -> None:
