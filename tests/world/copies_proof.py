@@ -81,7 +81,7 @@ def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer
         report.described += 1
         report.described_planned += len(answer.plan)
         report.described_found += len(truth.found)
-        wrong = misjudged(answer.findings, copier.whole_logs)
+        wrong = misjudged(answer.findings, copier.whole_logs, copier.described)
         report.misjudged += len(wrong)
         report.stories += [f"{plot.seed}: {copier.kind}: not as in the whole log: {each}" for each in wrong]
     if answer.copied is not None:

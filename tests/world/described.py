@@ -126,15 +126,21 @@ def last_stable_offset(log: Log, high_watermark: int) -> int:
     return min([high_watermark, *(data[0].offset for data in opened if data)])
 
 
-def misjudged(found: Iterable[Finding], wholes: Mapping[int, tuple[tuple[Batch, ...], int]]) -> list[str]:
+def misjudged(
+    found: Iterable[Finding], wholes: Mapping[int, tuple[tuple[Batch, ...], int]], described: Mapping[int, Answer]
+) -> list[str]:
     """Findings on fetched logs whose start, said to be exact, or coordinator epoch is not that of the whole log.
 
-    A producer whose end marker was not replicated yet is left out: the answer counts it, and no batch shows it.
+    A producer whose end marker was not replicated yet is left out: the answer counts it, and no batch shows it. Of one
+    that the broker had forgotten no epoch need be known: a broker takes any for it (`ProducerAppendInfo`, which begins
+    with coordinator epoch -1).
 
     Args:
         found: what an audit says.
         wholes: the whole logs by partition, and up to where they were fetched.
+        described: the brokers' answers by partition.
     """
+    named = {(number, one.producer_id) for number, answer in described.items() for one in answer.producers}
     wrong = []
     for each in found:
         batches, end = wholes.get(each.partition, ((), 0))
@@ -145,7 +151,8 @@ def misjudged(found: Iterable[Finding], wholes: Mapping[int, tuple[tuple[Batch, 
         last, epoch = (markers[-1].offset, markers[-1].coordinator_epoch) if markers else (-1, None)
         starts = [batch.offset for batch in own if batch.offset > last][:1]
         is_start = not each.is_txn_start_exact or starts == [each.txn_start_offset]
-        is_epoch = each.coordinator_epoch_basis == "unknown" or each.coordinator_epoch == epoch
+        is_forgotten = (each.partition, each.producer_id) not in named and each.coordinator_epoch is None
+        is_epoch = each.coordinator_epoch_basis == "unknown" or each.coordinator_epoch == epoch or is_forgotten
         if not (is_start and is_epoch):
             wrong.append(f"{each.producer_id} on {each.partition}: {each.txn_start_offset}, {each.coordinator_epoch}")
     return wrong
