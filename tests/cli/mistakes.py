@@ -495,13 +495,13 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
     "Options that `-o` took the place of": (
         Mistake(
             "that of the page",
-            "audit segments state --html night.html",
-            "Error: --html was removed: give -o FILE.html, and -o - where the text is wanted as well",
+            "audit segments state --html night",
+            "Error: --html night: its name must end with .html: give -o FILE.html",
         ),
         Mistake(
             "that of the metrics",
-            "audit segments state --prometheus night.prom",
-            "Error: --prometheus was removed: give -o FILE.prom, and -o - where the text is wanted as well",
+            "audit segments state --prometheus night.txt",
+            "Error: --prometheus night.txt: its name must end with .prom: give -o FILE.prom",
         ),
     ),
     "Another version": (

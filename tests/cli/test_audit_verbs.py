@@ -283,6 +283,28 @@ def test_one_audit_writes_every_form_by_its_suffix(
     assert json.loads(files["ndjson"].read_text()) == json.loads(files["json"].read_text())["findings"][0]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("-o", "-", "-o", "night.prom", "-o", "night.html"), ("--prometheus", "night.prom", "--html=night.html")],
+    ids=["now", "as scripts have it"],
+)
+def test_stdout_has_the_form_that_is_asked_for_beside_files_of_other_forms(
+    command: Callable[..., Done],
+    library: Library,
+    dump: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    library.returns("audit", report_with("hanging"))
+    library.returns("pictures", Pictures())
+    monkeypatch.chdir(tmp_path)
+    done = command("audit", dump, "--format", "json", *words)
+    assert json.loads(done.out)["schema_version"] == 3
+    assert (tmp_path / "night.prom").read_text().startswith("# HELP")
+    assert (tmp_path / "night.html").read_text().startswith("<!doctype html>")
+
+
 @pytest.mark.parametrize(("verb", "name"), [("audit", "night"), ("audit", "night.xlsx"), ("report", "night.prom")])
 def test_a_file_whose_suffix_says_nothing_needs_a_format(
     command: Callable[..., Done], library: Library, dump: str, tmp_path: Path, verb: str, name: str

@@ -59,7 +59,8 @@ def targets_of(files: Sequence[str] | None, form: str | None, forms: Sequence[st
 
     Args:
         files: those that are given with `-o`, of which `-` is stdout; that alone without any.
-        form: what `--format` says of all of them; else each file's suffix says it.
+        form: what `--format` says of a single one, and of those among several whose suffix says none; else each file's
+            suffix says it.
         forms: those that the verb knows, the usual one first; none where it has but one.
 
     Raises:
@@ -70,18 +71,19 @@ def targets_of(files: Sequence[str] | None, form: str | None, forms: Sequence[st
     wanted = [None if file == _STDOUT else file for file in files or (_STDOUT,)]
     for file in wanted:
         check_output(file)
-    return tuple(Target(file, form or _form_of(file, forms)) for file in wanted)
+    of_many = form if len(wanted) > 1 else None
+    return tuple(Target(file, _form_of(file, forms, of_many) if of_many or not form else form) for file in wanted)
 
 
-def _form_of(file: str | None, forms: Sequence[str]) -> str | None:
+def _form_of(file: str | None, forms: Sequence[str], usual: str | None = None) -> str | None:
     if file is None or not forms:
-        return next(iter(forms), None)
+        return usual or next(iter(forms), None)
     path = Path(file)
     known = {suffix: form for suffix, form in _FORMS.items() if form in forms}
     if path.suffix.lower() in known:
         return known[path.suffix.lower()]
-    if path.exists() and not path.is_file():  # a pipe or a device
-        return forms[0]
+    if usual or (path.exists() and not path.is_file()):  # a pipe or a device
+        return usual or forms[0]
     raise AuditError(
         f"-o {file}: its suffix says no form of this verb ({', '.join(known)}): give such a FILE, or --format "
         f"{', '.join(forms[:-1])} or {forms[-1]}"

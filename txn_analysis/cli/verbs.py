@@ -36,11 +36,8 @@ if TYPE_CHECKING:
     Command = Callable[..., None]
 
 
-_REMOVED = {
-    "--depth": "leave it out",
-    "--html": "give -o FILE.html, and -o - where the text is wanted as well",
-    "--prometheus": "give -o FILE.prom, and -o - where the text is wanted as well",
-}
+_REMOVED = {"--depth": "leave it out"}
+_WRITTEN_BY = {"--html": ".html", "--prometheus": ".prom"}  # as they were called before `-o` could do it; decision 0119
 _OWN = "Options"
 
 
@@ -57,6 +54,7 @@ class Verb(TyperCommand):
         Raises:
             UsageError: an option was removed, or is there twice and not to be repeated; or the words are no command.
         """
+        args = [*self._by_output(ctx, args)]
         for name in takewhile("--".__ne__, (word.partition("=")[0] for word in args)):
             if name in _REMOVED:
                 ctx.fail(f"{name} was removed: {_REMOVED[name]}")
@@ -66,6 +64,22 @@ class Verb(TyperCommand):
             if times > 1 and takes_one:
                 ctx.fail(f"Option '{option.opts[0]}' is given {times} times, but takes one value: give it once.")
         return super().parse_args(ctx, args)
+
+    def _by_output(self, ctx: Any, args: list[str]) -> Iterator[str]:
+        """The same words with `-o FILE` in place of what once wrote a page or metrics, beside stdout."""
+        words, is_alone = iter(args), not any(word.startswith(("-o", "--output")) for word in args)
+        for word in words:
+            name, is_joined, file = word.partition("=")
+            if word == "--":
+                yield from (word, *words)
+            elif name not in _WRITTEN_BY:
+                yield word
+            else:
+                file = file if is_joined else next(words, "")
+                if not file.endswith(suffix := _WRITTEN_BY[name]):
+                    ctx.fail(f"{name} {file}: its name must end with {suffix}: give -o FILE{suffix}")
+                yield from ("-o", "-", "-o", file) if is_alone else ("-o", file)
+                is_alone = False
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes arguments and options to the formatter."""
