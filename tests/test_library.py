@@ -14,9 +14,9 @@ from pyspark.core.rdd import RDD
 
 import txn_analysis
 from tests.docs.examples import ROOT
-from txn_analysis import AuditError, Settings, abort_plan, audit, captures, findings, ingest, load_report, read_table
+from txn_analysis import AuditError, Settings, abort_plan, audit, captures, findings, ingest, load_report, read
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.read.inputs import survey_job
+from txn_analysis.reading.inputs import survey_job
 from txn_analysis.spark.jobs import running
 from txn_analysis.tables import ALL_TABLES
 
@@ -169,12 +169,12 @@ def test_any_table_of_a_run_is_read_without_a_session(report: AuditReport, folde
     other = ROOT / "data/cases/kafka-4.3-wrong-order/capture-1"
     elsewhere = settings(folder).model_copy(update={"cluster": "elsewhere"})
     audit(None, [other / "shallow", other / "state"], elsewhere)
-    read = {table.name: read_table(None, folder, table.name, report.run.run_id) for table in ALL_TABLES}
-    assert [table.name for table in ALL_TABLES if read[table.name].schema.names != table.arrow_schema.names] == []
-    assert read["findings"].num_rows == len(report.findings)
-    assert read["inputs"].num_rows == len(report.inputs)
-    assert {*read["log_batches"]["topic"].to_pylist()} == {*read["partition_health"]["topic"].to_pylist()}
-    assert {*read["ended_transactions"]["outcome"].to_pylist()} == {"COMMIT", "ABORT"}
+    tables = {table.name: read(None, folder, table.name, report.run.run_id) for table in ALL_TABLES}
+    assert [table.name for table in ALL_TABLES if tables[table.name].schema.names != table.arrow_schema.names] == []
+    assert tables["findings"].num_rows == len(report.findings)
+    assert tables["inputs"].num_rows == len(report.inputs)
+    assert {*tables["log_batches"]["topic"].to_pylist()} == {*tables["partition_health"]["topic"].to_pylist()}
+    assert {*tables["ended_transactions"]["outcome"].to_pylist()} == {"COMMIT", "ABORT"}
 
 
 @pytest.mark.parametrize(
@@ -185,17 +185,17 @@ def test_a_session_reads_the_rows_that_are_read_without_one(
     theirs: SparkSession, report: AuditReport, folder: Path, name: str
 ) -> None:
     run_id = report.run.run_id
-    frame = read_table(theirs, folder, name, run_id).toArrow()
-    assert in_order(frame) == in_order(read_table(None, folder, name, run_id))
+    frame = read(theirs, folder, name, run_id).toArrow()
+    assert in_order(frame) == in_order(read(None, folder, name, run_id))
 
 
 def test_a_table_that_is_not_there_is_refused_with_those_that_are(report: AuditReport, folder: Path) -> None:
     with pytest.raises(
         AuditError, match=r"^table nosuch: there is no such table; there are abort_plan, .*, transactions$"
     ):
-        read_table(None, folder, "nosuch", report.run.run_id)
+        read(None, folder, "nosuch", report.run.run_id)
     with pytest.raises(AuditError, match="no run nosuch here: the last ones are"):
-        read_table(None, folder, "findings", "nosuch")
+        read(None, folder, "findings", "nosuch")
 
 
 def test_one_path_is_one_path(spark: SparkSession, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ MAY_KNOW = {
     "stores": set(),
     "storage": {"columns", "spark", "stores", "tables", "text"},
     "engine": {"columns", "spark", "storage", "stores", "tables", "text"},
-    "read": {*GROUND, "spark", "storage", "stores"},
+    "reading": {*GROUND, "spark", "storage", "stores"},
     "log": GROUND,
     "coordinator": GROUND,
     "judge": {*GROUND, *SOURCES},
@@ -31,10 +31,22 @@ MAY_KNOW = {
     "report": {*GROUND, *SOURCES, "judge", "plan"},
     "runs": {*GROUND, *SOURCES, "judge", "plan", "storage"},
     "questions": {*GROUND, *SOURCES, "judge", "plan", "report", "runs", "storage"},
-    "pipeline": {*GROUND, *SOURCES, "judge", "plan", "read", "report", "runs", "spark", "storage", "stores", "engine"},
+    "pipeline": {
+        *GROUND,
+        *SOURCES,
+        "judge",
+        "plan",
+        "reading",
+        "report",
+        "runs",
+        "spark",
+        "storage",
+        "stores",
+        "engine",
+    },
 }
 TOP = {"__init__", "__main__", "cli", "library"}  # which may know all
-USES_SPARK = {"cli", "engine", "library", "pipeline", "read/inputs/survey_job", "spark", "storage"}
+USES_SPARK = {"cli", "engine", "library", "pipeline", "reading/inputs/survey_job", "spark", "storage"}
 
 
 def modules(room: str = "") -> list[Path]:

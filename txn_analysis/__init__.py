@@ -26,7 +26,7 @@ __all__ = [
     "ingest",
     "load_report",
     "prune",
-    "read_table",
+    "read",
 ]
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         ingest,
         load_report,
         prune,
-        read_table,
+        read,
     )
     from txn_analysis.pipeline.ingest import Ingested
     from txn_analysis.report.model import AuditReport

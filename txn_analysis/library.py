@@ -119,18 +119,18 @@ def abort_plan(
 
 
 @overload
-def read_table(
+def read(
     spark: None, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
 ) -> pa.Table: ...
 
 
 @overload
-def read_table(
+def read(
     spark: SparkSession, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
 ) -> DataFrame: ...
 
 
-def read_table(
+def read(
     spark: SparkSession | None, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
 ) -> DataFrame | pa.Table:
     """The rows of one table that belong to one run: of any table of docs/tables.md, by its name.

@@ -12,10 +12,10 @@ from tests.hostile.forgeries import INVENTED
 from tests.log.evidence import MemoryText
 from tests.oracle.dump_writer import Tool, batch_line, log_section, record_line
 from tests.oracle.model import BATCH_HEADER_BYTES, Batch, Record, Segment
-from tests.read.texts import plan
-from txn_analysis.read.dump.scan import scan_range
-from txn_analysis.read.inputs.planned_input import ScanRange
-from txn_analysis.read.inputs.text import Text
+from tests.reading.texts import plan
+from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.inputs.planned_input import ScanRange
+from txn_analysis.reading.inputs.text import Text
 
 if TYPE_CHECKING:
     from pathlib import Path

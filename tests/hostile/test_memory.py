@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.hostile.texts import JSON_RECORD, STATE_RECORD
-from tests.read.texts import batch, dumping
+from tests.reading.texts import batch, dumping
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ DEADLINE_S = 240
 _SERVER = """
 import json, os, resource, sys
 from tests.torture.inputs import RANGE_BYTES, _read
-from txn_analysis.read.inputs.find_files import find_files
+from txn_analysis.reading.inputs.find_files import find_files
 import pyarrow.compute, pyarrow.csv
 
 def measure(path):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from txn_analysis.errors import InputError
-from txn_analysis.read.inputs.find_files import find_files
+from txn_analysis.reading.inputs.find_files import find_files
 
 DEADLINE_S = 20
 

@@ -12,7 +12,7 @@ from tests.hostile.checks import problems_of
 from tests.hostile.corpus import CUT_FILES, cut_anywhere
 from tests.hostile.numbers import out_of_range
 from tests.hostile.texts import JSON_RECORD, bad_json, odd_payloads, slow_lines
-from tests.read.texts import batch, dumping
+from tests.reading.texts import batch, dumping
 
 if TYPE_CHECKING:
     from tests.torture.inputs import InputReader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.read.texts import batch, deep, dumping, record
+from tests.reading.texts import batch, deep, dumping, record
 
 MIB = 1 << 20
 STATE_RECORD = (

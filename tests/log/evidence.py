@@ -17,9 +17,9 @@ from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
 from txn_analysis.log.rebuild import RebuiltPartition, rebuild_producer_state
 from txn_analysis.log.segments import UNCUT, Cuts, log_sections, rival_positions, segments_of
 from txn_analysis.log.summarize import summarize_batches
-from txn_analysis.read.dump.scan import scan_range
-from txn_analysis.read.inputs.planned_input import ScanRange, Section
-from txn_analysis.read.inputs.text import Text
+from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.inputs.planned_input import ScanRange, Section
+from txn_analysis.reading.inputs.text import Text
 from txn_analysis.tables import BatchRangeSummary, SnapshotEntry
 
 if TYPE_CHECKING:

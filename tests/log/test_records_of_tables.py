@@ -9,8 +9,8 @@ import pytest
 
 from txn_analysis.columns.records import RecordField, batch_of, fields_of, records_of
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.read.log_dir.producer_files import AbortedTxn, ProducerStateEntry
-from txn_analysis.read.state.records import ReadStateRecord
+from txn_analysis.reading.log_dir.producer_files import AbortedTxn, ProducerStateEntry
+from txn_analysis.reading.state.records import ReadStateRecord
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     LOG_PIECES,

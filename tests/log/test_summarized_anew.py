@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tests.log.evidence import batches_of as scanned
-from tests.read.texts import plan
+from tests.reading.texts import plan
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.segments import Cuts
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_batches

@@ -10,15 +10,15 @@ from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
 from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, STATE
-from txn_analysis.read.inputs.planned_input import Section
-from txn_analysis.read.log_dir.files import PassedOver
+from txn_analysis.reading.inputs.planned_input import Section
+from txn_analysis.reading.log_dir.files import PassedOver
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.core.answer import Answer
-    from txn_analysis.read.inputs.planned_input import PlannedInput
+    from txn_analysis.reading.inputs.planned_input import PlannedInput
     from txn_analysis.settings import Settings
 
 Kept = dict[tuple[str, str], ReadInput]

@@ -8,9 +8,9 @@ import pytest
 
 from tests.log_dir.busy_broker import BATCHES_PER_SEGMENT, NEVER_ENDED, BusyBroker
 from txn_analysis.pipeline.steps import audit
-from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.read.inputs.planned_input import check_inputs
-from txn_analysis.read.inputs.planning import plan_inputs
+from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.planned_input import check_inputs
+from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from tests.log_dir.encoder import encoded
 from tests.log_dir.reading import plans
 from tests.log_dir.scenes import live_log_dir
 from tests.log_dir.test_segments import data
-from txn_analysis.read.inputs import find_files as sources
-from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.read.inputs.planning import GONE, without_changed
+from txn_analysis.reading.inputs import find_files as sources
+from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.planning import GONE, without_changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,10 +16,10 @@ from tests.log_dir.test_segments import data
 from tests.oracle.broker import replay
 from tests.oracle.dump_writer import Tool, snapshot_section
 from tests.oracle.history import histories
-from tests.read.bodies import Body, plain_rows
-from tests.read.texts import plan as plan_of_text
-from txn_analysis.read.inputs.window import Reject
-from txn_analysis.read.log_dir.producer_files import (
+from tests.reading.bodies import Body, plain_rows
+from tests.reading.texts import plan as plan_of_text
+from txn_analysis.reading.inputs.window import Reject
+from txn_analysis.reading.log_dir.producer_files import (
     AbortedTxn,
     read_snapshot_file,
     read_snapshot_section,

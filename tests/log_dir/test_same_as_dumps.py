@@ -13,18 +13,18 @@ from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.reading import CASES, Segment, batches_of, plans, rows_of
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.history import histories
-from tests.read.bodies import plain_rows, read_state_section
-from tests.read.texts import plan as plan_of_text
+from tests.reading.bodies import plain_rows, read_state_section
+from tests.reading.texts import plan as plan_of_text
 from txn_analysis.kafka.names import LOG_KINDS
-from txn_analysis.read.dump.scan import scan_range
-from txn_analysis.read.inputs.planned_input import ScanRange
-from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
+from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.inputs.planned_input import ScanRange
+from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.model import History
-    from txn_analysis.read.inputs.planned_input import PlannedInput, Section
+    from txn_analysis.reading.inputs.planned_input import PlannedInput, Section
 
 Row = dict[str, Any]
 CAPTURES = ("kafka-4.2/capture-1", "kafka-4.2-edge/capture-1", "kafka-4.2-edge/capture-2")

@@ -29,8 +29,8 @@ from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, History, Record, StateRecord, StateValue
 from tests.oracle.model import Segment as WrittenSegment
 from tests.oracle.state_writer import STATE_CODES, STATE_TOPIC
-from tests.read.bodies import damaged, plain_rows, read_state_section, single_flips, transactional_ids
-from tests.read.texts import plan as plan_of_text
+from tests.reading.bodies import damaged, plain_rows, read_state_section, single_flips, transactional_ids
+from tests.reading.texts import plan as plan_of_text
 from txn_analysis.kafka import record_batch
 
 NOON_MS = 1_795_230_000_000

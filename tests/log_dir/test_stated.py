@@ -14,15 +14,15 @@ from tests.log_dir.test_segments import data, file_of, marker
 from tests.oracle.model import History
 from tests.oracle.model import Segment as OracleSegment
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
-from txn_analysis.read.inputs.planned_input import Section
-from txn_analysis.read.log_dir.survey import survey_broker_file
+from txn_analysis.reading.inputs.planned_input import Section
+from txn_analysis.reading.log_dir.survey import survey_broker_file
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.model import Batch
     from txn_analysis.log.rebuild import RebuiltPartition
-    from txn_analysis.read.inputs.planned_input import PlannedInput
+    from txn_analysis.reading.inputs.planned_input import PlannedInput
 
 Row = dict[str, Any]
 FOLDER = "broker-1"

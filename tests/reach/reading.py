@@ -18,8 +18,8 @@ from unittest.mock import patch
 from urllib.request import urlopen
 
 from txn_analysis.pipeline.ingest_tasks import READ_KINDS, read_tasks
-from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.read.inputs.planning import plan_inputs, split_ranges
+from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges
 from txn_analysis.settings import Settings
 from txn_analysis.storage import opening
 from txn_analysis.stores.places import place_of

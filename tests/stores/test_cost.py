@@ -10,8 +10,8 @@ import pytest
 from benchmarks.log_dirs import write_log_dir
 from tests.stores.test_audits import LOG_DIR, no_session
 from txn_analysis.pipeline.steps import audit
-from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.read.inputs.planning import plan_inputs
+from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.report.terminal import LineProgress
 from txn_analysis.settings import Settings
 from txn_analysis.stores.remote_file import Cost, bytes_per_request, cost_of

@@ -10,8 +10,8 @@ import pytest
 
 from tests.stores.s3_server import Fault
 from txn_analysis.errors import InputError
-from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.read.inputs.text import GZIP, ZSTD, Text
+from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.text import GZIP, ZSTD, Text
 from txn_analysis.stores.store import ChangedError, StoreError, store_at
 
 if TYPE_CHECKING:

@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tests.read.bodies import plain_rows, read_state_section, read_state_slices
+from tests.reading.bodies import plain_rows, read_state_section, read_state_slices
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_batches
-from txn_analysis.read.dump.scan import scan_range
-from txn_analysis.read.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
-from txn_analysis.read.inputs.find_files import SourceFile
-from txn_analysis.read.inputs.planned_input import PlannedInput, Section, plan_text
-from txn_analysis.read.inputs.planning import split_ranges
-from txn_analysis.read.inputs.survey import ReadFailure
-from txn_analysis.read.inputs.survey_job import _compression, _head, _Piece, survey_piece
-from txn_analysis.read.inputs.text import Text
-from txn_analysis.read.inputs.window import Reject
-from txn_analysis.read.log_dir.producer_files import read_snapshot_section, read_txnindex_section
-from txn_analysis.read.state.console_export import read_console_json, read_console_text
+from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
+from txn_analysis.reading.inputs.find_files import SourceFile
+from txn_analysis.reading.inputs.planned_input import PlannedInput, Section, plan_text
+from txn_analysis.reading.inputs.planning import split_ranges
+from txn_analysis.reading.inputs.survey import ReadFailure
+from txn_analysis.reading.inputs.survey_job import _compression, _head, _Piece, survey_piece
+from txn_analysis.reading.inputs.text import Text
+from txn_analysis.reading.inputs.window import Reject
+from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
+from txn_analysis.reading.state.console_export import read_console_json, read_console_text
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.inputs import RejectedSpan
 

@@ -204,8 +204,8 @@ def _in_words(forgotten: Forgotten) -> str:
 
 def _given(paths: list[str], settings: Settings) -> AbstractContextManager[None]:
     """Keeps standard input, where it is among the paths; what is wrong with the others is said before it is read."""
-    from txn_analysis.read.inputs.find_files import find_files
-    from txn_analysis.read.inputs.standard_input import STANDARD_INPUT, standard_input
+    from txn_analysis.reading.inputs.find_files import find_files
+    from txn_analysis.reading.inputs.standard_input import STANDARD_INPUT, standard_input
 
     if STANDARD_INPUT in paths:
         find_files([path for path in paths if path != STANDARD_INPUT])
@@ -215,7 +215,7 @@ def _given(paths: list[str], settings: Settings) -> AbstractContextManager[None]
 
 def _input_bytes(paths: list[str], settings: Settings) -> int:
     """Bytes of all files; what cannot be found or, by a first look, not be read is refused before Spark starts."""
-    from txn_analysis.read.inputs.find_files import find_files
+    from txn_analysis.reading.inputs.find_files import find_files
 
     if settings.partition:
         from txn_analysis.runs.asked_places import asked_for  # takes Arrow, and as long as all before the first line
@@ -225,8 +225,8 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
     input_bytes = sum(file.size_bytes for file in files)
     with progress().stage("finding files", count(len(files), "file"), input_bytes):
         pass  # the first line, before what takes a moment to import
-    from txn_analysis.read.inputs.planning import check_at_first_sight
-    from txn_analysis.read.topic_config import read_topic_configs
+    from txn_analysis.reading.inputs.planning import check_at_first_sight
+    from txn_analysis.reading.topic_config import read_topic_configs
 
     if not settings.skip_unrecognised:
         check_at_first_sight(files)

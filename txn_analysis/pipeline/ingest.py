@@ -13,18 +13,18 @@ from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.segments import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
 from txn_analysis.pipeline.verified_part import verified_part
-from txn_analysis.read.inputs.accounting import (
+from txn_analysis.reading.inputs.accounting import (
     ReadPiece,
     changed_text,
     rejected_bytes,
     rejected_in_log,
     rejected_outside,
 )
-from txn_analysis.read.inputs.find_files import find_files
-from txn_analysis.read.inputs.manifest import manifest_inputs, split_manifests
-from txn_analysis.read.inputs.planned_input import check_inputs
-from txn_analysis.read.inputs.planning import plan_inputs, split_ranges, without_changed
-from txn_analysis.read.log_dir.producer_files import CHANGED
+from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.manifest import manifest_inputs, split_manifests
+from txn_analysis.reading.inputs.planned_input import check_inputs
+from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges, without_changed
+from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.runs.prunes import check_content, own_name
 from txn_analysis.spark.jobs import followed
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.records import Record
     from txn_analysis.log.segments import SectionKey
-    from txn_analysis.read.inputs.planned_input import PlannedInput, Section
+    from txn_analysis.reading.inputs.planned_input import PlannedInput, Section
     from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse

@@ -16,14 +16,14 @@ from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import BINARY_GRAMMARS, DESCRIBED, LOG, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
-from txn_analysis.read.dump.scan import read_slice, scan_range, scan_slice
-from txn_analysis.read.inputs.accounting import ReadPiece
-from txn_analysis.read.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
-from txn_analysis.read.inputs.text import Text
-from txn_analysis.read.inputs.window import Reject
-from txn_analysis.read.log_dir.described_producers import read_described_file
-from txn_analysis.read.log_dir.group_records import group_rows
-from txn_analysis.read.log_dir.producer_files import (
+from txn_analysis.reading.dump.scan import read_slice, scan_range, scan_slice
+from txn_analysis.reading.inputs.accounting import ReadPiece
+from txn_analysis.reading.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
+from txn_analysis.reading.inputs.text import Text
+from txn_analysis.reading.inputs.window import Reject
+from txn_analysis.reading.log_dir.described_producers import read_described_file
+from txn_analysis.reading.log_dir.group_records import group_rows
+from txn_analysis.reading.log_dir.producer_files import (
     CHANGED,
     AbortedTxn,
     ProducerStateEntry,
@@ -32,12 +32,12 @@ from txn_analysis.read.log_dir.producer_files import (
     read_txnindex_file,
     read_txnindex_section,
 )
-from txn_analysis.read.log_dir.segment import headers_of, is_small_segment, scan_headers, scan_segment
-from txn_analysis.read.small_sections import SmallSections
-from txn_analysis.read.state.console_export import read_console_json, read_console_text
-from txn_analysis.read.state.decoded_dump import StateDumpReader
-from txn_analysis.read.state.records import ReadStateRecord
-from txn_analysis.read.state.segment import StateSegmentReader
+from txn_analysis.reading.log_dir.segment import headers_of, is_small_segment, scan_headers, scan_segment
+from txn_analysis.reading.small_sections import SmallSections
+from txn_analysis.reading.state.console_export import read_console_json, read_console_text
+from txn_analysis.reading.state.decoded_dump import StateDumpReader
+from txn_analysis.reading.state.records import ReadStateRecord
+from txn_analysis.reading.state.segment import StateSegmentReader
 from txn_analysis.storage.warehouse import RowTasks
 from txn_analysis.stores.ahead import ahead
 from txn_analysis.stores.store import ChangedError, StoreError
@@ -56,7 +56,7 @@ from txn_analysis.tables.inputs import RejectedSpan
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.read.inputs.planned_input import ScanRange, Section
+    from txn_analysis.reading.inputs.planned_input import ScanRange, Section
     from txn_analysis.storage.warehouse import NamedRows
     from txn_analysis.tables import Table
 

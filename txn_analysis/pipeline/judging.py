@@ -28,7 +28,7 @@ from txn_analysis.log.two_logs import two_clusters
 from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of, warnings_of_ids
 from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import planned, whole_plan
-from txn_analysis.read.topic_config import read_topic_configs
+from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.runs.prunes import check_evidence
 from txn_analysis.spark.jobs import in_parallel
 from txn_analysis.storage.warehouse import commit_run

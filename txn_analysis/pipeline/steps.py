@@ -14,7 +14,7 @@ from txn_analysis.pipeline.judging import judge as judged_of
 from txn_analysis.pipeline.linking import WrittenLogs, linked_logs
 from txn_analysis.pipeline.run import Run, start_run
 from txn_analysis.plan.abort_plan import planned, whole_plan
-from txn_analysis.read.topic_config import read_topic_configs
+from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import Progress
 from txn_analysis.runs.decisions import accepted_of, read_decisions

@@ -63,7 +63,7 @@ _PLACES = frozenset({"partitions_missing", "partitions", "doubtful_partitions", 
 _OF_ANY_KIND = frozenset({"subject", "example"})
 _DIGITS = 12
 _SETTINGS = frozenset(Settings.model_fields)
-_HOUSE = ("coordinator", "judge", "kafka", "log", "pipeline", "plan", "read", "report", "runs", "tables", "text")
+_HOUSE = ("coordinator", "judge", "kafka", "log", "pipeline", "plan", "reading", "report", "runs", "tables", "text")
 _BETWEEN = re.compile(r"""([\s()\[\]{},;"'`=<>|\\]+)""")
 _ENDS = ".:!?"
 _FIGURE = re.compile(r"[-+]?\d+(\.\d+)?([%+]|/\d+)?|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z|[-+/*.:!?]*")

@@ -1,0 +1,237 @@
+"""The physical lines of one slice of a dump, and its batch lines, as columns.
+
+Where there are many, the compiled reader takes those that have the form of the first one; whatever does not fit exactly
+is read line by line with a form's regular expression. Both give the same rows.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.names import CODECS, TIMESTAMP_TYPES
+from txn_analysis.reading.dump.field_reader import index_lines, read_alike, read_run
+from txn_analysis.reading.dump.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH, LINE_STARTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from txn_analysis.columns.arrays import Array
+
+COLUMNS = BATCH_COLUMNS
+_NUMBERS = ("last_offset", "position", "max_timestamp", "size", "crc")
+_WORDS = ("timestamp_type", "codec")
+LEGACY_LINE = re.compile(LEGACY_BATCH.bounded(*_NUMBERS, *_WORDS, "valid_early", "valid_late"))
+_FLAGS = ("is_transactional", "is_control", "is_valid")
+_MAGIC_2, _MAGIC_BEFORE = 2, 1
+_BATCH, _RECORD, _LEGACY_BATCH = range(3)
+_KEPT = re.compile(rb"(?m)^" + LINE_STARTS.fields[0].value.pattern + rb"[^\n]*")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The physical lines of a slice that begin like a batch or record line, in file order.
+
+    `starts` and `ends` are byte offsets in `data`, newline excluded; `kinds` tell which it is. `run` are the batch
+    lines that the slice begins with, as far as the compiled reader read them: all, in a shallow dump. Other lines
+    are not kept, so that a slice of nothing but newlines costs no memory beyond its own bytes.
+    """
+
+    data: bytes
+    starts: Array
+    ends: Array
+    kinds: Array
+    run: Candidates
+
+    @classmethod
+    def of(cls, data: bytes) -> Lines:
+        """Split at newlines only; the last line may lack one."""
+        run, ends = read_run_of_batches(data)
+        stops = np.append(0, ends + 1)
+        found, at = index_lines(data, int(stops[-1]), LINE_STARTS) or ([], int(stops[-1]))
+        parts = ((stops[:-1], ends, np.full(len(run), _BATCH, np.int8)), *found, _index_by_pattern(data, at))
+        starts, line_ends, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return cls(data, starts, line_ends, kinds, run)
+
+    @cached_property
+    def stops(self) -> Array:
+        """The byte after each line, its newline included."""
+        stops: Array = np.minimum(self.ends + 1, len(self.data))
+        return stops
+
+    @cached_property
+    def batch_lines(self) -> Array:
+        """Indexes of the lines that begin like a batch line."""
+        return np.flatnonzero(self.kinds == _BATCH)
+
+    @cached_property
+    def legacy_batch_lines(self) -> Array:
+        """Indexes of the lines that begin like a batch line of message formats 0 and 1."""
+        return np.flatnonzero(self.kinds == _LEGACY_BATCH)
+
+    @cached_property
+    def record_lines(self) -> Array:
+        """Indexes of the lines that begin like a record line."""
+        return np.flatnonzero(self.kinds == _RECORD)
+
+    def is_record_line(self, index: Array) -> Array:
+        """Whether the lines at `index` begin like record lines."""
+        is_record: Array = self.kinds[index] == _RECORD
+        return is_record
+
+    def text(self, line: int) -> bytes:
+        """One line without its newline."""
+        return self.data[self.starts[line] : self.ends[line]]
+
+
+def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:
+    """Some stretches of a text, which lie apart and in order, as an Arrow column."""
+    if not len(starts):
+        return pa.array([], pa.large_binary())
+    bounds = np.empty(2 * len(starts), np.int64)  # of each stretch, and of what is left out before the next one
+    bounds[0::2], bounds[1::2] = starts, stops
+    if (bounds[1:-1:2] == bounds[2::2]).all():
+        return _column(data, np.append(bounds[0::2], bounds[-1:]), len(starts))
+    with_gaps = _column(data, bounds, len(bounds) - 1)
+    return with_gaps.take(pa.array(np.arange(0, len(bounds) - 1, 2)))
+
+
+def _column(data: bytes, bounds: Array, count: int) -> pa.LargeBinaryArray:
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
+
+
+def _index_by_pattern(data: bytes, at: int) -> tuple[Array, Array, Array]:
+    """The lines from `at` on, which is where one begins."""
+    words = LINE_STARTS.fields[0].value.words
+    found = [(*line.span(), words.index(line[1].decode())) for line in _KEPT.finditer(data, at)]
+    starts, ends, kinds = np.array(found or np.empty((0, 3)), np.int64).T
+    return starts, ends, kinds.astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Lines that read as batch lines, in file order.
+
+    `line` is the index in `Lines`; `columns` has one array for each of COLUMNS: -1 is Kafka's "none", `codec` is a
+    place in CODECS, `timestamp_type` one in TIMESTAMP_TYPES, and `magic` is 1 for every format before 2.
+    """
+
+    line: Array
+    columns: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def take(self, index: Array) -> Candidates:
+        """The rows at `index`, which ascends."""
+        if len(index) == len(self):
+            return self
+        first, last = (int(index[0]), int(index[-1])) if len(index) else (0, -1)
+        if last - first + 1 == len(index):
+            return self._rows(slice(first, last + 1))
+        return self._rows(index)
+
+    def sorted(self) -> Candidates:
+        """The rows in file order."""
+        return self if (np.diff(self.line) > 0).all() else self._rows(np.argsort(self.line))
+
+    def _rows(self, index: Array | slice) -> Candidates:
+        return Candidates(self.line[index], {name: values[index] for name, values in self.columns.items()})
+
+
+def read_batch_lines(lines: Lines) -> Candidates:
+    """Every line of the slice that is a batch line of some tool version, by whole-line grammar.
+
+    Lines that only begin like one are left out; the caller sees them as bytes that nothing accounts for.
+    """
+    if len(lines.run) == len(lines.kinds):  # as in most shallow dumps
+        return plausible(lines.run)
+    index = lines.batch_lines[len(lines.run) :]
+    alike = _read_alike(lines, index)
+    others = np.setdiff1d(index, alike.line, assume_unique=True)
+    one_by_one = _read_one_by_one(lines, np.concatenate([others, lines.legacy_batch_lines]))
+    return plausible(_joined(lines.run, _joined(alike, one_by_one)))
+
+
+def read_run_of_batches(data: bytes) -> tuple[Candidates, Array]:
+    """The batch lines that a text begins with, and where each ends."""
+    read, ends = read_run(data, BATCH_FORMS.values()) or ({}, np.empty(0, np.int64))
+    return _alike(np.arange(len(ends)), read), ends
+
+
+def _read_alike(lines: Lines, index: Array) -> Candidates:
+    """Of many lines, those that have the form of the first one."""
+    found = read_alike(lines.data, lines.starts[index], lines.ends[index], BATCH_FORMS.values())
+    if found is None:
+        return _alike(index[:0], {})
+    read, fits = found
+    alike = _alike(index, read)
+    return alike if fits.all() else alike.take(np.flatnonzero(fits))
+
+
+def _alike(line: Array, read: dict[str, Array]) -> Candidates:
+    """Lines of one form by the fields that it has."""
+    columns = {name: np.full(len(line), ABSENT) for name in COLUMNS if name not in read} | read
+    columns |= {"magic": np.full(len(line), _MAGIC_2), "codec": columns["codec"] % len(CODECS)}
+    return _candidates(line, columns)
+
+
+def _read_one_by_one(lines: Lines, index: Array) -> Candidates:
+    rows = [(line, row) for line in index.tolist() if (row := read_batch_line(lines.text(line))) is not None]
+    columns = {name: np.array([row[name] for _, row in rows], np.int64) for name in COLUMNS}
+    return _candidates(np.array([line for line, _ in rows], np.int64), columns)
+
+
+def _candidates(line: Array, columns: dict[str, Array]) -> Candidates:
+    return Candidates(line, columns | {name: columns[name].astype(np.bool_) for name in _FLAGS})
+
+
+def _joined(one: Candidates, other: Candidates) -> Candidates:
+    if not len(one) or not len(other):
+        return (one if len(one) else other).sorted()
+    columns = {name: np.concatenate([one.columns[name], other.columns[name]]) for name in COLUMNS}
+    return Candidates(np.concatenate([one.line, other.line]), columns).sorted()
+
+
+def read_batch_line(text: bytes) -> dict[str, int] | None:
+    """The COLUMNS of one line, or None where it is no batch line; the reference for the compiled reader."""
+    for form in BATCH_FORMS.values():
+        row = form.read(text)
+        if row is not None:
+            return dict.fromkeys(COLUMNS, ABSENT) | row | {"magic": _MAGIC_2, "codec": row["codec"] % len(CODECS)}
+    return _read_legacy_line(text)
+
+
+def _read_legacy_line(text: bytes) -> dict[str, int] | None:
+    found = LEGACY_LINE.fullmatch(text)
+    if found is None:
+        return None
+    numbers = {name: int(found[name]) for name in _NUMBERS}
+    row = dict.fromkeys(COLUMNS, ABSENT) | dict.fromkeys(_FLAGS, 0) | numbers
+    row |= {"base_offset": numbers["last_offset"], "magic": _MAGIC_BEFORE}
+    row["codec"] = CODECS.index(found["codec"].decode().lower())
+    row["timestamp_type"] = TIMESTAMP_TYPES.index(found["timestamp_type"].decode())
+    row["is_valid"] = int((found["valid_late"] or found["valid_early"]) == b"true")
+    return row if LEGACY_BATCH.holds(numbers) else None
+
+
+def plausible(found: Candidates) -> Candidates:
+    """Leave out lines whose numbers no broker writes: offsets and sizes that run backwards, fields below -1.
+
+    The largest offset is left out too: an offset after it would have no number.
+    """
+    c = found.columns
+    good = (c["base_offset"] >= 0) & (c["last_offset"] >= c["base_offset"]) & (c["position"] >= 0) & (c["size"] > 0)
+    good &= c["last_offset"] < np.iinfo(np.int64).max
+    good &= c["record_count"] <= c["last_offset"] - c["base_offset"] + 1
+    good &= c["position"] <= np.iinfo(np.int64).max - c["size"]
+    for name in ("record_count", "producer_id", "producer_epoch", "base_sequence", "last_sequence", "leader_epoch"):
+        good &= c[name] >= ABSENT
+    good &= (c["record_count"] >= 0) | (c["magic"] < _MAGIC_2)
+    return found if good.all() else found.take(np.flatnonzero(good))

@@ -1,0 +1,208 @@
+"""Which lines of a slice are its segment's batches, and which of them a client's text could have made.
+
+kafka-dump-log prints payloads, keys and header keys raw, so any line can be forged. What cannot be forged without a
+trace is the chain: a segment's first batch is at position 0, and each next one where the one before it ended. And what
+a batch can hide is bounded by its size: keys and values have printed sizes, and the rest is all that its header keys
+have. (A key can begin with `]`, so that a record line never shows that it has none.)
+"""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_right
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from txn_analysis.kafka.batch_headers import HEADER_BYTES
+from txn_analysis.kafka.names import CODECS
+from txn_analysis.reading.dump.records import (
+    KEY,
+    PAYLOAD,
+    REPLACED,
+    BatchRange,
+    is_encoded_otherwise,
+    least_bytes,
+    walk_records,
+)
+
+if TYPE_CHECKING:
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.reading.dump.batch_lines import Candidates, Lines
+    from txn_analysis.reading.dump.batch_text import BatchText
+    from txn_analysis.reading.dump.records import Record
+    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.reading.inputs.text import Text
+
+_PLAIN = CODECS.index("none")
+# A client's compression is taken to be at most twice as good as zlib's: that no batch is too small to hide anything
+# behind it would keep every deep dump of a compressed topic inconclusive (decision 0092).
+_THAN_ZLIB = 0.5
+_LONGEST_BYTES = 1 << 22
+_CONTINUATIONS = bytes(range(0x80, 0xC0))  # in UTF-8, of a character that began before
+
+
+def follow_chain(found: Candidates, claims: Candidates, *, starts_segment: bool) -> tuple[Array, Array]:
+    """The lines that make up one slice of a segment, as indexes in file order, and which of these are contested.
+
+    Lines are taken forwards: of those behind one, the next that begins where its batch ends. Where none does, the chain
+    resumes at the next plausible line, and the break shows in the positions. A slice that does not start its segment
+    does not know where the chain enters it: at its first line, unless the longest run of linked lines contradicts that.
+    A line is contested where one that was left out, or one of other `claims`, claims some of its place. Nothing a
+    client wrote can precede a segment's first batch, so that one is beyond doubt.
+    """
+    position, end = found.columns["position"], found.columns["position"] + found.columns["size"]
+    base, last = found.columns["base_offset"], found.columns["last_offset"]
+    is_linked = are_linked(found)
+    chosen = np.arange(len(found))
+    if is_linked.all() and not len(claims):
+        return chosen, np.zeros(len(found), bool)
+    if not is_linked.all():
+        starts = np.append(0, np.flatnonzero(~is_linked) + 1)
+        longest = int(starts[np.argmax(np.diff(np.append(starts, len(found))))])
+        enters = starts_segment or (position[longest] >= end[0] and base[longest] > last[0])
+        columns = (values.tolist() for values in (position, end, base, last))
+        chosen = np.array(_followed(*columns, first=0 if enters else longest), np.int64)
+    others = np.setdiff1d(np.arange(len(found)), chosen, assume_unique=True)
+    claimed = np.concatenate([position[others], claims.columns["position"]])
+    claimed_end = claimed + np.concatenate([found.columns["size"][others], claims.columns["size"]])
+    change = np.zeros(len(chosen) + 1, np.int64)
+    np.add.at(change, np.searchsorted(end[chosen], claimed, "right"), 1)
+    np.add.at(change, np.searchsorted(position[chosen], claimed_end), -1)
+    is_contested = np.cumsum(change[:-1]) > 0
+    is_contested[0] &= not starts_segment
+    return chosen, is_contested
+
+
+def are_linked(found: Candidates) -> Array:
+    """Of each line but the last whether the next one's batch follows its own, by position and by offset."""
+    c = found.columns
+    linked: Array = c["position"][1:] == (c["position"] + c["size"])[:-1]
+    return linked & (c["base_offset"][1:] > c["last_offset"][:-1])
+
+
+def _followed(position: list[int], end: list[int], base: list[int], last: list[int], *, first: int) -> list[int]:
+    by_position: dict[int, list[int]] = {}
+    for row, at in enumerate(position):
+        by_position.setdefault(at, []).append(row)
+    chosen, looked_at = [first], first
+    while True:
+        row = chosen[-1]
+        linked = by_position.get(end[row], [])
+        later = linked[bisect_right(linked, row) :]
+        following = next((other for other in later if base[other] > last[row]), None)
+        looked_at = max(looked_at, row)
+        while following is None:  # ends grow from row to row, so that nothing is looked at twice
+            looked_at += 1
+            if looked_at == len(position):
+                return chosen
+            if position[looked_at] > end[row] and base[looked_at] > last[row]:
+                following = looked_at
+        chosen.append(following)
+
+
+def may_be_in_records(lines: Lines, own: BatchText, *, ends_segment: bool) -> Array:
+    """Lines that may stand inside a record of another one, and that no line behind them shows to be the tool's."""
+    line_start, rows = lines.starts[own.batches.line], np.flatnonzero(own.reach > own.end)
+    unsure = np.zeros(len(own.batches) + 1, np.int64)
+    for bound, change in ((own.end, 1), (own.reach, -1)):
+        np.add.at(unsure, np.maximum(np.searchsorted(line_start, bound[rows]), rows + 1), change)
+    is_unsure = np.cumsum(unsure[:-1]) > 0
+    is_at_end = np.logical_and.accumulate(is_unsure[::-1])[::-1]
+    contested: Array = own.is_inside | is_at_end if ends_segment else own.is_inside
+    return contested
+
+
+def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, own: BatchText, rows: Array) -> Array:
+    """Which of the batches of a slice may stand inside the header keys of a record before them.
+
+    Where that record is in the slice's last batch, and the section goes on, that batch stands for those behind it. What
+    contradicts the text from outside of this file is asked where files are linked.
+
+    Args:
+        text: the input.
+        section: its section.
+        start: where the slice begins in the text.
+        lines: the slice.
+        own: what stands under the lines of the slice.
+        rows: the lines that are batches.
+    """
+    batches = own.batches.take(rows)
+    begin, stop = lines.stops[batches.line], np.append(lines.starts[batches.line[1:]], len(lines.data))
+    room = batches.columns["size"] - HEADER_BYTES
+    is_plain = batches.columns["codec"] == _PLAIN
+    may_hide = ~np.asarray(batches.columns["is_control"], bool) & (stop > begin)
+    doubtful = np.zeros(len(batches), bool)
+    # Record lines that are left over may be true ones, behind header keys that print all before them.
+    if own.has_more[rows].any():
+        left_over = int(np.flatnonzero(own.has_more[rows])[-1])
+        hidden = begin[left_over] - stop
+        can_hide = np.flatnonzero(may_hide & (hidden > 0) & (~is_plain | (hidden < len(REPLACED) * room)))
+        doubtful[int(can_hide[0]) + 1 if len(can_hide) else len(doubtful) :] = True
+        doubtful |= not len(can_hide) and section.text_start_bytes < start
+    left = section.text_end_bytes - start - stop  # text behind each batch
+    may_hide &= (left > 0) & (~is_plain | (left < len(REPLACED) * room))
+    if not may_hide.any():
+        return doubtful
+    end = _end_of(text, section)
+    packed = np.flatnonzero(may_hide & ~is_plain)
+    may_hide[packed] = end.fits(left[packed], room[packed])
+    for row in np.flatnonzero(may_hide).tolist():
+        batch = BatchRange.of(batches, row)
+        walk = walk_records(lines.data, int(begin[row]), int(stop[row]), batch)
+        is_whole = walk.end == stop[row] and len(walk.records) == batch.record_count
+        has_room = not is_plain[row] or end.least_bytes(int(left[row])) < room[row] - least_bytes(walk.records)
+        if not is_whole or (has_room and end.can_end(int(left[row]), walk.records[-1])):
+            doubtful[row if row == len(batches) - 1 else row + 1 :] = True
+            break
+    return doubtful
+
+
+class _End:
+    """The end of a section's text: what a record could leave there, and how few bytes of it could print that much."""
+
+    def __init__(self, data: bytes, *, ends_torn: bool) -> None:
+        self._data = data
+        self._ends_torn = ends_torn
+        self._zlib_bytes: dict[int, int] = {}
+
+    def can_end(self, left: int, record: Record) -> bool:
+        """Whether the last `left` bytes can be header keys of a record, and what is printed of it behind them."""
+        text = self._data[-left:].removesuffix(b"\n")
+        sizes = zip((KEY, PAYLOAD), (record.key_bytes, record.value_bytes), strict=True)
+        labels = [(label, size) for label, size in sizes if size >= 0]
+        if text.endswith(b"]") or not labels:
+            return text.endswith(b"]")
+        printed = sum(len(label) + size for label, size in labels)
+        (first, _), (last, last_size) = labels[0], labels[-1]
+        at = len(text) - printed - 1
+        if at < 0 or (text.startswith(b"]" + first, at) and text.endswith(last, at, len(text) - last_size)):
+            return True
+        end = text[-len(REPLACED) * printed :].lstrip(_CONTINUATIONS)
+        # The tool prints a line of its own behind a torn end, and so can a value, whose end is not seen then.
+        return is_encoded_otherwise(end) or (self._ends_torn and last in end)
+
+    def least_bytes(self, left: int) -> int:
+        """The fewest bytes that are printed as the last `left` ones: U+FFFD stands for one or more."""
+        seen = self._data[-left:]
+        unseen = left - len(seen)
+        return len(seen) - (len(REPLACED) - 1) * seen.count(REPLACED) + unseen // len(REPLACED)
+
+    def fits(self, left: Array, room: Array) -> Array:
+        """Whether the last `left` bytes could be compressed into less than `room`, as far as a part of them says."""
+        powers = np.log2(np.clip(left, 1, _LONGEST_BYTES)).astype(np.int64).tolist()
+        fits: Array = np.array([self._compressed_bytes(power) for power in powers]) * _THAN_ZLIB < room
+        return fits
+
+    def _compressed_bytes(self, power: int) -> int:
+        if power not in self._zlib_bytes:
+            self._zlib_bytes[power] = len(zlib.compress(self._data[-(1 << power) :]))
+        return self._zlib_bytes[power]
+
+
+# A task reads the ranges of a section one after another; to read the end of a compressed input is to read all of it.
+@lru_cache(maxsize=1)
+def _end_of(text: Text, section: Section) -> _End:
+    start = max(section.text_start_bytes, section.text_end_bytes - _LONGEST_BYTES)
+    return _End(text.read(start, section.text_end_bytes), ends_torn=bool(section.torn_bytes))

@@ -1,0 +1,248 @@
+"""The lines that kafka-dump-log prints, each described once: its fields, their values, and which versions print them.
+
+Whatever reads or recognises a line is made of these: the exact grammar, the tables of the compiled reader, and the
+looser expressions that find where a line begins, or that step over one. Formats: kafka-formats.md, 1 and 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from txn_analysis.kafka.names import CODECS, CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
+from txn_analysis.reading.dump.line_form import (
+    FIRST,
+    KEY_LIST,
+    NEWEST,
+    OPTIONAL,
+    Field,
+    LineForm,
+    Value,
+    Version,
+    natural,
+    number,
+    text,
+    unsigned,
+    word,
+)
+
+_INT16, _INT32, _INT64 = number(16), number(32), number(64)
+_OFFSET, _NATURAL_64, _NATURAL_32 = unsigned(64), natural(2**63 - 1), natural(2**31 - 1, digits=10)
+_UINT32 = natural(2**32 - 1, digits=10)
+_BOOLEAN = word("false", "true")
+_CODEC = word(*CODECS, *(name.upper() for name in CODECS))
+_MAGIC_2 = word("2", loose=b"2")
+
+
+def _field(label: str, name: str, value: Value, since: Version = FIRST, until: Version = NEWEST) -> Field:
+    return Field(f" {label}: ".encode(), name, value, since, until)
+
+
+def _time(name: str) -> tuple[Field, Field]:
+    """A time, whose label is its type."""
+    return Field(b" ", "timestamp_type", word(*TIMESTAMP_TYPES)), Field(b": ", name, _INT64)
+
+
+BATCH = LineForm(
+    (
+        Field(b"baseOffset: ", "base_offset", _OFFSET),
+        _field("lastOffset", "last_offset", _OFFSET),
+        _field("count", "record_count", unsigned(32), since=(2, 0)),
+        _field("baseSequence", "base_sequence", _INT32),
+        _field("lastSequence", "last_sequence", _INT32),
+        _field("producerId", "producer_id", _INT64),
+        _field("producerEpoch", "producer_epoch", _INT16),
+        _field("partitionLeaderEpoch", "leader_epoch", _INT32),
+        _field("isTransactional", "is_transactional", _BOOLEAN),
+        _field("isControl", "is_control", _BOOLEAN, since=(2, 1)),
+        _field("deleteHorizonMs", "delete_horizon", OPTIONAL, since=(3, 2)),
+        _field("position", "position", _OFFSET),
+        *_time("max_timestamp"),
+        _field("isvalid", "is_valid", _BOOLEAN, until=(2, 1)),
+        _field("size", "size", unsigned(32)),
+        _field("magic", "magic", _MAGIC_2),
+        _field("compresscodec", "codec", _CODEC),
+        _field("crc", "crc", _UINT32),
+        _field("isvalid", "is_valid", _BOOLEAN, since=(2, 2)),
+    )
+)
+"""The line of a batch of message format 2. Before 2.1 it does not say which batches are end markers."""
+GRAMMARS: dict[str, Version] = {"3.2+": (3, 2), "2.2-3.1": (2, 2), "2.1": (2, 1)}
+"""The spans of tool versions that print batch lines in one form, newest first, by the first of them."""
+BATCH_FORMS = {grammar: BATCH.at(version) for grammar, version in GRAMMARS.items()}
+BATCH_COLUMNS = tuple(dict.fromkeys(name for form in BATCH_FORMS.values() for name in form.names))
+"""The fields that any of these prints."""
+
+LEGACY_BATCH = LineForm(
+    (
+        Field(b"offset: ", "last_offset", _NATURAL_64),
+        _field("position", "position", _NATURAL_64),
+        *_time("max_timestamp"),
+        _field("isvalid", "valid_early", _BOOLEAN, until=(2, 1)),
+        _field("size", "size", _NATURAL_32),
+        _field("magic", "magic", word("0", "1")),
+        _field("compresscodec", "codec", _CODEC),
+        _field("crc", "crc", _UINT32),
+        _field("isvalid", "valid_late", _BOOLEAN, since=(2, 2)),
+    )
+)
+"""The line of a batch of message format 0 or 1, which holds no producer: it only keeps the position chain together."""
+
+_SIZE = number(64, digits=10)
+_SIZES = (
+    Field(b" keySize: ", "key_bytes", _SIZE, earlier=(b" keysize: ", (2, 7))),
+    Field(b" valueSize: ", "value_bytes", _SIZE, earlier=(b" valuesize: ", (2, 7))),
+)
+_SEQUENCE = _field("sequence", "sequence", _SIZE)
+_HEADER_KEYS = _field("headerKeys", "header_keys", KEY_LIST)
+_RECORD_OFFSET = Field(b"| offset: ", "offset", _NATURAL_64)
+
+RECORD = LineForm((_RECORD_OFFSET, *_time("timestamp"), *_SIZES, _SEQUENCE, _HEADER_KEYS))
+"""What the line of a record begins with, under its batch's line: tools 2.2 to 2.7, and 3.0 on."""
+RECORD_2_8 = LineForm(
+    (
+        _RECORD_OFFSET,
+        _field("isValid", "is_valid", _BOOLEAN),
+        _field("crc", "crc", text(rb"(?:null|\d{1,10})", rb"(?:null|\d+)")),
+        *_SIZES,
+        *_time("timestamp"),
+        _field("baseOffset", "base_offset", _OFFSET),
+        _field("lastOffset", "last_offset", _OFFSET),
+        _field("baseSequence", "base_sequence", _INT32),
+        _field("lastSequence", "last_sequence", _INT32),
+        _field("producerEpoch", "producer_epoch", _INT16),
+        _field("partitionLeaderEpoch", "leader_epoch", _INT32),
+        _field("batchSize", "size", unsigned(32)),
+        _field("magic", "magic", _MAGIC_2),
+        _field("compressType", "codec", text(rb"[A-Za-z0-9]+", rb"[A-Za-z0-9]+")),
+        _field("position", "position", _OFFSET),
+        _SEQUENCE,
+        _HEADER_KEYS,
+    )
+).at((2, 8))
+"""The record line of tool 2.8."""
+OLD_RECORD = LineForm(
+    (
+        Field(b"offset: ", "offset", _NATURAL_64),
+        _field("position", "position", _OFFSET),
+        *_time("timestamp"),
+        _field("isvalid", "is_valid", _BOOLEAN),
+        *_SIZES,
+        _field("magic", "magic", _MAGIC_2),
+        _field("compresscodec", "codec", text(rb"[A-Za-z0-9]+", rb"\w+")),
+        _field("producerId", "producer_id", _INT64),
+        _field("producerEpoch", "producer_epoch", _INT16, since=(1, 0)),
+        _SEQUENCE,
+        _field("isTransactional", "is_transactional", _BOOLEAN),
+        _HEADER_KEYS,
+    )
+).of(FIRST, (2, 1))
+"""The record line of tools up to 2.1, which print it instead of the batch's line."""
+OLD_RECORD_CRC = LineForm((_field("crc", "crc", _UINT32),))
+"""What a record line of tools up to 2.1 has behind its codec in message formats 0 and 1."""
+
+END_MARKER = LineForm(
+    (
+        _field("endTxnMarker", "marker", word(*END_MARKERS)),
+        _field("coordinatorEpoch", "coordinator_epoch", natural(2**31 - 1, digits=10, loose=rb"-?\d+")),
+    )
+)
+"""What stands behind the record line of an end marker."""
+OTHER_CONTROL = LineForm(
+    (
+        _field("controlType", "control_type", text(rb"[A-Z_]{1,64}", rb"\w+")),
+        Field(b"(", "number", text(rb"\d+", rb"\d+")),
+        Field(b")", "content", text(rb".*")),
+    )
+)
+"""What stands behind the record line of any other control record."""
+
+_MARKER = {
+    "key_bytes": str(CONTROL_KEY_BYTES),
+    "value_bytes": str(MARKER_VALUE_BYTES),
+    "sequence": "-1",
+    "header_keys": "[]",
+}
+_SPELLINGS: tuple[Version, Version] = (3, 0), (2, 2)
+BARE_RECORD_FORMS = tuple(RECORD.at(version) for version in _SPELLINGS)
+"""Whole record lines of dumps without payloads: of tools 3.0 on, and 2.2 to 2.7."""
+MARKER_FORMS = tuple(LineForm(form.fields + END_MARKER.fields).saying(**_MARKER) for form in BARE_RECORD_FORMS)
+"""The record lines of end markers, of the same tools; `MARKER_LINE` is the reference, and reads all others."""
+
+LINE_STARTS = LineForm(
+    (Field(b"", "kind", word(*(form.fields[0].before.decode() for form in (BATCH, RECORD, LEGACY_BATCH)))),)
+)
+"""How the lines begin that are looked at: those of a batch, of a record, and of a batch of message format 0 or 1."""
+BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START = (
+    start.encode() for start in LINE_STARTS.fields[0].value.words
+)
+
+PRODUCER = LineForm(
+    (
+        Field(b"producerId: ", "producer_id", natural(2**63 - 1, loose=rb"-?\d+")),
+        _field("producerEpoch", "producer_epoch", natural(2**15 - 1, digits=5, loose=rb"-?\d+")),
+        _field("coordinatorEpoch", "coordinator_epoch", _INT32),
+        _field(
+            "currentTxnFirstOffset",
+            "txn_start_offset",
+            text(
+                rb"(?:None|Some\((?P<scala_offset>\d{1,19})\)|OptionalLong\.empty|OptionalLong\[(?P<java_offset>\d{1,19})\])",
+                rb"(?:(?P<scala>None|Some\(\d+\))|OptionalLong(?:\.empty|\[\d+\]))",
+            ),
+        ),
+    )
+)
+"""The line of a producer snapshot, of tools 1.1 on; those up to 3.4 print Scala's options."""
+PRODUCER_TIME = LineForm((Field(b"lastTimestamp: ", "last_timestamp", _INT64),))
+"""What follows it, behind a space, since 3.1."""
+PRODUCER_BATCH = LineForm(
+    (
+        Field(b"firstSequence: ", "first_sequence", _INT32),
+        _field("lastSequence", "last_sequence", _INT32),
+        _field("lastOffset", "last_offset", _INT64),
+        _field("offsetDelta", "offset_delta", _INT32),
+        _field("timestamp", "timestamp", _INT64),
+    )
+)
+"""What follows these, of a producer with a cached data batch. Without one the line ends with the space before it, which
+4.3 leaves out."""
+_NEWEST_PRODUCER = (*PRODUCER.fields[:-1], replace(PRODUCER.fields[-1], value=OPTIONAL))
+_TIME = tuple(replace(field, before=b" " + field.before) for field in PRODUCER_TIME.fields)
+_BATCH = (replace(PRODUCER_BATCH.fields[0], before=b" " + PRODUCER_BATCH.fields[0].before), *PRODUCER_BATCH.fields[1:])
+PRODUCER_FORMS = LineForm((*_NEWEST_PRODUCER, *_TIME, *_BATCH)), LineForm((*_NEWEST_PRODUCER, *_TIME))
+"""Whole lines of producer snapshots, of tools 3.5 on: with a cached data batch, and without one."""
+ABORTED_TRANSACTION = LineForm(
+    (
+        Field(b"version: ", "version", word("0", loose=rb"\d+")),
+        _field("producerId", "producer_id", _NATURAL_64),
+        _field("firstOffset", "first_offset", _NATURAL_64),
+        _field("lastOffset", "last_offset", _NATURAL_64),
+        _field("lastStableOffset", "last_stable_offset", _NATURAL_64),
+    )
+)
+"""The line of a transaction index."""
+INDEX_ENTRY = LineForm((Field(b"offset: ", "offset", _NATURAL_64), _field("position", "position", _NATURAL_64)))
+TIME_INDEX_ENTRY = LineForm((Field(b"timestamp: ", "timestamp", _INT64), _field("offset", "offset", _INT64)))
+
+DUMPING = LineForm((Field(b"Dumping ", "path", text(rb"[^\n]{1,4096}")),))
+"""The first line of a section."""
+DUMPING_START = DUMPING.fields[0].before
+STARTING_OFFSET = LineForm(
+    (Field(b"Log starting offset: ", "base_offset", _NATURAL_64, earlier=(b"Starting offset: ", (3, 2))),)
+)
+"""The second line of a section that is a `.log` file: the offset in the file's name."""
+METADATA_SNAPSHOT = rb"Snapshot end offset: [^\n]*|KRaft bootstrap snapshot"
+"""The second line of a section that is a snapshot of KRaft metadata."""
+INVALID_BYTES = LineForm(
+    (
+        Field(b"Found ", "torn_bytes", natural(10**18 - 1, digits=18)),
+        Field(b" invalid bytes at the end of ", "file_name", text(rb"[^\n]{1,255}")),
+    )
+)
+"""The last line of a file that ends inside a batch."""
+DEPRECATED = LineForm(
+    (
+        Field(b"kafka.serializer.", "decoder", text(rb"\w{1,64}", rb"\w+")),
+        Field(b" is deprecated.", "remedy", text(rb" Please use [^\n]{1,255}")),
+    )
+)
+"""The first line of tools 3.8 and 3.9 that are given a decoder."""

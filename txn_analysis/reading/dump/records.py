@@ -1,0 +1,236 @@
+"""The records under a batch line, read forwards by the sizes that their lines state, as their texts may hold anything.
+
+Sizes are bytes of the record. What is printed is text: bytes that are no UTF-8 become U+FFFD, whose 3 bytes stand for 1
+to 3 of them; a terminal's charset may replace a character of up to 4 bytes by `?`, or write it in other bytes; and a
+decoder prints what it likes (kafka-formats.md, 1.5). Header keys have no printed size at all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.reading.dump.forms import (
+    BATCH_LINE_START,
+    LEGACY_BATCH_LINE_START,
+    RECORD,
+    RECORD_2_8,
+    RECORD_LINE_START,
+)
+from txn_analysis.reading.dump.line_form import either
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from txn_analysis.reading.dump.batch_lines import Candidates
+
+KEY, PAYLOAD = b" key: ", b" payload: "
+REPLACED = "\ufffd".encode()
+
+_HEADER_KEYS_BYTES = 1 << 16
+_MOST_HEADER_ENDS = 256  # how many `]` of a record's header keys are tried as their end
+_LINE_STARTS = (BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START)
+_NEXT_BATCH_LINE = b"\n" + BATCH_LINE_START
+_MOST_LINES = 4096  # of a record whose text does not fill its sizes
+_QUESTION_BYTES = 4  # of a character that `?` stands for, at most
+
+_SIZES = ("key_bytes", "value_bytes")
+_TIME = RECORD.part("timestamp_type", "timestamp")
+RECORD_HEAD = re.compile(
+    RECORD.part("offset").bounded("offset")
+    + either(
+        _TIME.bounded("timestamp") + RECORD.part(*_SIZES).bounded(*_SIZES),
+        RECORD_2_8.part("is_valid").bounded()
+        + RECORD_2_8.part("crc").loose()
+        + RECORD_2_8.part(*_SIZES).bounded(*_SIZES, suffix="28")
+        + _TIME.bounded("timestamp", suffix="28")
+        + RECORD_2_8.part("base_offset", "position").loose(),
+    )
+    + RECORD.part("sequence", "header_keys").bounded(header_keys=rb"\[")
+)
+"""Any record line of tools 2.2 and newer, up to its header keys."""
+
+
+class BatchRange(NamedTuple):
+    """The offsets and the number of records that a batch line states."""
+
+    base_offset: int
+    last_offset: int
+    record_count: int
+
+    @classmethod
+    def of(cls, batches: Candidates, row: int) -> BatchRange:
+        """What the batch line of one row states."""
+        return cls(*(int(batches.columns[name][row]) for name in cls._fields))
+
+
+class Record(NamedTuple):
+    """What the line of a record states, with -1 for a size of null, and where its text ends, newline included.
+
+    `reach` is the last byte that its text may end at, as far as replaced bytes leave that open. `is_filled`: its text
+    fills the stated sizes, or something explains why not.
+    """
+
+    offset: int
+    timestamp_ms: int
+    key_bytes: int
+    value_bytes: int
+    end: int
+    reach: int
+    is_filled: bool
+
+
+class Walk(NamedTuple):
+    """Records of one batch in the order of the text, all that could be read; where the last one ends, and their reach.
+
+    `has_more`: another record line follows, or the text shows one of another batch.
+    """
+
+    records: list[Record]
+    end: int
+    reach: int
+    has_more: bool
+
+    @property
+    def filled_count(self) -> int:
+        """How many records there are before the first one whose text does not fill its sizes."""
+        return next((n for n, record in enumerate(self.records) if not record.is_filled), len(self.records))
+
+
+def walk_records(data: bytes, start: int, stop: int, batch: BatchRange, *, has_header_keys: bool = True) -> Walk:
+    """Reads up to the batch's count of records from `start` on; none may end behind `stop`.
+
+    Brokers write no header keys (`has_header_keys`), so that their list ends with the first `]`.
+    """
+    records: list[Record] = []
+    at = reach = start
+    before = batch.base_offset - 1
+    while len(records) < batch.record_count:
+        head = RECORD_HEAD.match(data, at, stop)
+        if head is None:
+            return Walk(records, at, max(reach, at), has_more=False)
+        offset = int(head["offset"])
+        if not before < offset <= batch.last_offset:
+            return Walk(records, at, max(reach, at), has_more=True)
+        record, own_reach = _read_record(data, head, stop, _MOST_HEADER_ENDS if has_header_keys else 1)
+        reach = max(reach, own_reach)
+        if record is None:
+            return Walk(records, at, reach, has_more=False)
+        records.append(record)
+        at, before = record.end, offset
+    return Walk(records, at, reach, has_more=RECORD_HEAD.match(data, at, stop) is not None)
+
+
+def _read_record(data: bytes, head: re.Match[bytes], stop: int, most_ends: int) -> tuple[Record | None, int]:
+    """The record of a line's head, None where its end is not found; and how far its text may reach, behind `stop` where
+    nothing says so.
+    """
+    sizes = int(head["key_bytes"] or head["key_bytes28"]), int(head["value_bytes"] or head["value_bytes28"])
+    stated = int(head["offset"]), max(int(head["timestamp"] or head["timestamp28"]), 0), *sizes
+    content = closed = 0
+    for close in _header_ends(data, head.end(), stop, most_ends):
+        end = sized_end(data, close, stop, sizes)
+        if end is not None:
+            return Record(*stated, end, end, is_filled=True), end
+        closed += 1
+        content = content or (close if data.startswith((KEY, PAYLOAD), close) else 0)
+    if closed in {0, _MOST_HEADER_ENDS}:
+        return None, stop + 1
+    if not content:
+        return None, head.end()
+    ends = _unsized_ends(data, content, stop, sizes)
+    reach = max(content + sum(max(size, 0) for size in sizes), ends.farthest)
+    return Record(*stated, ends.nearest, reach, ends.is_explained) if ends.nearest else None, reach
+
+
+def _header_ends(data: bytes, start: int, stop: int, at_most: int) -> Iterator[int]:
+    """Places right after each `]` that may close the header keys, which are printed raw: before the next batch line."""
+    stop = min(stop, start + _HEADER_KEYS_BYTES)
+    for _ in range(at_most):
+        close = data.find(b"]", start, stop)
+        if close < 0 or data.find(_NEXT_BATCH_LINE, start, close) >= 0:
+            return
+        start = close + 1
+        yield start
+
+
+def sized_end(data: bytes, at: int, stop: int, sizes: tuple[int, int]) -> int | None:
+    """Where a record without content ends behind its header keys, or one whose content has exactly these sizes."""
+    bare = at
+    for label, size in zip((KEY, PAYLOAD), sizes, strict=True):
+        if size >= 0 and data.startswith(label, at, stop):
+            at += len(label) + size
+    if data.startswith(b"\n", at, stop):
+        return at + 1
+    return bare + 1 if data.startswith(b"\n", bare, stop) else None
+
+
+class _Ends(NamedTuple):
+    """Where a content may end that has other bytes than its record: 0 for nowhere."""
+
+    nearest: int
+    farthest: int
+    is_explained: bool
+
+
+def _unsized_ends(data: bytes, at: int, stop: int, sizes: tuple[int, int]) -> _Ends:
+    """The ends before a line that the tool could print next: those that replaced characters explain, else that of the
+    first line.
+    """
+    stated = sum(len(label) + size for label, size in zip((KEY, PAYLOAD), sizes, strict=True) if size >= 0)
+    nearest = farthest = replaced = questions = 0
+    counted, of_line = at, None
+    for newline in _line_ends(data, at, stop):
+        replaced += data.count(REPLACED, counted, newline)  # up to a newline, which cuts none of them in two
+        questions += data.count(b"?", counted, newline)
+        counted = newline
+        surplus = newline - at - stated
+        is_end = newline + 1 == stop or data.startswith(_LINE_STARTS, newline + 1)
+        is_explained = -(_QUESTION_BYTES - 1) * questions <= surplus <= (len(REPLACED) - 1) * replaced
+        if is_end and (is_explained or (of_line is None and _is_no_utf8(data[at:newline]))):
+            nearest, farthest = nearest or newline + 1, newline + 1
+        of_line = (newline + 1) * is_end if of_line is None else of_line
+        if surplus > (len(REPLACED) - 1) * replaced:
+            break
+    return _Ends(nearest or of_line or 0, farthest or of_line or 0, is_explained=nearest > 0)
+
+
+def _line_ends(data: bytes, at: int, stop: int) -> Iterator[int]:
+    for _ in range(_MOST_LINES):
+        at = data.find(b"\n", at, stop)
+        if at < 0:
+            return
+        yield at
+        at += 1
+
+
+def is_encoded_otherwise(text: bytes) -> bool:
+    """Whether the tool may have printed other bytes than the record holds: replaced ones, or another charset's."""
+    return REPLACED in text or b"?" in text or _is_no_utf8(text)
+
+
+def _is_no_utf8(text: bytes) -> bool:
+    """Whether a text is in another charset."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def least_bytes(records: Sequence[Record]) -> int:
+    """Bytes of records in their batch, without header keys (`DefaultRecord.sizeInBytes`)."""
+    total = 0
+    for record in records:
+        deltas = record.timestamp_ms - records[0].timestamp_ms, record.offset - records[0].offset
+        sizes = record.key_bytes, record.value_bytes
+        # Attributes and the number of headers take a byte each.
+        body = 2 + sum(_varint_bytes(value) + max(value, 0) for value in sizes) + sum(map(_varint_bytes, deltas))
+        total += body + _varint_bytes(body)
+    return total
+
+
+def _varint_bytes(value: int) -> int:
+    """Length of Kafka's zig-zag variable-length integer (`ByteUtils.sizeOfVarlong`)."""
+    zigzag = (value << 1) ^ (value >> 63)
+    return max(1, -(-zigzag.bit_length() // 7))

@@ -1,0 +1,196 @@
+"""Scan: byte ranges of dumped segments become batches, inside the tasks that hold them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
+from txn_analysis.reading.dump.batch_lines import (
+    COLUMNS,
+    Candidates,
+    Lines,
+    plausible,
+    read_batch_lines,
+    read_run_of_batches,
+)
+from txn_analysis.reading.dump.batch_text import read_batch_text, whole_texts
+from txn_analysis.reading.dump.doubt import are_linked, follow_chain, may_be_header_keys, may_be_in_records
+from txn_analysis.reading.dump.forms import BATCH_LINE_START, RECORD_LINE_START
+from txn_analysis.reading.log_dir.group_records import read_group_lines
+from txn_analysis.tables.batches import Batches, times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.reading.inputs.planned_input import ScanRange
+    from txn_analysis.reading.inputs.text import Text
+
+MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
+_SMALL_BYTES = 256 << 10
+_LOOK_AHEAD_BYTES = 64 << 10
+_NAMED_OTHERWISE = ("size", "max_timestamp", "timestamp_type", "delete_horizon", "magic")
+_NO_TIMESTAMP_TYPE = TIMESTAMP_TYPES.index("NoTimestampType")
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The text of one range of a section's body: [start, end) of the input, its lines, and those that are batches'."""
+
+    start: int
+    end: int
+    lines: Lines
+    found: Candidates
+
+
+def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
+    """The batches whose lines begin in this range of a section's body; None where none does."""
+    own = read_slice(text, part)
+    return None if own is None else scan_slice(text, part, own, ingest_id)
+
+
+def read_slice(text: Text, part: ScanRange) -> Slice | None:
+    """The text that belongs to a range of a section's body; None where no batch line is in it.
+
+    A range owns whole batches: it begins at the first batch line at or after its start and ends before the first one
+    at or after its end, so that a batch, its record lines and its end marker are always read by the same task. Text
+    without any batch line that lies more than MAX_TAIL_BYTES behind a range is read by no task, and so not proven.
+    """
+    section = part.section
+    is_first = part.start == section.text_start_bytes
+    last_line_end = min(part.end + len(BATCH_LINE_START), section.text_end_bytes)
+    start = part.start if is_first else _next_batch_line(text, part.start, last_line_end)
+    if start >= part.end:
+        return None
+    end = _next_batch_line(text, part.end, min(section.text_end_bytes, part.end + MAX_TAIL_BYTES))
+    lines = Lines.of(text.read(start, end))
+    found = read_batch_lines(lines)
+    return Slice(start, end, lines, found) if len(found) else None
+
+
+def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> Batches:
+    """The batches of a range's text."""
+    section, start, lines, found = part.section, own_text.start, own_text.lines, own_text.found
+    is_first = part.start == section.text_start_bytes
+    ends_segment = own_text.end == section.text_end_bytes
+    has_header_keys = section.topic not in BROKER_WRITTEN_TOPICS
+    limits = {"starts_segment": is_first, "ends_segment": ends_segment, "has_header_keys": has_header_keys}
+    # The records of a decoded section are proven, and counted, where they are decoded.
+    is_decoded = section.kind == "state"
+    own = whole_texts(lines, found) if is_decoded else read_batch_text(lines, found, **limits)
+    rows, is_contested = follow_chain(own.batches, own.claims, starts_segment=is_first)
+    may_be_text = np.zeros(len(rows), bool)
+    if own.prints_records:
+        is_contested |= may_be_in_records(lines, own, ends_segment=ends_segment)[rows]
+        if has_header_keys:
+            may_be_text = may_be_header_keys(text, section, start, lines, own, rows)
+    batches = own.batches.take(rows)
+    line_start = lines.starts[batches.line]
+    stop = np.append(line_start[1:], len(lines.data))
+    read = batches.columns
+    is_counted = (read["record_count"] >= 0) & own.prints_records
+    columns = _as_printed(read) | {
+        "is_contested": is_contested,
+        "may_be_header_keys": may_be_text,
+        "text_start_bytes": line_start + start,
+        "text_bytes": np.minimum(own.end[rows], stop) - line_start,
+        "record_line_count": np.where(is_counted, own.record_count[rows], ABSENT),
+        "marker": own.marker[rows],
+        "coordinator_epoch": own.coordinator_epoch[rows],
+    }
+    groups = read_group_lines(lines, batches) if section.topic == GROUP_TOPIC and not is_decoded else None
+    return Batches(part.place(ingest_id), columns, groups)
+
+
+def _as_printed(read: Mapping[str, Array]) -> dict[str, Array]:
+    """The columns that a batch line itself prints."""
+    has_no_type = read["timestamp_type"] == _NO_TIMESTAMP_TYPE
+    return {name: read[name] for name in COLUMNS if name not in _NAMED_OTHERWISE} | {
+        "size_bytes": read["size"],
+        "max_timestamp_ms": times(read["max_timestamp"]),
+        "timestamp_type": np.where(has_no_type, ABSENT, read["timestamp_type"]),
+        "delete_horizon_ms": times(read["delete_horizon"]),
+    }
+
+
+def is_small_dump(part: ScanRange) -> bool:
+    """Whether a range is all of a small section, as `scan_small_dumps` reads it."""
+    section = part.section
+    is_whole = part.start == section.text_start_bytes and part.end == section.text_end_bytes
+    return is_whole and part.end - part.start <= _SMALL_BYTES and section.kind == LOG and section.topic != GROUP_TOPIC
+
+
+def is_shallow(text: bytes) -> bool:
+    """Whether no record line follows the first line of a section's body."""
+    return not text.startswith(RECORD_LINE_START, text.find(b"\n") + 1)
+
+
+def scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -> Iterator[Batches | ScanRange]:
+    """The batches of some small sections, as `scan_range` finds them in each; one with more than batch lines is left.
+
+    Where a section is nothing but lines of batches that follow each other, no line of it can be a client's.
+
+    Args:
+        read: each section with the text of its body; all together no more than a megabyte.
+        ingest_id: the ingest that reads them.
+    """
+    while read:
+        run, ends = read_run_of_batches(b"".join(text for _, text in read))
+        line_start = np.append(0, ends + 1)
+        starts = np.append(0, np.cumsum([len(text) for _, text in read]))
+        first = np.searchsorted(line_start, starts)
+        is_read = (starts[1:] <= line_start[-1]) & (line_start[first[:-1] - len(line_start)] == starts[:-1])
+        count = 0 if len(plausible(run)) < len(run) else int(np.argmin(np.append(is_read, False)))
+        yield from _of_small(read[:count], run, line_start, first.tolist(), ingest_id)
+        # What is left begins with something else; where nothing was read, few lines are read sooner one by one.
+        stop = count + 1 if count else len(read)
+        yield from (part for part, _ in read[count:stop])
+        read = read[stop:]
+
+
+def _of_small(
+    read: Sequence[tuple[ScanRange, bytes]], run: Candidates, line_start: Array, first: Sequence[int], ingest_id: str
+) -> Iterator[Batches | ScanRange]:
+    """The batches of sections whose texts are nothing but lines of a run; a section whose batches are no chain is left.
+
+    Args:
+        read: the sections.
+        run: the lines.
+        line_start: where each begins in all texts together, and behind the last one where it ends.
+        first: the first line of each section, and of what follows.
+        ingest_id: the ingest that reads them.
+    """
+    is_other, nothing = ~are_linked(run), np.zeros(len(run), bool)
+    columns = _as_printed(run.columns) | {
+        "is_contested": nothing,
+        "may_be_header_keys": nothing,
+        "text_bytes": np.diff(line_start),
+        "record_line_count": np.full(len(run), ABSENT),
+        "marker": np.full(len(run), None, object),
+        "coordinator_epoch": np.full(len(run), ABSENT, np.int64),
+    }
+    for (part, _), start, stop in zip(read, first, first[1:], strict=False):
+        if start == stop or is_other[start : stop - 1].any():
+            yield part
+            continue
+        rows = slice(start, stop)
+        in_text = line_start[rows] - line_start[start] + part.start
+        own = {name: values[rows] for name, values in columns.items()} | {"text_start_bytes": in_text}
+        yield Batches(part.place(ingest_id), own)
+
+
+def _next_batch_line(text: Text, at: int, limit: int) -> int:
+    """The first place at or after `at` where a line begins like a batch line; `limit` where none does before it."""
+    needle = b"\n" + BATCH_LINE_START
+    at -= 1  # the newline before a line that begins exactly at `at`
+    while at < limit:
+        window = text.read(at, min(at + _LOOK_AHEAD_BYTES + len(needle), limit))
+        found = window.find(needle)
+        if found >= 0:
+            return at + found + 1
+        at += _LOOK_AHEAD_BYTES
+    return limit

@@ -1,0 +1,220 @@
+"""Which files an ingest reads: paths, folders, globs and URIs, resolved before anything is opened."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from txn_analysis.errors import InputError
+from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.reading.inputs.standard_input import STANDARD_INPUT, kept_at
+from txn_analysis.stores import places
+from txn_analysis.stores.store import StoreError, found_below, has_glob, store_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from txn_analysis.stores.places import Place
+    from txn_analysis.stores.store import Found, Version
+
+_GLOB_CHARACTERS = frozenset("*?[")
+_STATE_FOLDER = f"{STATE_TOPIC}-"
+
+
+@dataclass(frozen=True, order=True)
+class SourceFile:
+    """One regular file, or one object, to read; `version` is an object's, as it was listed."""
+
+    path: str
+    size_bytes: int
+    version: Version | None = field(default=None, compare=False)
+
+
+def place_of(path: str) -> str:
+    """An absolute path to the same file, as a task's worker may run in another folder; links in it stay as they are.
+
+    A URI is its own; of `-` it is where standard input is kept.
+    """
+    if path == STANDARD_INPUT and (kept := kept_at()) is not None:
+        return str(kept)
+    if places.place_of(path) is not None:
+        return path
+    return os.path.join(os.getcwd(), path)  # noqa: PTH109 `Path` would drop what does not change where it leads
+
+
+def is_there(path: str, neighbour: str) -> bool:
+    """Whether a file of some name lies beside another one."""
+    place = places.place_of(path)
+    if place is None:
+        return (Path(path).parent / neighbour).exists()
+    return store_of(place).found(f"{place.key.rpartition('/')[0]}/{neighbour}".strip("/")) is not None
+
+
+class _UnusableError(Exception):
+    """One path that cannot be read, with the remedy."""
+
+
+def find_files(paths: Sequence[str]) -> list[SourceFile]:
+    """The files under `paths` (files, folders, globs, URIs of each), each once, sorted by path.
+
+    Folders are read with all their sub-folders; files and folders whose name begins with a dot are passed over there,
+    and so is what is deleted while the folder is read. The coordinator's state is listed last, with its sizes: of a log
+    directory that brokers write to, it must not be older than the logs.
+
+    Raises:
+        InputError: paths that do not exist, cannot be read, or are no regular files; one line for each.
+    """
+    found: dict[str, SourceFile] = {}
+    problems: list[str] = []
+    state_folders: list[str] = []
+    state_places: list[Place] = []
+
+    def look_at(candidates: Iterable[str], given: str | None = None) -> None:
+        for candidate in candidates:
+            try:
+                file = _regular_file(candidate)
+            except _UnusableError as error:
+                problems.append(f"{candidate}: {error}")
+                continue
+            if file is not None:
+                found.setdefault(candidate, file)
+            elif candidate == given:
+                problems.append(f"{candidate}: it was deleted while it was looked at. Copy it again")
+
+    for path in paths:
+        with _noted(path, problems):
+            if (place := places.place_of(path)) is None:
+                look_at(list(_expand(path, problems, state_folders)), path)
+            else:
+                found |= _objects(place, state_places)
+    for folder in state_folders:
+        look_at(_folder_files(folder, problems, []))
+    found |= _state_objects(state_places, problems)
+    if problems:
+        raise InputError(sorted(set(problems)))
+    return sorted(found.values())
+
+
+@contextmanager
+def _noted(given: str, problems: list[str]) -> Iterator[None]:
+    """Meanwhile what keeps one argument from being read becomes a line of `problems`."""
+    try:
+        yield
+    except (_UnusableError, places.PlaceError, StoreError) as error:
+        problems.append(f"{places.shown(given)}: {error}")
+
+
+def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
+    """The files of this machine that one argument names."""
+    path = places.local_path(given)
+    matches = [path] if os.path.lexists(place_of(path)) else _glob(path)
+    for match in matches:
+        if not Path(place_of(match)).is_dir():
+            yield match
+            continue
+        before = len(problems), len(state_folders)
+        files = list(_folder_files(match, problems, state_folders))
+        yield from files
+        if not files and before == (len(problems), len(state_folders)):
+            problems.append(f"{match}: no files in this folder. Check the path")
+
+
+def _objects(place: Place, state_folders: list[Place]) -> dict[str, SourceFile]:
+    """The objects that one URI names, by their own; empty ones that stand for folders are passed over."""
+    one = None if has_glob(place) else store_of(place).found(place.key) if place.key else None
+    if one:
+        return dict([_object(place, one)])
+    folder, found = found_below(place)
+    folders = {parent for each in found for parent in _parents(each.key)}
+    later, now = set(), dict[str, SourceFile]()
+    for each in found:
+        names = each.key.removeprefix(folder).strip("/").split("/")
+        if each.key in folders or any(name.startswith(".") for name in names):
+            continue
+        depth = next((n for n, name in enumerate(names[:-1]) if name.startswith(_STATE_FOLDER)), None)
+        if depth is None:
+            now |= [_object(place, each)]
+        else:
+            later.add("/".join([folder.strip("/"), *names[: depth + 1]]))
+    if not now and not later:
+        msg = "no such object, and none below it. Check the name; quote a glob so that the shell does not change it"
+        raise _UnusableError(msg)
+    state_folders += [place.child(key) for key in sorted(later)]
+    return now
+
+
+def _state_objects(state_places: Iterable[Place], problems: list[str]) -> dict[str, SourceFile]:
+    found: dict[str, SourceFile] = {}
+    for place in state_places:
+        with _noted(place.uri, problems):
+            found |= _objects(place, [])
+    return found
+
+
+def _object(place: Place, found: Found) -> tuple[str, SourceFile]:
+    uri = place.child(found.key).uri
+    return uri, SourceFile(uri, found.version.size_bytes, found.version)
+
+
+def _parents(key: str) -> Iterator[str]:
+    while "/" in key:
+        key = key.rpartition("/")[0]
+        yield key
+
+
+def _glob(pattern: str) -> list[str]:
+    matches = sorted(glob.glob(pattern, recursive=True)) if _GLOB_CHARACTERS & set(pattern) else []  # noqa: PTH207 - `**`
+    if not matches:
+        msg = "no such file or folder. Check the path; quote a glob so that the shell does not change it"
+        raise _UnusableError(msg)
+    return matches
+
+
+def _folder_files(folder: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
+    """The files under a folder; those of `__transaction_state` are left for later, and named in `state_folders`."""
+
+    def unreadable(error: OSError) -> None:
+        if isinstance(error, FileNotFoundError) and error.filename != folder:
+            return
+        problems.append(f"{error.filename}: the folder cannot be read ({error.strerror}). Check its permissions")
+
+    root = Path(folder).resolve()
+    for parent, folders, names in os.walk(folder, onerror=unreadable):
+        # A linked folder is not walked into, so it must be refused rather than passed over in silence.
+        shown = sorted(name for name in folders if not name.startswith("."))
+        linked = [name for name in shown if (Path(parent) / name).is_symlink()]
+        later = [name for name in shown if name.startswith(_STATE_FOLDER) and name not in linked]
+        state_folders += [os.path.join(parent, name) for name in later]
+        folders[:] = [name for name in shown if name not in later]
+        for name in sorted([*names, *linked]):
+            if name.startswith("."):
+                continue
+            path = Path(parent) / name
+            # realpath, as Path.resolve raises where links go in a circle.
+            if path.is_symlink() and (name in linked or not Path(os.path.realpath(path)).is_relative_to(root)):
+                problems.append(f"{path}: a link out of the given folder, or to a folder. Name its target instead")
+            else:
+                yield str(path)
+
+
+def _regular_file(path: str) -> SourceFile | None:
+    """None for a file that is gone: brokers that run delete segments, and its folder could be listed a moment later."""
+    try:
+        status = os.stat(place_of(path))  # noqa: PTH116 - one call for kind and size
+    except OSError as error:
+        if not os.path.lexists(path):
+            return None
+        msg = f"cannot be read ({error.strerror}). Copy the file again"
+        raise _UnusableError(msg) from error
+    if not stat.S_ISREG(status.st_mode):
+        msg = "not a regular file. Save the text to a file first, it is read more than once"
+        raise _UnusableError(msg)
+    if not os.access(place_of(path), os.R_OK):
+        msg = "no permission to read it. Change its mode or owner"
+        raise _UnusableError(msg)
+    return SourceFile(path, status.st_size)

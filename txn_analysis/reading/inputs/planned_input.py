@@ -1,0 +1,293 @@
+"""Plan: what each input is, which sections it has, and which byte ranges of them the scan reads.
+
+Plan, scan, link: a dump is cut along its `Dumping …` sections and then by bytes, so that one file of any size is read
+by many tasks; the scan parses each range for itself, and the position chain links them again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from txn_analysis.errors import InputError
+from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.reading.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
+from txn_analysis.reading.inputs.sections import Body
+from txn_analysis.reading.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED, ChunkFacts, ReadFailure
+from txn_analysis.tables.batches import BatchPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from txn_analysis.reading.inputs.find_files import SourceFile
+    from txn_analysis.reading.inputs.recognise import Recognition
+    from txn_analysis.reading.inputs.survey import SectionMark, TrailerMark
+    from txn_analysis.stores.store import Version
+    from txn_analysis.tables.inputs import Manifest
+
+KIND_NAMES = {
+    LOG: "log_dump",
+    STATE: "transaction_state_dump",
+    SNAPSHOT: "snapshot_dump",
+    TXNINDEX: "aborted_txn_dump",
+    CONSOLE_TEXT: "transaction_state_console",
+    CONSOLE_JSON: "transaction_state_console",
+}
+NO_PARTITION = -1  # a console export does not say which partitions of __transaction_state it covers
+_COPY_AGAIN = "Copy the file again"
+_SKIP = "Or pass --skip-unrecognised: the report then names what was left out"
+_SHOWN_PROBLEMS = 3
+
+
+@dataclass(frozen=True)
+class Section:
+    """One `Dumping …` section of an input, the whole text of a console export, or what a broker's own file holds.
+
+    `kind` is log, state (a segment of __transaction_state with decoded records), snapshot, txnindex, console_text or
+    console_json. [text_start_bytes, text_end_bytes) is the body, without the lines before it and the trailer after it;
+    `torn_bytes` is what the trailer says of an incomplete last batch. Where `is_start_proven` is False, the section can
+    be text inside a record of the section before. A broker's own segment can be cut at `cuts`, where batches begin; a
+    statement of a checkpoint has the offset in `file_base_offset`, or the word in `stated`.
+    """
+
+    index: int
+    kind: str
+    dump_path: str
+    topic: str
+    partition: int
+    file_base_offset: int
+    text_start_bytes: int
+    text_end_bytes: int
+    torn_bytes: int
+    is_start_proven: bool
+    grammar: str
+    stated: str | None = None
+    cuts: tuple[int, ...] = ()
+
+
+IsInPart = Callable[[Section], bool]
+"""Says of a segment whether all of its checksums are looked at in a call."""
+
+
+def no_part(_: Section) -> bool:
+    """No part was asked for."""
+    return False
+
+
+@dataclass(frozen=True)
+class PlannedInput:
+    """One input. `kind` joins the contract's names of its sections' kinds by `+`; NULL where nothing was recognised.
+
+    `problem` is why the file, or a part of it, cannot be read: `byte N: what is wrong. What to do`. `same_paths` are
+    further files with the same content, which are not read. `rejects` are spans (start, end, reason) that planning
+    could not understand, of a broker's own file; those of a text are found by reading it again. A broker's file
+    `is_gone` that was deleted or cut before it was looked at. `version` is an object's, as it was listed. `manifest` is
+    what a `txn-capture.json` says.
+    """
+
+    path: str
+    input_id: str
+    kind: str | None
+    grammar: str | None
+    compression: str | None
+    size_bytes: int
+    text_bytes: int
+    problem: str | None
+    sections: tuple[Section, ...]
+    same_paths: tuple[str, ...] = ()
+    rejects: tuple[tuple[int, int, str], ...] = ()
+    is_gone: bool = False
+    version: Version | None = None
+    manifest: Manifest | None = None
+
+    @property
+    def is_broker_file(self) -> bool:
+        """A file of a broker's log directory, no text."""
+        return self.grammar in BINARY_GRAMMARS
+
+
+@dataclass(frozen=True)
+class ScanRange:
+    """Bytes [start, end) of one section's body, for one task to parse."""
+
+    path: str
+    compression: str | None
+    input_id: str
+    section: Section
+    start: int
+    end: int
+    version: Version | None = None
+
+    def place(self, ingest_id: str) -> BatchPlace:
+        """Where batches of it are read."""
+        section = self.section
+        return BatchPlace(ingest_id, self.input_id, section.index, section.topic, section.partition)
+
+
+def check_inputs(planned: Sequence[PlannedInput], skip_unrecognised: bool, misfits: Sequence[str] = ()) -> None:
+    """Ends the run before any verdict where an input, or a part of one, is not understood.
+
+    Args:
+        planned: the inputs.
+        skip_unrecognised: what is not understood is left out instead.
+        misfits: further lines: why a manifest is not that of the files.
+
+    Raises:
+        InputError: one line `PATH: byte N: what is wrong. What to do` for each such input, unless to be skipped; the
+            last one says that they can be.
+    """
+    problems = [f"{plan.path}: {plan.problem}{_the_same(plan)}" for plan in planned if plan.problem is not None]
+    problems += misfits
+    if problems and not skip_unrecognised:
+        raise InputError(problems, _SKIP)
+
+
+def _the_same(plan: PlannedInput) -> str:
+    names = list(plan.same_paths[:_SHOWN_PROBLEMS])
+    if len(plan.same_paths) > _SHOWN_PROBLEMS:
+        names.append(f"{len(plan.same_paths) - _SHOWN_PROBLEMS} more")
+    return f" (the same: {', '.join(names)})" if names else ""
+
+
+def plan_text(source: SourceFile, compression: str | None, facts: Sequence[ChunkFacts | ReadFailure]) -> PlannedInput:
+    """The plan of one input from what its chunks say, and what kept the rest of it from being read; reads nothing."""
+    chunks = [fact for fact in facts if isinstance(fact, ChunkFacts)]
+    failure = next((fact for fact in facts if isinstance(fact, ReadFailure)), None)
+    recognition = chunks[0].recognition if chunks else recognise(b"", 0)
+    text_bytes = chunks[-1].end if chunks else 0
+    sections: list[Section] = []
+    problems: list[tuple[int, str]] = []
+    if failure is not None:
+        problems.append((failure.offset, f"{failure.reason}. {failure.remedy or _COPY_AGAIN}"))
+    elif recognition is None or isinstance(recognition, Refusal):
+        problems.append((0, str(recognition)))
+    else:
+        # The JSON formatter writes no newline after an object, so only the object itself tells whether it is whole.
+        torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
+        text_end = text_bytes if torn_at is None else torn_at
+        if recognition.kind in {CONSOLE_TEXT, CONSOLE_JSON}:
+            sections = [_console_section(recognition, text_end)]
+        else:
+            sections, problems = _dump_sections(recognition, chunks, text_end)
+        if torn_at is not None:
+            problems.append((torn_at, f"the text ends inside this line. {_COPY_AGAIN}"))
+    return PlannedInput(
+        path=source.path,
+        input_id=_input_id(chunks, None if failure is None else source.path),
+        kind="+".join(dict.fromkeys(KIND_NAMES[section.kind] for section in sections)) or None,
+        grammar="+".join(dict.fromkeys(section.grammar for section in sections)) or None,
+        compression=compression,
+        size_bytes=source.size_bytes,
+        text_bytes=text_bytes,
+        problem=_joined(problems),
+        sections=tuple(sections),
+        version=source.version,
+    )
+
+
+def _input_id(chunks: Sequence[ChunkFacts], unread_path: str | None) -> str:
+    """A fingerprint of the text alone: the same text under another name, or compressed, is the same input.
+
+    What could not be read to its end is no other file's equal, so its name takes the place of the rest of its text.
+    """
+    digest = blake2b(b"".join(chunk.digest for chunk in chunks), digest_size=DIGEST_BYTES)
+    if unread_path is not None:
+        digest.update(unread_path.encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+def _joined(problems: list[tuple[int, str]]) -> str | None:
+    shown = [f"byte {at}: {what}" for at, what in sorted(problems)[:_SHOWN_PROBLEMS]]
+    if len(problems) > _SHOWN_PROBLEMS:
+        shown.append(f"and {len(problems) - _SHOWN_PROBLEMS} more such places in this file")
+    return "; ".join(shown) or None
+
+
+def _torn_at(chunks: Sequence[ChunkFacts], text_bytes: int) -> int | None:
+    """Where a last line without a newline begins; None where the text ends with a newline."""
+    last_newline = next((c.last_newline for c in reversed(chunks) if c.last_newline is not None), -1)
+    return last_newline + 1 if last_newline + 1 < text_bytes else None
+
+
+def _console_section(recognition: Recognition, text_end: int) -> Section:
+    return Section(
+        index=0,
+        kind=recognition.kind,
+        dump_path="",
+        topic=STATE_TOPIC,
+        partition=NO_PARTITION,
+        file_base_offset=0,
+        text_start_bytes=0,
+        text_end_bytes=text_end,
+        torn_bytes=0,
+        is_start_proven=True,
+        grammar=recognition.grammar or "",
+    )
+
+
+def _dump_sections(
+    recognition: Recognition, chunks: Sequence[ChunkFacts], text_end: int
+) -> tuple[list[Section], list[tuple[int, str]]]:
+    problems: list[tuple[int, str]] = []
+    marks = _believed_marks(recognition.start, chunks)
+    if not marks or marks[0][0].start != recognition.start:
+        what = "this `Dumping` line names no file that kafka-dump-log dumps, or its header line is missing"
+        problems.append((recognition.start, f"{what}. Dump the file again by its own name"))
+    trailers = {trailer.end: trailer for chunk in chunks for trailer in chunk.trailers}
+    sections: list[Section] = []
+    ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
+    for (mark, is_proven), end in zip(marks, ends, strict=True):
+        if isinstance(mark.body, Refusal):
+            problems.append((mark.start, str(mark.body)))
+        elif mark.body is None:
+            problems.append((mark.start, f"the dump ends before this section's header line. {_COPY_AGAIN}"))
+        else:
+            sections.append(_section(len(sections), mark, end, trailers.get(end), is_proven=is_proven))
+    return sections, problems
+
+
+def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[SectionMark, bool]]:
+    """The section starts of a dump, and whether each is proven.
+
+    A line that can stand inside a record and begins nothing readable is left in the section before, as its text.
+    """
+    believed: list[tuple[SectionMark, bool]] = []
+    reach_before = 0  # of the large records in the chunks before
+    for chunk in chunks:
+        for mark in chunk.marks:
+            is_hidden = mark.anchor > 0 and reach_before > mark.anchor
+            follows_decoded = bool(believed) and believed[-1][1] and _is_decoded(believed[-1][0])
+            is_proven = mark.proof == PROVEN or (mark.proof == PROVEN_IF_DECODED and follows_decoded)
+            is_proven = mark.start == first or (is_proven and not is_hidden)
+            if is_proven or (isinstance(mark.body, Body) and mark.start > first):
+                believed.append((mark, is_proven))
+        reach_before = max(reach_before, chunk.reach)
+    return believed
+
+
+def _is_decoded(mark: SectionMark) -> bool:
+    return mark.file is not None and mark.file.topic in BROKER_WRITTEN_TOPICS
+
+
+def _section(index: int, mark: SectionMark, end: int, trailer: TrailerMark | None, *, is_proven: bool) -> Section:
+    assert mark.file is not None
+    assert isinstance(mark.body, Body)
+    name = re.split(r"[/\\]", mark.dump_path)[-1]
+    has_trailer = trailer is not None and trailer.start >= mark.body_start and trailer.file_name == name
+    body_end = trailer.start if trailer is not None and has_trailer else max(end, mark.body_start)
+    return Section(
+        index=index,
+        kind=mark.body.kind,
+        dump_path=mark.dump_path,
+        topic=mark.file.topic,
+        partition=mark.file.partition,
+        file_base_offset=mark.file.base_offset,
+        text_start_bytes=mark.body_start,
+        text_end_bytes=body_end,
+        torn_bytes=trailer.torn_bytes if trailer is not None and has_trailer else 0,
+        is_start_proven=is_proven,
+        grammar=mark.body.grammar,
+    )

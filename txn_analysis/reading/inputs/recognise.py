@@ -1,0 +1,202 @@
+"""What kind of text a file holds, decided by the first of its text and never by its name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import google_crc32c
+
+from txn_analysis.kafka.batch_headers import UP_TO_MAGIC_BYTES
+from txn_analysis.reading.dump.forms import (
+    ABORTED_TRANSACTION,
+    BATCH,
+    DEPRECATED,
+    DUMPING_START,
+    LEGACY_BATCH,
+    PRODUCER,
+    RECORD,
+)
+from txn_analysis.reading.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
+from txn_analysis.reading.state.forms import CONSOLE_COUNT, CONSOLE_JSON_START, CONSOLE_TEXT_START
+
+HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
+# In POSIX and GNU tar the word lies behind the name and the numbers of the first file; zip begins so (APPNOTE 4.3.7).
+_ARCHIVES = (("tar", 257, b"ustar"), ("zip", 0, b"PK\x03\x04"))
+# Other brokers' files: BookKeeper's (`EntryLogger`), and Redpanda's (`model/record_utils.cc`), whose batch headers are
+# in little-endian order and begin with a CRC-32C of the rest.
+_BOOKKEEPER_MAGIC = b"BKLO"
+_REDPANDA_HEADER_BYTES, _REDPANDA_CRC_BYTES = 61, 4
+UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
+
+DUMP = "dump"
+CONSOLE_TEXT = "console_text"
+CONSOLE_JSON = "console_json"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why something is not read, and what to do instead."""
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason}. {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """The kind of a file's text: `dump`, `console_text` or `console_json`.
+
+    `start` is the byte of its first own line, after lines that the tool's environment printed before it. `grammar` is
+    the span of tool versions, known here for console exports only.
+    """
+
+    kind: str
+    start: int
+    grammar: str | None = None
+
+
+# What ends up around a dump when stderr goes to the same file (kafka-formats.md, 1.1 and 1.6): no line of a dump, and
+# nothing that a client could have written.
+_NOISE = (
+    rb"SLF4J(?:\([A-Z]\))?: [^\n]*",
+    DEPRECATED.loose(),
+    rb"(?:log4j:)?(?:WARN|WARNING|INFO|ERROR|DEBUG)[: ][^\n]*",
+    rb"\[\d{4}-\d\d-\d\d [^\]\n]*\] (?:WARN|INFO|ERROR|DEBUG) [^\n]*",
+    rb"\d{4}-\d\d-\d\dT[0-9:.]+Z [\w-]+ (?:WARN|INFO|ERROR|DEBUG) [^\n]*",
+    rb"Picked up \w*JAVA\w*: [^\n]*|(?:OpenJDK|Java HotSpot)[^\n]* warning: [^\n]*",
+    rb"Ignoring unknown file [^\n]*",
+    CONSOLE_COUNT,
+    rb"Mismatches in :[^\n]*|Found timestamp mismatch in :[^\n]*|Found out of order timestamp in :[^\n]*",
+    rb"  Index (?:offset|timestamp): [^\n]*|The following indexed offsets are not found in the log\.",
+    rb"Indexed offset: \d+, found log offset: \d+|Non-consecutive offsets in [^\n]*|  \d+ is followed by \d+",
+    b"",
+)
+NOISE_LINE = re.compile(b"(?:" + b"|".join(_NOISE) + rb")\n")
+
+_DEFAULT_FORMATTER = re.compile(
+    rb"(?:(?:CreateTime|LogAppendTime):-?\d+|NO_TIMESTAMP|Partition:\d+|Offset:\d+|NO_HEADERS)\t"
+)
+_DUMP_LINE = re.compile(
+    b"|".join(
+        (
+            BATCH.label("base_offset") + rb"\d",
+            RECORD.label("offset") + rb"\d",
+            LEGACY_BATCH.part("last_offset").loose() + b" ",
+            PRODUCER.part("producer_id").loose(producer_id=rb"\d+") + PRODUCER.label("producer_epoch"),
+            ABORTED_TRANSACTION.part("version").bounded() + ABORTED_TRANSACTION.label("producer_id"),
+        )
+    )
+)
+_CHECKPOINT = re.compile(rb"0\n\d+\n(?:[^\s]+ \d+ -?\d+\n|\d+ \d+\n)*\Z")
+_BROKER_FILE = re.compile(rb"version: 0\ntopic_id: |#\n#[^\n]*\n(?:[\w.]+=[^\n]*\n)*(?:cluster|node)\.id=")
+
+
+def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
+    """The kind of a text of `text_bytes` bytes that begins with `head` (64 KiB of it, or all), or why it is refused."""
+    if not head:
+        return Refusal("the file is empty", "Copy it again, or leave it out")
+    start = after_noise(head)
+    if head.startswith(DUMPING_START, start):
+        if head[start : head.find(b"\n", start) + 1].endswith(b"\r\n"):
+            how = "Change them to LF: tr -d '\\r' < FILE > NEW_FILE"
+            return Refusal("lines end in CR LF, as Windows writes them", how)
+        return Recognition(DUMP, start)
+    return _recognised_export(head, start) or _binary_refusal(head, text_bytes) or _text_refusal(head, start)
+
+
+def after_noise(text: bytes) -> int:
+    """The byte of the first line that is none of the tool's environment."""
+    start = 0
+    while noise := NOISE_LINE.match(text, start):
+        start = noise.end()
+    return start
+
+
+def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:
+    if json := CONSOLE_JSON_START.match(head, start):
+        return Recognition(CONSOLE_JSON, start, "3.9" if json[1] == b"version" else "4.0+")
+    if CONSOLE_TEXT_START.match(head, start):
+        return Recognition(CONSOLE_TEXT, start, "0.11-3.9")
+    if _DEFAULT_FORMATTER.match(head, start):
+        return Refusal(
+            "an export of the default formatter, which prints the records of __transaction_state as raw bytes",
+            "Export again with --formatter kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
+            " (0.11 to 3.9) or org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)",
+        )
+    return None
+
+
+def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Refusal(
+            "UTF-16 text, as PowerShell's redirection writes it",
+            "Dump again from cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE",
+        )
+    if (other := _other_broker(head)) is not None:
+        return other
+    for what, starts_at, magic in _ARCHIVES:
+        if head.startswith(magic, starts_at):
+            return Refusal(f"a {what} archive", "Unpack it, and give what was in it")
+    if b"\x00" not in head:
+        return None if _is_text(head) else Refusal("binary data, not text", UNKNOWN_TEXT_REMEDY)
+    kind = _broker_binary(head, text_bytes)
+    if kind is None:
+        return Refusal("binary data, not text", UNKNOWN_TEXT_REMEDY)
+    return Refusal(
+        f"a binary {kind} of a broker's log directory, compressed, or where its path does not say of which partition",
+        "Give it as the broker has it, such as orders-0/00000000000000000000.log, or a dump of it by kafka-dump-log",
+    )
+
+
+def _other_broker(head: bytes) -> Refusal | None:
+    """Files of brokers that speak Kafka's protocol and store something else."""
+    header, crc = head[_REDPANDA_CRC_BYTES:_REDPANDA_HEADER_BYTES], head[:_REDPANDA_CRC_BYTES]
+    is_whole = len(head) >= _REDPANDA_HEADER_BYTES and any(header)
+    if is_whole and int(google_crc32c.value(header)) == int.from_bytes(crc, "little"):
+        return Refusal(
+            "a segment of a Redpanda broker, whose format is not Apache Kafka's",
+            "Only Apache Kafka's files are read here: ask Redpanda's own tool, rpk cluster txn describe-producers",
+        )
+    if head.startswith(_BOOKKEEPER_MAGIC):
+        return Refusal(
+            "an entry log of Apache BookKeeper, as Apache Pulsar keeps its topics",
+            "Only Apache Kafka's files are read here: ask Pulsar's own tool, pulsar-admin transactions",
+        )
+    return None
+
+
+def _is_text(head: bytes) -> bool:
+    try:
+        head.decode()
+    except UnicodeDecodeError as error:
+        return len(head) == HEAD_BYTES and error.end == len(head)  # a character cut by the end of the head
+    return True
+
+
+def _broker_binary(head: bytes, text_bytes: int) -> str | None:
+    """Which of the broker's binary files this is (kafka-formats.md, 5.5 and 5.6)."""
+    version = int.from_bytes(head[:2], "big")
+    entries = int.from_bytes(head[6:10], "big")
+    if version == 1 and text_bytes == SNAPSHOT_HEAD_BYTES + SNAPSHOT_ENTRY_BYTES * entries:
+        return "producer snapshot (.snapshot)"
+    size = int.from_bytes(head[8:12], "big", signed=True)
+    has_batch = len(head) >= UP_TO_MAGIC_BYTES and head[0] == 0 and size > 0
+    if has_batch and head[16] in {0, 1, 2} and size <= max(text_bytes, len(head)):
+        return "log segment (.log)"
+    if version == 0 and text_bytes % TXNINDEX_ENTRY_BYTES == 0:
+        return "transaction index (.txnindex)"
+    return None
+
+
+def _text_refusal(head: bytes, start: int) -> Refusal:
+    if _DUMP_LINE.match(head, start):
+        return Refusal(
+            "it begins inside a dump, after the `Dumping` line that says which partition it is of",
+            "Give it the whole text of kafka-dump-log, from its first line on",
+        )
+    if _CHECKPOINT.match(head) or _BROKER_FILE.match(head):
+        return Refusal("a small text file of a broker's log directory, no dump", "Leave it out")
+    return Refusal("not a text that this version knows", UNKNOWN_TEXT_REMEDY)

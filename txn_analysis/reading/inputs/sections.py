@@ -1,0 +1,240 @@
+"""What a `Dumping …` line and the first lines after it say about a section of a dump.
+
+The grammar is that of `kafka-dump-log` (DumpLogSegments), 0.11 to 4.3.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from txn_analysis.kafka.names import INT32_MAX, LOG, NO_LINES, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.reading.dump.batch_lines import LEGACY_LINE
+from txn_analysis.reading.dump.forms import (
+    ABORTED_TRANSACTION,
+    BATCH,
+    BATCH_FORMS,
+    LEGACY_BATCH,
+    OLD_RECORD,
+    OLD_RECORD_CRC,
+    PRODUCER,
+    PRODUCER_BATCH,
+    PRODUCER_TIME,
+    STARTING_OFFSET,
+)
+from txn_analysis.reading.dump.line_form import FIRST, NEWEST, REST_OF_LINE, either
+from txn_analysis.reading.inputs.recognise import NOISE_LINE, Refusal
+
+OLD_DEEP = "2.1-deep"
+OFFSET_MAX = 2**63 - 2  # the offset after it must be a number too
+
+DUMP_TOOL_REMEDY = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
+REMEDY_OLD_DEEP = "Dump again without --deep-iteration/--print-data-log, or with kafka-dump-log 2.2 or newer"
+
+_FILE_NAME = re.compile(r"(\d{1,20})\.(log|snapshot|txnindex|index|timeindex)")
+_OTHER_FILE = re.compile(
+    r"\d+(?:-\d+)?\.checkpoint|bootstrap\.checkpoint|leader-epoch-checkpoint|partition\.metadata"
+    r"|\d+\.\w+\.(?:deleted|cleaned|swap)"
+)
+_FOLDER = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})")
+# Of long topics the name is cut, so that it has at most 255 characters (`LocalLog.logDeleteDirName`).
+_SET_ASIDE = re.compile(r".+\.[0-9a-f]{32}-(delete|future|stray)")
+_HEADER = re.compile(STARTING_OFFSET.bounded("base_offset") + rb"\n")
+
+
+@dataclass(frozen=True)
+class DumpedFile:
+    """The file that a `Dumping …` line names. `kind` is its suffix: log, snapshot or txnindex."""
+
+    kind: str
+    topic: str
+    partition: int
+    base_offset: int
+
+
+@dataclass(frozen=True)
+class Body:
+    """What the first lines of a section show: its kind, and the span of tool versions that print such lines."""
+
+    kind: str
+    grammar: str
+
+
+def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
+    r"""The partition and file of a dumped path; None where the name is not one that a broker gives to a file.
+
+    Topic and partition stand only in the parent folder, split at its last `-`. Both `/` and `\` separate folders.
+    """
+    *folders, name = re.split(r"[/\\]", path)
+    file = _FILE_NAME.fullmatch(name)
+    if file is None:
+        return _other_file(name) if _OTHER_FILE.fullmatch(name) else None
+    suffix = file[2]
+    if suffix in {"index", "timeindex"}:
+        return Refusal(f"the dump of an offset index ({name}), which holds no batches", "Dump the .log files only")
+    folder = folders[-1] if folders else ""
+    if aside := set_aside(folder):
+        return aside
+    if not is_partition_folder(folder):
+        return Refusal(
+            f"the path {path!r} does not say which partition it is of",
+            "Dump the file by a path with its folder, such as orders-0/00000000000000000000.log",
+        )
+    if int(file[1]) > OFFSET_MAX:
+        return Refusal(f"{name} is not named after an offset", "Copy it from the broker again, under its own name")
+    topic, _, partition = folder.rpartition("-")
+    return DumpedFile(suffix, topic, int(partition), int(file[1]))
+
+
+def is_partition_folder(folder: str) -> bool:
+    """Whether a broker gives such a name, `<topic>-<partition>`, to the folder of a partition's log."""
+    named = _FOLDER.fullmatch(folder)
+    return named is not None and named[1] not in {".", ".."} and int(named[2]) <= INT32_MAX
+
+
+def set_aside(folder: str) -> Refusal | None:
+    """Why a partition's folder is not its log, by the suffix that the broker gave it; None where it has none."""
+    found = _SET_ASIDE.fullmatch(folder)
+    if found is None:
+        return None
+    what = {"delete": "deleted", "future": "future", "stray": "stray"}[found[1]]
+    return Refusal(f"the folder {folder} is a {what} log, not the partition's log", "Leave it out")
+
+
+def _other_file(name: str) -> Refusal:
+    if name.endswith(".checkpoint"):
+        return Refusal(
+            f"a snapshot of KRaft metadata ({name}), which holds no transactions", "Leave it out of the dump"
+        )
+    return Refusal(f"kafka-dump-log does not dump {name}", "Name only .log, .snapshot and .txnindex files")
+
+
+def read_header(text: bytes, at: int, base_offset: int) -> int | None:
+    """Where the body begins after a `.log` section's header line at `at`; None where that line does not stand there.
+
+    The number is the file's name once more, not the partition's log start offset.
+    """
+    header = _HEADER.match(text, at)
+    return header.end() if header and int(header["base_offset"]) == base_offset else None
+
+
+_OF_2_0, _OF_2_1 = (2, 0), (2, 1)
+_PRE_2_1_BATCH = re.compile(BATCH.of(FIRST, _OF_2_0).part("base_offset", "is_valid").loose(is_valid=REST_OF_LINE))
+_OLD_RECORD = re.compile(
+    OLD_RECORD.part("offset", "codec").loose(magic=b"[012]")
+    + either(
+        OLD_RECORD_CRC.loose(),
+        OLD_RECORD.part("producer_id", "producer_epoch").loose("producer_epoch") + OLD_RECORD.label("sequence"),
+    )
+    + REST_OF_LINE
+)
+_WITHOUT_METADATA = re.compile(rb"(?:\| key: | payload: |\n)")
+_ANY_BATCH = re.compile(b"(?m)^" + BATCH.label("base_offset") + REST_OF_LINE)
+_FULL_BATCH = re.compile(
+    b"(?m)^"
+    + BATCH.of(_OF_2_1, NEWEST).part("base_offset", "record_count").loose(record_count=rb"[1-9][^\n]*")
+    + rb"\n"
+)
+_EARLY_LEGACY_BATCH = re.compile(
+    REST_OF_LINE + LEGACY_BATCH.at(_OF_2_1).part("valid_early").loose() + LEGACY_BATCH.label("size")
+)
+_SNAPSHOT_LINE = re.compile(
+    PRODUCER.loose()
+    + b" (?P<time>"
+    + PRODUCER_TIME.loose()
+    + b"(?: |$))?(?:"
+    + PRODUCER_BATCH.label("first_sequence")
+    + REST_OF_LINE
+    + b")?"
+)
+_TXNINDEX_LINE = re.compile(ABORTED_TRANSACTION.loose())
+
+
+def describe_body(file: DumpedFile, body: bytes) -> Body | Refusal:
+    """Kind and grammar of a section from the first lines of its body (or all of it), which end at a newline."""
+    line = _first_line(body)
+    if line is None:
+        is_state = file.kind == LOG and file.topic == STATE_TOPIC
+        return Body(STATE if is_state else file.kind, NO_LINES)  # nothing that a decoder should have printed is missing
+    if file.kind == SNAPSHOT:
+        return _snapshot_body(line)
+    if file.kind == TXNINDEX:
+        known = _TXNINDEX_LINE.fullmatch(line)
+        return Body(TXNINDEX, "0.11+") if known else _unknown_line("transaction index")
+    return _log_body(file, body, line)
+
+
+def _first_line(body: bytes) -> bytes | None:
+    at = 0
+    while noise := NOISE_LINE.match(body, at):
+        if noise.end() == at + 1:  # an empty line stands for a record whose metadata was not printed
+            break
+        at = noise.end()
+    return body[at:].partition(b"\n")[0] if at < len(body) else None
+
+
+def _snapshot_body(line: bytes) -> Body | Refusal:
+    known = _SNAPSHOT_LINE.fullmatch(line)
+    if known is None and line.startswith(b"producerId: "):
+        return Refusal("a producer snapshot dumped by a tool before 1.1", DUMP_TOOL_REMEDY)
+    if known is None:
+        return _unknown_line("producer snapshot")
+    if known["time"] is None:
+        return Body(SNAPSHOT, "1.1-3.0")
+    return Body(SNAPSHOT, "3.1-3.4" if known["scala"] else "3.5+")
+
+
+def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
+    if line == b"" or _WITHOUT_METADATA.match(line):
+        return _without_metadata()
+    if _PRE_2_1_BATCH.fullmatch(line):
+        return Refusal(
+            "a dump by a tool before 2.1, which does not say which batches are end markers", DUMP_TOOL_REMEDY
+        )
+    if old := _OLD_RECORD.fullmatch(line):
+        # Record lines replace the batch lines; a decoded state record still says all that matters.
+        if file.topic == STATE_TOPIC and old["producer_epoch"] is not None and b" key: transactionalId=" in line:
+            return Body(STATE, OLD_DEEP)
+        return Refusal("a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
+    if LEGACY_LINE.fullmatch(line):
+        return _legacy_body(file, body)
+    grammar = _grammar_of(line)
+    return _unknown_line("log segment") if grammar is None else _batch_body(file, body, grammar)
+
+
+def _legacy_body(file: DumpedFile, body: bytes) -> Body | Refusal:
+    """A log that begins with message format 0 or 1; the first batch of format 2 names the grammar, if it is near."""
+    batch = _ANY_BATCH.search(body)
+    if batch and (grammar := _grammar_of(batch[0])):
+        return _batch_body(file, body, grammar)
+    return Body(LOG, "2.1" if _EARLY_LEGACY_BATCH.match(body) else "2.2-3.1")
+
+
+def _grammar_of(line: bytes) -> str | None:
+    return next((name for name, form in BATCH_FORMS.items() if form.pattern.fullmatch(line)), None)
+
+
+def _batch_body(file: DumpedFile, body: bytes, grammar: str) -> Body | Refusal:
+    batch = _FULL_BATCH.search(body)
+    first_record = body[batch.end() :] if batch else b""
+    if _WITHOUT_METADATA.match(first_record):
+        return _without_metadata()
+    if file.topic != STATE_TOPIC:
+        return Body(LOG, grammar)
+    # A body of nothing but empty batches has no record that a decoder could have left out.
+    is_decoded = batch is None or (first_record.startswith(b"| ") and b" key: " in first_record.partition(b"\n")[0])
+    return Body(STATE if is_decoded else LOG, grammar)
+
+
+def _without_metadata() -> Refusal:
+    return Refusal(
+        "dumped with --skip-record-metadata, which leaves out the end markers",
+        "Dump again without --skip-record-metadata",
+    )
+
+
+def _unknown_line(what: str) -> Refusal:
+    return Refusal(
+        f"the first line of this {what} is not one that kafka-dump-log 2.1 to 4.3 prints",
+        "Dump the file again, with the tool of such a version: it reads the files of older brokers",
+    )

@@ -1,0 +1,210 @@
+"""What one chunk of an input's text says about its plan. Only this is sent back from the tasks that read all bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+from txn_analysis.kafka.names import LOG
+from txn_analysis.reading.dump.dumping_lines import StartProver, printed_reach
+from txn_analysis.reading.dump.forms import DUMPING_START, INVALID_BYTES
+from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, Refusal, after_noise, recognise
+from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
+
+if TYPE_CHECKING:
+    from txn_analysis.kafka.batch_headers import Read
+
+CHUNK_BYTES = 8 << 20  # part of what an `input_id` means: never to be changed
+DIGEST_BYTES = 16
+_PATH_BYTES = 1 << 12
+_LOOK_AHEAD_BYTES = _PATH_BYTES + HEAD_BYTES
+
+_DUMPING = b"\n" + DUMPING_START
+_TRAILER = re.compile(rb"\n" + INVALID_BYTES.bounded(*INVALID_BYTES.names) + rb"\n")
+_TRAILER_BYTES = 320
+# Inside a JSON text its quotes are escaped, so this begins an object wherever it stands.
+_CONSOLE_OBJECT = b'{"key":'
+_CONSOLE_OBJECT_BYTES = 1 << 20
+
+PROVEN, PROVEN_IF_DECODED, UNPROVEN = "proven", "proven_if_decoded", "unproven"
+
+
+@dataclass(frozen=True)
+class SectionMark:
+    """One `Dumping …` line.
+
+    `body` is None where the text ends before the section's header line, and `file` where its path is refused. `proof`
+    says whether the line can stand inside a record, by a look back that began at byte `anchor`.
+    """
+
+    start: int
+    body_start: int
+    dump_path: str
+    file: DumpedFile | None
+    body: Body | Refusal | None
+    proof: str
+    anchor: int
+
+
+@dataclass(frozen=True)
+class TrailerMark:
+    """One `Found N invalid bytes at the end of FILE` line; only lines of the tool's environment follow up to `end`."""
+
+    start: int
+    end: int
+    torn_bytes: int
+    file_name: str
+
+
+@dataclass(frozen=True)
+class ChunkFacts:
+    """What [start, end) of a text holds.
+
+    `reach` is the last byte that a large printed record begun here can cover. The first chunk has the text's
+    `recognition`. `cut_object` is where the text's last JSON object begins, if the text ends within it.
+    """
+
+    start: int
+    end: int
+    digest: bytes
+    marks: tuple[SectionMark, ...]
+    trailers: tuple[TrailerMark, ...]
+    last_newline: int | None
+    reach: int
+    recognition: Recognition | Refusal | None
+    cut_object: int | None
+
+
+@dataclass(frozen=True)
+class ReadFailure:
+    """A file, or the rest of one, that could not be read; `offset` is a byte of its text.
+
+    `remedy` is what to do where copying it again is no help.
+    """
+
+    offset: int
+    reason: str
+    remedy: str | None = None
+
+
+def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
+    """The facts of the chunk [start, end), with a look at the text around it; None where the text ends before it.
+
+    Args:
+        read: the text from one byte to another, cut at its end.
+        start: first byte of the chunk.
+        end: byte after its last one; the last chunk of a text may be shorter.
+    """
+    # One byte earlier, and a little later, so that each line start in the chunk is found with the newline before it.
+    around = read(start - 1, end + _TRAILER_BYTES) if start else b"\n" + read(0, end + _TRAILER_BYTES)
+    text = memoryview(around)[1 : 1 + end - start]  # millions of bytes, not to be copied
+    if not text:
+        return None
+    end = start + len(text)
+    reach = [(start - 1 + at, start - 1 + bound) for at, bound in printed_reach(around, 1, 1 + len(text))]
+    last_newline = start - 1 + around.rfind(b"\n", 1, 1 + len(text))
+    return ChunkFacts(
+        start,
+        end,
+        blake3(text).digest(DIGEST_BYTES),
+        _marks(read, around, start, end, reach),
+        _trailers(read, around, start, end),
+        last_newline if last_newline >= start else None,
+        max((bound for _, bound in reach), default=0),
+        recognise(bytes(text[:HEAD_BYTES]), len(text)) if start == 0 else None,
+        None if len(around) > 1 + len(text) or last_newline == end - 1 else _cut_object(read, end),
+    )
+
+
+def _cut_object(read: Read, text_bytes: int) -> int | None:
+    start = max(0, text_bytes - _CONSOLE_OBJECT_BYTES)
+    text = read(start, text_bytes)
+    found = text.rfind(_CONSOLE_OBJECT)
+    if found < 0:
+        return None
+    try:
+        json.JSONDecoder().raw_decode(text[found:].decode())
+    except (ValueError, RecursionError):  # cut, also within a character; nested without end
+        return start + found
+    return None
+
+
+def _marks(read: Read, around: bytes, start: int, end: int, reach: list[tuple[int, int]]) -> tuple[SectionMark, ...]:
+    if b"D" not in around:  # one byte is looked for far faster than nine
+        return ()
+    marks = []
+    places = [place for place, _ in reach]
+    bounds = list(accumulate((bound for _, bound in reach), max))
+    provers = StartProver(read, is_decoded=False), StartProver(read, is_decoded=True)
+    found = around.find(_DUMPING)
+    while 0 <= found < end - start:
+        at = start + found
+        mark = _mark(read, at, provers)
+        if mark is not None:
+            before = bisect_left(places, mark.anchor)
+            is_hidden = before > 0 and mark.anchor < bounds[before - 1]
+            marks.append(replace(mark, proof=UNPROVEN) if is_hidden else mark)
+        found = around.find(_DUMPING, found + 1)
+    return tuple(marks)
+
+
+def _mark(read: Read, at: int, provers: tuple[StartProver, StartProver]) -> SectionMark | None:
+    text = read(at, at + _LOOK_AHEAD_BYTES)
+    line, newline, _ = text.partition(b"\n")
+    if not newline or len(line) > _PATH_BYTES:
+        return None
+    path = line.removeprefix(DUMPING_START).decode(errors="replace")
+    file = parse_dump_path(path)
+    if file is None:
+        return None
+    header_at = len(line) + 1
+    body_at: int | None = header_at
+    is_cut = False
+    if isinstance(file, DumpedFile) and file.kind == LOG:
+        body_at = read_header(text, header_at, file.base_offset)
+        # The text ends within the header line: not a forged section, but a dump that was cut.
+        is_cut = body_at is None and text.find(b"\n", header_at) < 0 and len(text) < _LOOK_AHEAD_BYTES
+    if body_at is None and not is_cut:
+        return None
+    proof, anchor = _proof(at, provers)
+    if isinstance(file, Refusal):
+        return SectionMark(at, at + header_at, path, None, file, proof, anchor)
+    body = None if body_at is None else describe_body(file, _body_head(text, body_at))
+    body_start = at + (header_at if body_at is None else body_at)
+    return SectionMark(at, body_start, path, file, body, proof, anchor)
+
+
+def _proof(at: int, provers: tuple[StartProver, StartProver]) -> tuple[str, int]:
+    raw, decoded = provers
+    if raw.is_proven(at):
+        return PROVEN, raw.anchor
+    if decoded.is_proven(at):
+        return PROVEN_IF_DECODED, decoded.anchor
+    return UNPROVEN, at
+
+
+def _body_head(text: bytes, body_at: int) -> bytes:
+    """The whole lines of `text` from `body_at` to the next `Dumping …` line."""
+    stop = text.find(_DUMPING, body_at - 1)
+    return text[body_at : (stop if stop >= 0 else text.rfind(b"\n")) + 1]
+
+
+def _trailers(read: Read, around: bytes, start: int, end: int) -> tuple[TrailerMark, ...]:
+    if b"F" not in around:
+        return ()
+    trailers = []
+    for found in _TRAILER.finditer(around):
+        at = start + found.start()
+        if at >= end:
+            break
+        after = start + found.end() - 1
+        end_of_noise = after + after_noise(read(after, after + HEAD_BYTES))
+        name = found["file_name"].decode(errors="replace")
+        trailers.append(TrailerMark(at, end_of_noise, int(found["torn_bytes"]), name))
+    return tuple(trailers)

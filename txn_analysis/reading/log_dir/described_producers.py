@@ -1,0 +1,97 @@
+"""`described-producers.json`: one answer to DescribeProducers, as `txn-capture` writes it beside a fetched log.
+
+An object with the partition, `first_offset` (the first one that was fetched), `high_watermark` (as it was before the
+answer) and `producers`; what the broker has no value for is null. Fields of tomorrow are read over.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from txn_analysis.columns.values import keys_once
+from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, LAST_TIME_MS
+from txn_analysis.reading.inputs.sections import OFFSET_MAX
+from txn_analysis.reading.inputs.window import Reject
+from txn_analysis.reading.log_dir.producer_files import CHANGED, ProducerStateEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.reading.inputs.text import Text
+
+_VERSION = 1
+_MOST = {"producer_id": OFFSET_MAX, "producer_epoch": INT32_MAX}
+_MOST_IF_KNOWN = {
+    "coordinator_epoch": INT32_MAX,
+    "current_txn_start_offset": OFFSET_MAX,
+    "last_timestamp_ms": OFFSET_MAX,
+    "last_sequence": INT32_MAX,
+}
+
+
+def stated_answer(whole: Section, data: bytes) -> list[Section] | None:
+    """The file as one section, with the first fetched offset and the high watermark; None where it is no such answer.
+
+    Args:
+        whole: the file as one section, of the partition of its folder.
+        data: all of its bytes.
+    """
+    answer = _answer(data)
+    if answer is None or (answer["topic"], answer["partition"]) != (whole.topic, whole.partition):
+        return None
+    return [replace(whole, file_base_offset=answer["first_offset"], stated=str(answer["high_watermark"]))]
+
+
+def read_described_file(text: Text, section: Section) -> Iterator[ProducerStateEntry | Reject]:
+    """The producers of an answer; a file that changed since it was planned is one `Reject`."""
+    start, end = section.text_start_bytes, section.text_end_bytes
+    answer = _answer(text.read(start, end))
+    if answer is None:
+        yield Reject(start, end - start, CHANGED)
+        return
+    for row in answer["producers"]:
+        time_ms = row["last_timestamp_ms"]
+        yield ProducerStateEntry(
+            topic=section.topic,
+            partition=section.partition,
+            snapshot_offset=section.file_base_offset,
+            producer_id=row["producer_id"],
+            producer_epoch=row["producer_epoch"],
+            coordinator_epoch=row["coordinator_epoch"],
+            current_txn_start_offset=row["current_txn_start_offset"],
+            last_timestamp_ms=time_ms if time_ms is not None and time_ms <= LAST_TIME_MS else None,
+            last_sequence=row["last_sequence"],
+            last_offset=None,
+        )
+
+
+def _answer(data: bytes) -> dict[str, Any] | None:
+    """The answer, if every number in it is one that a broker can have given."""
+    try:
+        found = json.loads(data, object_pairs_hook=keys_once)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or (found.get("format"), found.get("version")) != (DESCRIBED_FORMAT, _VERSION):
+        return None
+    producers = found.get("producers")
+    is_place = isinstance(found.get("topic"), str) and _is_number(found.get("partition"), INT32_MAX)
+    is_offsets = all(_is_number(found.get(name), OFFSET_MAX) for name in ("first_offset", "high_watermark"))
+    if not (is_place and is_offsets and isinstance(producers, list) and all(map(_is_producer, producers))):
+        return None
+    ids = [row["producer_id"] for row in producers]
+    return found if len(ids) == len(set(ids)) else None
+
+
+def _is_producer(row: object) -> bool:
+    return (
+        isinstance(row, dict)
+        and all(_is_number(row.get(name), most) for name, most in _MOST.items())
+        and all(name in row and (row[name] is None or _is_number(row[name], m)) for name, m in _MOST_IF_KNOWN.items())
+    )
+
+
+def _is_number(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most

@@ -1,0 +1,262 @@
+"""Which of the given files are a broker's own: segments and what lies beside them in a log directory.
+
+A file is one by its content. Its place (partition, first offset) stands only in its path, as `topic-N/0….log`; a name
+alone decides for files without content, and for files that are never evidence, and only beside segments. Each statement
+of a checkpoint, or another small text, becomes a section of its own kind, so that it reaches the partition that it is
+about.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES, UP_TO_MAGIC_BYTES, Headers, is_plausible
+from txn_analysis.kafka.names import (
+    BINARY,
+    CLUSTER_ID,
+    COORDINATORS_FILE,
+    DESCRIBED,
+    DESCRIBED_FILE,
+    HIGH_WATERMARK,
+    INT32_MAX,
+    LEADER_EPOCH,
+    LOG,
+    LOG_START,
+    NODE_ID,
+    SNAPSHOT,
+    STATE,
+    STATE_TOPIC,
+    TOPIC_ID,
+)
+from txn_analysis.reading.inputs.planned_input import NO_PARTITION, Section
+from txn_analysis.reading.inputs.recognise import Refusal
+from txn_analysis.reading.inputs.sections import OFFSET_MAX, DumpedFile, is_partition_folder, parse_dump_path, set_aside
+from txn_analysis.reading.log_dir.described_producers import stated_answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from txn_analysis.reading.inputs.find_files import SourceFile
+
+_METADATA_TOPIC = "__cluster_metadata"
+
+_SEGMENT_NAME = re.compile(r"\d{20}\.log")
+_OF_LOG_DIR = {
+    "replication-offset-checkpoint": HIGH_WATERMARK,
+    "log-start-offset-checkpoint": LOG_START,
+    "meta.properties": CLUSTER_ID,
+}
+_OF_PARTITION = {
+    "leader-epoch-checkpoint": LEADER_EPOCH,
+    "partition.metadata": TOPIC_ID,
+    DESCRIBED_FILE: DESCRIBED,
+}
+# What a broker keeps for itself; nothing in it says anything about transactions.
+_NO_EVIDENCE = re.compile(
+    r"\d+\.(?:index|timeindex)|.*\.(?:deleted|cleaned|swap|tmp)|recovery-point-offset-checkpoint|cleaner-offset-checkpoint"
+    r"|bootstrap\.checkpoint|\d+-\d+\.checkpoint|quorum-state|\.lock|\.kafka_cleanshutdown"
+)
+_SNAPSHOT_DUMP = re.compile(r"\.snapshot(?:\.|$)")
+_TOPIC_ID_HEAD = b"version: 0\ntopic_id: "
+_REMOTE_CACHE = "remote-log-index-cache"
+_BINARY_STARTS = {b"\0", b""}  # offsets and versions begin with it, no text does
+
+
+@dataclass(frozen=True)
+class PassedOver:
+    """A file of a log directory that is never evidence; `what` says in the plural which kind of file."""
+
+    what: str
+
+
+Sorted = Section | PassedOver | Refusal | None
+"""What a file is: the section that all of it becomes, or nothing that is read."""
+
+
+def whole_file(
+    kind: str, place: str, size_bytes: int, topic: str = "", partition: int = NO_PARTITION, base_offset: int = 0
+) -> Section:
+    """A file as one section; `place` is its folder and name. Files of a whole log directory have no topic."""
+    return Section(
+        0, kind, place, topic, partition, base_offset, 0, size_bytes, torn_bytes=0, is_start_proven=True, grammar=BINARY
+    )
+
+
+def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted]:
+    """For each file what it is in its log directory; None for one that is no broker's, as far as can be seen.
+
+    Args:
+        files: all files of a call: a file's neighbours say whether its folder is a partition's.
+        heads: the first PEEK_BYTES of each.
+    """
+    paths = [PurePath(os.path.abspath(file.path)) for file in files]  # noqa: PTH100 links stay as they are
+    sizes = [file.size_bytes for file in files]
+    seen = list(zip(paths, (path.parent for path in paths), sizes, heads, _are_segments(heads, sizes), strict=True))
+    partitions = {folder: found for p, folder, *_, is_it in seen if is_it and (found := _partition_of(p)) is not None}
+    log_dirs = {folder.parent for folder in partitions}
+    empty = {f for p, f, _, head, _ in seen if p.name == "partition.metadata" and head.startswith(_TOPIC_ID_HEAD)}
+    log_dirs |= {folder.parent for folder in empty if is_partition_folder(folder.name)}
+    return [
+        _in_partition(path, size, head, partitions[folder], is_segment=is_segment)
+        if folder in partitions
+        else _outside(path, size, head, log_dirs)
+        for path, folder, size, head, is_segment in seen
+    ]
+
+
+def _are_segments(heads: Sequence[bytes], sizes: Sequence[int]) -> list[bool]:
+    """Which files can be segments: of batches, or of none yet (also preallocated, or cut within the first header)."""
+    first = np.frombuffer(b"".join(head.ljust(PEEK_BYTES, b"\0") for head in heads), f"V{PEEK_BYTES}")
+    are_plausible = is_plausible(Headers(np.zeros(len(heads), np.int64), first)).tolist()
+    return [
+        not head.strip(b"\0")
+        or (size < HEADER_BYTES and head[:1] == b"\0")
+        or (len(head) >= UP_TO_MAGIC_BYTES and is_begun)
+        for head, size, is_begun in zip(heads, sizes, are_plausible, strict=True)
+    ]
+
+
+def _partition_of(path: PurePath) -> DumpedFile | None:
+    """The partition of the folder that a segment is in, which proves that it is one."""
+    file = _dumped(path) if _SEGMENT_NAME.fullmatch(path.name) else None
+    return file if isinstance(file, DumpedFile) else None
+
+
+def _dumped(path: PurePath) -> DumpedFile | Refusal | None:
+    return parse_dump_path(f"{path.parent.name}/{path.name}")
+
+
+def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: DumpedFile, *, is_segment: bool) -> Sorted:
+    if partition.topic == _METADATA_TOPIC:
+        return PassedOver("files of the cluster's metadata")
+    if _NO_EVIDENCE.fullmatch(path.name):
+        return PassedOver(f"{path.suffix} files")
+    place = f"{path.parent.name}/{path.name}"
+    if path.name in _OF_PARTITION:
+        said = whole_file(_OF_PARTITION[path.name], place, size_bytes, partition.topic, partition.partition)
+        return said if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
+    file = _dumped(path)
+    is_log = isinstance(file, DumpedFile) and file.kind == LOG
+    if not isinstance(file, DumpedFile) or head[:1] not in _BINARY_STARTS or (is_log and not is_segment):
+        return None
+    if file.kind == SNAPSHOT and not size_bytes:
+        return PassedOver("empty .snapshot files")
+    kind = STATE if is_log and file.topic == STATE_TOPIC else file.kind
+    return whole_file(kind, place, size_bytes, file.topic, file.partition, file.base_offset)
+
+
+def _outside(path: PurePath, size_bytes: int, head: bytes, log_dirs: set[PurePath]) -> Sorted:
+    """A file that is in no partition's folder: of a whole log directory, or of a folder that is set aside in one."""
+    if not size_bytes and _SNAPSHOT_DUMP.search(path.name):
+        return PassedOver("empty dumps of .snapshot files")  # the tool found no producer, or failed: it proves nothing
+    if path.parent in log_dirs:
+        return _in_log_dir(path, size_bytes)
+    is_inside = path.parent.parent in log_dirs
+    if is_inside and path.parent.name == _REMOTE_CACHE:
+        return PassedOver("cached indexes of remote storage")
+    is_beside_segments = path.name in _OF_PARTITION or _NO_EVIDENCE.fullmatch(path.name)
+    if is_inside and is_beside_segments and is_partition_folder(path.parent.name):
+        return PassedOver("files of partitions without a segment")
+    aside = set_aside(path.parent.name)
+    if aside is not None and is_inside:
+        return PassedOver("files of deleted, future or stray logs")
+    return aside if head[:1] in _BINARY_STARTS else None
+
+
+def _in_log_dir(path: PurePath, size_bytes: int) -> Sorted:
+    if path.name == COORDINATORS_FILE:
+        return PassedOver("answers of coordinators, which are for people")
+    if path.name in _OF_LOG_DIR and size_bytes:
+        return whole_file(_OF_LOG_DIR[path.name], path.name, size_bytes)
+    is_known = path.name in _OF_LOG_DIR or _NO_EVIDENCE.fullmatch(path.name)
+    return PassedOver("checkpoints without evidence") if is_known else None
+
+
+# kafka.server.checkpoints.CheckpointFile: version, number of entries, then one entry a line.
+_CHECKPOINT = re.compile(rb"0\n(\d{1,9})\n((?:[^\n]+\n)*)")
+_PARTITION_LINE = re.compile(rb"([a-zA-Z0-9._-]{1,249}) (\d{1,10}) (\d{1,19})\n")
+_EPOCH_LINE = re.compile(rb"(\d{1,10}) (\d{1,19})\n")
+# The node is `broker.id` with ZooKeeper (version 0), `node.id` with KRaft (version 1).
+_OF_BROKER = {
+    CLUSTER_ID: re.compile(rb"(?m)^cluster\.id=([\w-]{1,64})$"),
+    NODE_ID: re.compile(rb"(?m)^(?:node|broker)\.id=(\d{1,10})$"),
+}
+_PROPERTIES = re.compile(rb"(?:#[^\n]*\n|[\w.]+=[^\n]*\n)+")
+_TOPIC_ID = re.compile(rb"version: 0\ntopic_id: ([\w-]{22})\n?")
+
+
+def statements(whole: Section, data: bytes) -> list[Section] | None:
+    """All that a file says, each as a section of its own; None where it is not of the kind that its name promises.
+
+    Args:
+        whole: the file as one section.
+        data: all of its bytes.
+    """
+    readers: dict[str, Callable[[Section, bytes], list[Section] | None]] = {
+        HIGH_WATERMARK: _offsets,
+        LOG_START: _offsets,
+        LEADER_EPOCH: _newest_epoch,
+        CLUSTER_ID: _ids_of_broker,
+        TOPIC_ID: _topic_id,
+        DESCRIBED: stated_answer,
+    }
+    said = readers[whole.kind](whole, data)
+    return None if said is None else [replace(section, index=number) for number, section in enumerate(said)]
+
+
+def _lines(data: bytes) -> tuple[int, list[bytes]] | None:
+    """Where the entries of a checkpoint begin, and the entries; None where it does not hold as many as it says."""
+    found = _CHECKPOINT.fullmatch(data)
+    lines = found[2].splitlines(keepends=True) if found else []
+    return (found.start(2), lines) if found and len(lines) == int(found[1]) else None
+
+
+def _offsets(whole: Section, data: bytes) -> list[Section] | None:
+    entries = _lines(data)
+    if entries is None:
+        return None
+    at, found = entries[0], []
+    for line in entries[1]:
+        entry = _PARTITION_LINE.fullmatch(line)
+        if entry is None or int(entry[2]) > INT32_MAX or int(entry[3]) > OFFSET_MAX:
+            return None
+        about = replace(whole, topic=entry[1].decode(), partition=int(entry[2]), file_base_offset=int(entry[3]))
+        found.append(replace(about, text_start_bytes=at, text_end_bytes=at + len(line)))
+        at += len(line)
+    return found
+
+
+def _newest_epoch(whole: Section, data: bytes) -> list[Section] | None:
+    entries = _lines(data)
+    if entries is None:
+        return None
+    lines = entries[1]
+    epochs = [(int(said[1]), int(said[2])) for line in lines if (said := _EPOCH_LINE.fullmatch(line))]
+    if not epochs or len(epochs) < len(lines):
+        return None if lines else []
+    epoch, offset = max(epochs)
+    if epoch > INT32_MAX or offset > OFFSET_MAX:
+        return None
+    return [replace(whole, file_base_offset=offset, stated=str(epoch))]
+
+
+def _ids_of_broker(whole: Section, data: bytes) -> list[Section] | None:
+    if not _PROPERTIES.fullmatch(data):
+        return None
+    matched = ((kind, pattern.search(data)) for kind, pattern in _OF_BROKER.items())
+    return [
+        replace(whole, kind=kind, stated=said[1].decode(), text_start_bytes=said.start(), text_end_bytes=said.end())
+        for kind, said in matched
+        if said is not None
+    ]
+
+
+def _topic_id(whole: Section, data: bytes) -> list[Section] | None:
+    found = _TOPIC_ID.fullmatch(data)
+    return [replace(whole, stated=found[1].decode())] if found else None

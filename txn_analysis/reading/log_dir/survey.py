@@ -1,0 +1,216 @@
+"""Survey of a broker's own file, in the task that reads it: its fingerprint, its whole part, where it can be cut."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from txn_analysis.kafka.batch_headers import (
+    FOREIGN,
+    HEADER_BYTES,
+    LOCAL_BYTES_PER_READ,
+    PEEK_BYTES,
+    SMALL_FILE_BYTES,
+    TORN,
+    ZEROS,
+    Headers,
+    HeaderWalk,
+    is_plausible,
+)
+from txn_analysis.kafka.names import (
+    BINARY,
+    BINARY_VERIFIED,
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARK,
+    LOG,
+    LOG_KINDS,
+    SNAPSHOT,
+    STATE,
+    TXNINDEX,
+)
+from txn_analysis.kafka.record_batch import checked, crcs, is_right
+from txn_analysis.reading.inputs.find_files import is_there
+from txn_analysis.reading.inputs.planned_input import PlannedInput
+from txn_analysis.reading.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
+from txn_analysis.reading.inputs.survey import DIGEST_BYTES
+from txn_analysis.reading.inputs.text import Text
+from txn_analysis.reading.log_dir.files import statements
+from txn_analysis.reading.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
+from txn_analysis.stores.store import ChangedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from txn_analysis.kafka.batch_headers import Read
+    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.stores.store import Version
+
+    Rejects = tuple[tuple[int, int, str], ...]
+
+LOG_DIR = "log_dir"  # the contract's name of what a broker's own files are
+CUT_BATCHES = 1 << 15  # as many batches as one task reads at a time
+_STEP_BYTES = 4 << 20
+_OF_RECORDS = frozenset({*LOG_KINDS, SNAPSHOT, TXNINDEX})  # brokers append to these; they replace all others as a whole
+_CLEANLY_STOPPED = ".kafka_cleanshutdown"  # a broker removes it when it starts (`LogManager`)
+
+_REASONS = {
+    TORN: "half a batch at the end",
+    ZEROS: "zeros at the end, where no batch was written yet",
+    FOREIGN: "not a record batch",
+}
+
+
+def survey_broker_file(
+    file: Section, path: str, *, is_verified: bool, is_in_part: bool = False, version: Version | None = None
+) -> PlannedInput:
+    """The plan of a file as large as it was when it was listed; what was appended since is not looked at.
+
+    A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length. An
+    object, which has a `version`, is what was listed, or gone. Of a segment that `is_in_part` every checksum is looked
+    at: where one is wrong it is planned as one that is verified, else as any other, so that its rows are those of other
+    nights.
+
+    Raises:
+        OSError: it is there, but cannot be read.
+    """
+    size_bytes = file.text_end_bytes
+    if file.kind == HIGH_WATERMARK and is_there(path, _CLEANLY_STOPPED):
+        file = replace(file, stated=CLEAN_SHUTDOWN)
+    try:
+        with Text(path, None, version) as text:
+            if file.kind not in _OF_RECORDS:
+                data = _read_to_end(text.read)
+                file = replace(file, text_end_bytes=len(data))
+                return survey_content(file, lambda start, end: data[start:end], is_verified=is_verified)
+            # A file that became shorter is another one, of which only the beginning was seen.
+            if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
+                is_verified = is_verified or (is_in_part and is_damaged(file, text))
+                return survey_content(
+                    file, text.read, is_verified=is_verified, bytes_per_read=lambda: text.bytes_per_request
+                )
+    except (FileNotFoundError, ChangedError):
+        pass
+    # The path makes it no other file's equal, as nobody knows what was in it.
+    digest = blake2b(os.fsencode(path), digest_size=DIGEST_BYTES)
+    return replace(_plan(file, digest, (_verified(file, is_verified=is_verified),)), is_gone=True)
+
+
+def survey_content(
+    file: Section, read: Read, *, is_verified: bool, bytes_per_read: Callable[[], int] = lambda: LOCAL_BYTES_PER_READ
+) -> PlannedInput:
+    """The plan of a file's content.
+
+    The fingerprint is over the place (a segment does not say which partition it is of) and the content: of the segments
+    of user topics over the size and all batch headers, each of which holds the checksum and the length of its records;
+    of all other files, and of small ones, over every byte. That the checksums are looked at makes another input.
+    `bytes_per_read` is as of `HeaderWalk`.
+    """
+    size_bytes = file.text_end_bytes
+    place = (file.kind, file.topic, file.partition, file.file_base_offset, file.stated, is_verified, size_bytes)
+    digest = blake2b(repr(place).encode(), digest_size=DIGEST_BYTES)
+    if file.kind in LOG_KINDS:
+        return _plan_segment(_verified(file, is_verified=is_verified), read, digest, bytes_per_read)
+    data = read(0, size_bytes)
+    digest.update(data)
+    if file.kind == SNAPSHOT:
+        problem = snapshot_problem(data)
+        return _plan(file, digest, (), ((0, size_bytes, problem),)) if problem else _plan(file, digest, (file,))
+    if file.kind == TXNINDEX:
+        end = size_bytes - size_bytes % TXNINDEX_ENTRY_BYTES
+        rejects = ((end, size_bytes, "half an entry at the end"),) if end < size_bytes else ()
+        return _plan(file, digest, (replace(file, text_end_bytes=end),), rejects)
+    stated = statements(file, data) if data else []
+    if stated is not None:
+        return _plan(file, digest, stated)
+    refusal = Refusal(f"not what a broker writes into {file.dump_path}", UNKNOWN_TEXT_REMEDY)
+    return replace(_plan(file, digest, ()), problem=f"byte 0: {refusal}")
+
+
+def is_damaged(file: Section, text: Text) -> bool:
+    """The checksum of some batch of a segment is wrong; of all other files nobody asks."""
+    if file.kind != LOG:
+        return False
+    walk = HeaderWalk(text.read, 0, file.text_end_bytes, file.file_base_offset, lambda: text.bytes_per_request)
+    return not all(checked(text.read, block, np.arange(len(block))).all() for block in walk.blocks())
+
+
+def _read_to_end(read: Read) -> bytes:
+    pieces: list[bytes] = []
+    at = 0
+    while piece := read(at, at + _STEP_BYTES):
+        pieces.append(piece)
+        at += len(piece)
+    return b"".join(pieces)
+
+
+def _verified(file: Section, *, is_verified: bool) -> Section:
+    return replace(file, grammar=BINARY_VERIFIED) if is_verified and file.kind in LOG_KINDS else file
+
+
+def _plan(file: Section, digest: blake2b, sections: Sequence[Section], rejects: Rejects = ()) -> PlannedInput:
+    return PlannedInput(
+        path=file.dump_path,
+        input_id=digest.hexdigest(),
+        kind=LOG_DIR if sections else None,
+        grammar=sections[0].grammar if sections else BINARY,
+        compression=None,
+        size_bytes=file.text_end_bytes,
+        text_bytes=file.text_end_bytes,
+        problem=None,
+        sections=tuple(sections),
+        rejects=rejects,
+    )
+
+
+def _plan_segment(file: Section, read: Read, digest: blake2b, bytes_per_read: Callable[[], int]) -> PlannedInput:
+    size_bytes = file.text_end_bytes
+    walk = HeaderWalk(read, 0, size_bytes, file.file_base_offset, bytes_per_read)
+    is_hashed_whole = file.kind == STATE or size_bytes <= SMALL_FILE_BYTES
+    cuts: list[int] = []
+    count = 0
+    for block in walk.blocks():
+        if not is_hashed_whole:
+            digest.update(block.headers)
+        cuts += [int(p) for p in block.position[-count % CUT_BATCHES :: CUT_BATCHES] if p]
+        count += len(block)
+    for at in range(0, size_bytes if is_hashed_whole else 0, _STEP_BYTES):
+        digest.update(read(at, min(at + _STEP_BYTES, size_bytes)))
+    stop = walk.stop()
+    reason = stop.reason
+    if reason == TORN and holds_batch(read, stop.position, size_bytes, stop.last_offset + 1):
+        reason = FOREIGN
+    section = replace(file, cuts=tuple(cuts))
+    if (
+        reason != FOREIGN
+    ):  # what nobody understands stays in the body, so that it spoils the evidence; a torn end does not
+        section = replace(section, text_end_bytes=stop.position, torn_bytes=size_bytes - stop.position)
+    rejects = ((stop.position, size_bytes, _REASONS[reason]),) if reason else ()
+    return _plan(file, digest, (section,), rejects)
+
+
+_MAGIC_AT, _MAGIC = 16, 2
+_NEAR_OFFSETS = 2**31  # a batch spans fewer
+_MOST_CHECKSUMS = 1000  # more look-alikes are no half batch, whatever they are
+
+
+def holds_batch(read: Read, start: int, end: int, next_offset: int) -> bool:
+    """Whether a whole batch of format 2 with the right checksum begins behind `start`, at `next_offset` or near it."""
+    tried = 0
+    for at in range(start + 1, end - HEADER_BYTES + 1, _STEP_BYTES):
+        data = read(at, min(at + _STEP_BYTES + HEADER_BYTES - 1, end))
+        raw = np.frombuffer(data, np.uint8)
+        places = np.flatnonzero(raw[_MAGIC_AT : len(raw) - HEADER_BYTES + 1 + _MAGIC_AT] == _MAGIC)
+        found = Headers.at(places, data + bytes(PEEK_BYTES), at)
+        near = (found.base_offset >= next_offset) & (found.base_offset < next_offset + _NEAR_OFFSETS)
+        near &= is_plausible(found) & (found.position + found.size <= end)
+        for row in np.flatnonzero(near).tolist():
+            position = int(found.position[row])
+            batch = read(position, position + int(found.size[row]))
+            tried += 1
+            if tried > _MOST_CHECKSUMS or is_right(batch, int(crcs(found)[row])):
+                return True
+    return False

@@ -1,0 +1,289 @@
+"""The reader of records of `__transaction_state` as brokers wrote them, compiled where there are many.
+
+Of each record it finds id and value, or that these are none. Whether numbers and lists can be is for the caller.
+Layouts: kafka-formats.md, 5.1, 5.2 and 5.5, and `DefaultRecord`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.compiled import compiled
+from txn_analysis.reading.state.records import IS_TOMBSTONE, UNREAD, ReadRecords
+from txn_analysis.reading.state.values import JSON_NUMBERS
+
+if TYPE_CHECKING:
+    from txn_analysis.columns.arrays import Array
+
+NOT_ASCII = -1
+"""Stands for the hash of an id that is not plain ASCII."""
+
+_PYTHON_US = 150  # for each record
+_NO_PLACE = -1
+_SMALLEST_RECORD_BYTES = 7
+_MOST_VARINT_BYTES, _MOST_LENGTH_BYTES = 10, 5  # of 64 and of 32 bits
+_SIGN, _SPACE, _TILDE, _UINT32_MASK, _INT64_MAX = 0x80, 0x20, 0x7E, 2**32 - 1, 2**63 - 1
+_PRODUCER_ID, _, _, _EPOCH, _, _TIMEOUT_MS, _STATUS, _UPDATED_MS, _START_MS, _ = range(len(JSON_NUMBERS))
+# The tagged fields of a value in the order of their numbers, and their bytes.
+_TAGS = (("previousProducerId", 8), ("nextProducerId", 8), ("clientTransactionVersion", 2), ("nextProducerEpoch", 2))
+_TAG_TABLE = np.array([(JSON_NUMBERS.index(name), size) for name, size in _TAGS])
+_TAG_COUNT = len(_TAGS)
+_ID_START, _ID_STOP, _LIST_START, _LIST_STOP = range(4)
+
+
+@dataclass(frozen=True)
+class SegmentRecords:
+    """Records of some batches, as columns.
+
+    Attributes:
+        read: their ids and values; UNREAD where the value is none, and without an id where the key is none.
+        offset_delta: to the base offset of the batch.
+        time_delta: to its base timestamp.
+        skipped_bytes: of the largest tagged field of the value that is not known; ABSENT without such fields.
+        is_lost: the rest of the batch from this offset on, which cannot be read.
+        first: of each batch, and behind the last one, its first record.
+    """
+
+    read: ReadRecords
+    offset_delta: Array
+    time_delta: Array
+    skipped_bytes: Array
+    is_lost: Array
+    first: Array
+
+
+def read_batches(data: bytes, starts: Array, stops: Array, counts: Array, last_deltas: Array) -> SegmentRecords:
+    """The records of some batches.
+
+    Args:
+        data: where these are, uncompressed.
+        starts: where the records of each batch begin.
+        stops: where they end.
+        counts: how many each says that it has; ABSENT where it must not be read.
+        last_deltas: the last offset of each, as a delta.
+    """
+    room = int((np.minimum(np.maximum(counts, 0), (stops - starts) // _SMALLEST_RECORD_BYTES) + 1).sum())
+    read, beside = ReadRecords.room(room), np.full((4, room), ABSENT, np.int64)
+    first = np.zeros(len(starts) + 1, np.int64)
+    own = read.kind, read.id_hash, read.places, read.numbers, beside, first
+    run = _read_batches.for_work(room * _PYTHON_US)
+    run(np.frombuffer(data, np.uint8), starts, stops, counts, last_deltas, _TAG_TABLE, *own)
+    offset_delta, time_delta, skipped_bytes, is_lost = beside[:, : first[-1]]
+    return SegmentRecords(read.part(0, int(first[-1])), offset_delta, time_delta, skipped_bytes, is_lost > 0, first)
+
+
+_OFFSET_DELTA, _TIME_DELTA, _SKIPPED_BYTES, _IS_LOST = range(4)
+
+
+@compiled
+def _varint(raw: Array, at: int, stop: int, most_bytes: int) -> tuple[int, int]:
+    """An unsigned varint, and where it ends; _NO_PLACE where none stands there, or at no place."""
+    value = shift = 0
+    while 0 <= at < stop and shift < 7 * most_bytes:
+        byte = int(raw[at])
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < _SIGN:
+            return value, at
+        shift += 7
+    return 0, _NO_PLACE
+
+
+@compiled
+def _signed_varint(raw: Array, at: int, stop: int) -> tuple[int, int]:
+    """The same of a zigzag varint of up to 64 bits."""
+    value, at = _varint(raw, at, stop, _MOST_VARINT_BYTES)
+    return ((value >> 1) & _INT64_MAX) ^ -(value & 1), at
+
+
+@compiled
+def _number(raw: Array, at: int, stop: int, size: int) -> tuple[int, int]:
+    """A signed number of so many bytes, and where it ends; else as of a varint."""
+    if at < 0 or at + size > stop:
+        return 0, _NO_PLACE
+    value = -1 if raw[at] >= _SIGN else 0
+    for k in range(at, at + size):
+        value = value << 8 | int(raw[k])
+    return value, at + size
+
+
+@compiled
+def _length(raw: Array, at: int, stop: int, size: int, version: int) -> tuple[int, int]:
+    """The length of a string or an array, and where it ends; -1 is null."""
+    if version == 0:
+        return _number(raw, at, stop, size)
+    value, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+    return value - 1, at
+
+
+@compiled
+def _list_stop(raw: Array, at: int, stop: int, version: int) -> int:
+    """Where the list of a value's topics and partitions ends; _NO_PLACE where none is whole."""
+    topics, at = _length(raw, at, stop, 4, version)
+    for _ in range(topics):
+        size, at = _length(raw, at, stop, 2, version)
+        if at == _NO_PLACE or size < 0 or size > stop - at:
+            return _NO_PLACE
+        ids, at = _length(raw, at + size, stop, 4, version)
+        if at == _NO_PLACE or ids > (stop - at) // 4:
+            return _NO_PLACE
+        at += 4 * max(ids, 0)
+        if version == 1:
+            tags, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+            if at == _NO_PLACE or tags != 0:
+                return _NO_PLACE
+    return at
+
+
+@compiled
+def _tags_stop(raw: Array, at: int, stop: int, tags: Array, numbers: Array, beside: Array, row: int) -> int:
+    """Fills a row by the tagged fields of a value, which writers put in order; where they end.
+
+    Those that are not known are skipped, as Kafka's own readers do.
+    """
+    count, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+    before = -1
+    for _ in range(count):
+        tag, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+        size, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+        if at == _NO_PLACE or tag <= before or size > stop - at:
+            return _NO_PLACE
+        before = tag
+        if tag >= _TAG_COUNT:
+            beside[_SKIPPED_BYTES, row] = max(beside[_SKIPPED_BYTES, row], size)
+            at += size
+        elif size != tags[tag, 1]:
+            return _NO_PLACE
+        else:
+            numbers[tags[tag, 0], row], at = _number(raw, at, stop, size)
+    return at
+
+
+@compiled
+def _read_value(
+    raw: Array, at: int, stop: int, tags: Array, places: Array, numbers: Array, beside: Array, row: int
+) -> int:
+    """Fills a row by a value; its version, or UNREAD where not exactly a value stands there."""
+    version, at = _number(raw, at, stop, 2)
+    if at == _NO_PLACE or version not in (0, 1):
+        return UNREAD
+    numbers[_PRODUCER_ID, row], at = _number(raw, at, stop, 8)
+    numbers[_EPOCH, row], at = _number(raw, at, stop, 2)
+    numbers[_TIMEOUT_MS, row], at = _number(raw, at, stop, 4)
+    numbers[_STATUS, row], at = _number(raw, at, stop, 1)
+    if at == _NO_PLACE:
+        return UNREAD
+    places[_LIST_START, row] = at
+    at = _list_stop(raw, at, stop, version)
+    places[_LIST_STOP, row] = at
+    numbers[_UPDATED_MS, row], at = _number(raw, at, stop, 8)
+    numbers[_START_MS, row], at = _number(raw, at, stop, 8)
+    if version == 1:
+        at = _tags_stop(raw, at, stop, tags, numbers, beside, row)
+    return version if at == stop else UNREAD
+
+
+@compiled
+def _read_key(raw: Array, at: int, stop: int, id_hash: Array, places: Array, row: int) -> bool:
+    """Fills a row by a key; whether it is one of an id, to the byte."""
+    record_type, behind = _number(raw, at, stop, 2)
+    size, behind = _number(raw, behind, stop, 2)
+    if behind == _NO_PLACE or record_type != 0 or size != stop - behind:
+        return False
+    hashed = 0
+    for k in range(behind, stop):
+        byte = int(raw[k])
+        if byte < _SPACE or byte > _TILDE:
+            hashed = NOT_ASCII
+            break
+        hashed = (31 * hashed + byte) & _UINT32_MASK
+    places[_ID_START, row], places[_ID_STOP, row], id_hash[row] = behind, stop, hashed
+    return True
+
+
+@compiled
+def _after_bytes(raw: Array, at: int, stop: int, least: int) -> tuple[int, int]:
+    """How long a key or value is whose length stands at a place (-1 is null), and where it begins; else _NO_PLACE."""
+    size, at = _signed_varint(raw, at, stop)
+    if at == _NO_PLACE or size < least or size > stop - at:
+        return 0, _NO_PLACE
+    return size, at
+
+
+@compiled
+def _read_record(
+    raw: Array,
+    at: int,
+    stop: int,
+    tags: Array,
+    kind: Array,
+    id_hash: Array,
+    places: Array,
+    numbers: Array,
+    beside: Array,
+    row: int,
+) -> int:
+    """Fills a row by a record; where it ends, or _NO_PLACE where none stands there."""
+    length, at = _signed_varint(raw, at, stop)
+    if at == _NO_PLACE or length < _SMALLEST_RECORD_BYTES - 1 or length > stop - at:
+        return _NO_PLACE
+    end = at + length
+    beside[_TIME_DELTA, row], at = _signed_varint(raw, at + 1, end)  # behind the attributes
+    beside[_OFFSET_DELTA, row], at = _signed_varint(raw, at, end)
+    key_size, key = _after_bytes(raw, at, end, -1)
+    size, value = _after_bytes(raw, key + max(key_size, 0), end, -1)
+    headers, at = _signed_varint(raw, value + max(size, 0), end)
+    if at == _NO_PLACE or headers < 0 or headers > end - at:
+        return _NO_PLACE
+    for k in range(2 * headers):
+        header_size, at = _after_bytes(raw, at, end, -(k & 1))  # a header has a key, its value may be null
+        if at == _NO_PLACE:
+            return _NO_PLACE
+        at += max(header_size, 0)
+    if at != end:
+        return _NO_PLACE
+    if key_size >= 0 and _read_key(raw, key, key + key_size, id_hash, places, row):
+        if size < 0:
+            kind[row] = IS_TOMBSTONE
+        else:
+            kind[row] = _read_value(raw, value, value + size, tags, places, numbers, beside, row)
+    return end
+
+
+@compiled
+def _read_batches(
+    raw: Array,
+    starts: Array,
+    stops: Array,
+    counts: Array,
+    last_deltas: Array,
+    tags: Array,
+    kind: Array,
+    id_hash: Array,
+    places: Array,
+    numbers: Array,
+    beside: Array,
+    first: Array,
+) -> None:
+    """Fills rows by the records of batches, and one for what of a batch is lost."""
+    row = 0
+    for batch in range(len(starts)):
+        first[batch] = row
+        at, stop, next_delta = starts[batch], stops[batch], 0
+        for _ in range(counts[batch]):
+            at = _read_record(raw, at, stop, tags, kind, id_hash, places, numbers, beside, row)
+            delta = beside[_OFFSET_DELTA, row]
+            if at == _NO_PLACE or delta < next_delta or delta > last_deltas[batch]:
+                at = _NO_PLACE
+                break
+            next_delta = delta + 1
+            row += 1
+        if at != stop or counts[batch] < 0:
+            kind[row], places[_ID_START, row], id_hash[row] = UNREAD, _NO_PLACE, 0
+            beside[_OFFSET_DELTA, row], beside[_IS_LOST, row] = next_delta, 1
+            row += 1
+    first[len(starts)] = row

@@ -1,0 +1,304 @@
+"""Console exports of `__transaction_state`: the formatter's text (0.11 to 3.9) and its JSON (3.9 to 4.3).
+
+Neither prints partition, offset or time of a record; what is left is the order of arrival.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from txn_analysis.reading.inputs.window import CUT_SHORT, MAX_RECORD_BYTES, Window, merged
+from txn_analysis.reading.state.compiled_records import read_objects
+from txn_analysis.reading.state.forms import (
+    CONSOLE_AFTER_ID,
+    CONSOLE_COUNT,
+    CONSOLE_SEPARATOR,
+    CONSOLE_TAIL,
+    CONSOLE_TOMBSTONE,
+    CONSOLE_UNKNOWN_KEY,
+)
+from txn_analysis.reading.state.records import PRINTED_LISTS, UNREAD, ReadStateRecord, StateColumns
+from txn_analysis.reading.state.values import (
+    ID_MAX_BYTES,
+    JSON_DECODER,
+    BadValueError,
+    fields_of,
+    json_id,
+    json_value,
+    text_value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    import pyarrow as pa
+
+    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.reading.inputs.text import Text
+    from txn_analysis.reading.inputs.window import Reject
+    from txn_analysis.reading.state.values import TransactionLogValue
+
+_NOISE = re.compile(CONSOLE_COUNT + rb"\n?|\n")
+_JSON_SPACE = " \t\r\n"
+# Kafka expires no id that is in one of these states.
+_UNEXPIRABLE = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
+_UNKNOWN = "unknown"
+_FEW, _ALL = 16, 1 << 62
+_NOT_A_RECORD = "not a record of a console export"
+
+
+def read_console_text(text: Text, section: Section) -> Iterator[ReadStateRecord | Reject]:
+    """The records of an export of `TransactionLogMessageFormatter` (0.11-3.9), in order of arrival.
+
+    Ids are printed raw, twice in a record. A record is believed where its two ids agree and exactly one reading does;
+    where several do, or none, the text is rejected and an undecodable record stands for it. A tombstone prints its id
+    once: that of an id with a newline cannot be told from a line that ends in `::NULL` after text of any kind. A
+    tombstone is refused where its id was in a transaction just before, as Kafka expires no such id.
+    """
+    return merged(_ConsoleTextReader(text, section).items())
+
+
+def read_console_json(text: Text, section: Section) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
+    """The records of an export of the JSON formatter (3.9 to 4.3), in order of arrival; as they come, or many as rows.
+
+    The objects stand one after another, with white space between them or none. An object that is JSON but no state
+    record is rejected alone; where the text is no JSON, the rest of it is. For each there is an undecodable record.
+    """
+    window = Window(text.read, section.text_start_bytes, section.text_end_bytes)
+    return merged(_json_items(window, section.grammar))
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One way to read a record at the place that is next: its id, its value, and its length in bytes."""
+
+    id: bytes
+    value: re.Match[bytes]
+    length: int
+
+
+class _ConsoleTextReader:
+    def __init__(self, text: Text, section: Section) -> None:
+        self._window = Window(text.read, section.text_start_bytes, section.text_end_bytes)
+        self._unexpirable: set[bytes] = set()  # digests of the ids that are in a transaction
+        self._clear_until = 0  # from the place that is next to this byte of the input no separator begins
+
+    def items(self) -> Iterator[ReadStateRecord | Reject]:
+        window = self._window
+        while window.remaining > 0:
+            place = ReadStateRecord(window.offset)
+            # Both ids and what surrounds them; a value may be longer, its line is read to its end where it is needed.
+            window.need(2 * ID_MAX_BYTES + 256)
+            if empty := self._empty_lines():
+                yield window.reject(empty, _NOT_A_RECORD)
+                continue
+            line = window.peek(0, window.line_end() or window.held)
+            readings = [] if self._is_clear() else self._readings(line)
+            is_simple_line = CONSOLE_TOMBSTONE.fullmatch(line) or CONSOLE_UNKNOWN_KEY.fullmatch(line)
+            if len(readings) == 1 and not is_simple_line:
+                yield from self._record(place, readings[0])
+            elif readings:
+                yield place
+                yield window.reject(max(r.length for r in readings), "an id that imitates the records around it")
+            else:
+                yield from self._simple_line(place, line)
+
+    def _is_clear(self) -> bool:
+        """Whether no id that begins here can end in a separator, as none is near enough; asked once a window."""
+        window, here = self._window, self._window.offset
+        last = min(here + ID_MAX_BYTES + 1, here + window.held - len(CONSOLE_SEPARATOR) + 1)
+        if self._clear_until < last:
+            found = window.find(CONSOLE_SEPARATOR, max(self._clear_until - here, 0), window.held)
+            self._clear_until = here + found if found >= 0 else here + window.held - len(CONSOLE_SEPARATOR) + 1
+        return self._clear_until >= last
+
+    def _empty_lines(self) -> int:
+        """How many empty lines stand here of which none can begin an id."""
+        window = self._window
+        if not window.starts_with(b"\n", 0) or not self._is_clear():
+            return 0
+        held = window.peek(0, max(1, self._clear_until - window.offset - ID_MAX_BYTES))
+        return len(held) - len(held.lstrip(b"\n"))
+
+    def _readings(self, line: bytes) -> list[_Reading]:
+        """Every way to read a record here.
+
+        An id that ends in its first line is found by the separators in that line. A longer one begins with that whole
+        line, so the line must stand once more after the separator.
+        """
+        found = []
+        for needle, start, end in (
+            (CONSOLE_SEPARATOR, 1, len(line)),
+            (CONSOLE_SEPARATOR + line, len(line), ID_MAX_BYTES + len(CONSOLE_SEPARATOR) + len(line)),
+        ):
+            at = self._window.find(needle, start, end)
+            while 0 <= at <= ID_MAX_BYTES:
+                reading = self._reading(at)
+                if reading:
+                    found.append(reading)
+                at = self._window.find(needle, at + 1, end)
+        return found
+
+    def _reading(self, id_length: int) -> _Reading | None:
+        window, second = self._window, id_length + len(CONSOLE_SEPARATOR)
+        name = window.peek(0, id_length)
+        tail_start = second + id_length
+        if not window.starts_with(name, second) or not window.starts_with(CONSOLE_AFTER_ID, tail_start):
+            return None
+        end = window.line_end(tail_start) or window.held
+        tail = CONSOLE_TAIL.fullmatch(window.peek(tail_start, end))
+        return _Reading(name, tail, end) if tail else None
+
+    def _record(self, place: ReadStateRecord, reading: _Reading) -> Iterator[ReadStateRecord | Reject]:
+        transactional_id = None
+        try:
+            transactional_id = reading.id.decode()
+            value = text_value(reading.value, reading.value["partitions"], reading.value["start_ms"])
+        except ValueError as problem:  # BadValueError, or no UTF-8
+            reason = str(problem) if isinstance(problem, BadValueError) else "the id is not UTF-8 text"
+            yield place.of_id(transactional_id)
+            yield self._window.reject(reading.length, reason)
+            return
+        if value.state in _UNEXPIRABLE:
+            self._unexpirable.add(_digest(reading.id))
+        else:
+            self._unexpirable.discard(_digest(reading.id))
+        self._window.advance(reading.length)
+        yield place.saying(transactional_id, value)
+
+    def _simple_line(self, place: ReadStateRecord, line: bytes) -> Iterator[ReadStateRecord | Reject]:
+        tombstone = CONSOLE_TOMBSTONE.fullmatch(line)
+        if CONSOLE_UNKNOWN_KEY.fullmatch(line):
+            self._window.advance(len(line))
+            yield place
+        elif tombstone and _digest(tombstone["id"]) not in self._unexpirable and _is_text(tombstone["id"]):
+            self._window.advance(len(line))
+            yield place.saying(tombstone["id"].decode(), None)
+        else:
+            if not _NOISE.fullmatch(line):
+                yield place
+            reason = "removes an id that is in a transaction" if tombstone else _NOT_A_RECORD
+            yield self._window.reject_line(reason)
+
+
+def _digest(name: bytes) -> bytes:
+    return blake2b(name, digest_size=16).digest()
+
+
+def _is_text(name: bytes) -> bool:
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _json_items(window: Window, grammar: str) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
+    most, is_read_out = _FEW, True
+    while window.remaining > 0:
+        if is_read_out:
+            window.grow()
+        rows = _usual_objects(window, grammar)
+        if rows is None:
+            most = _ALL
+        elif rows.num_rows:
+            yield rows
+        is_read_out = yield from _objects_held(window, most)
+        most = _FEW if rows is not None and rows.num_rows > most else 2 * most  # many at once are not tried in vain
+        if is_read_out and window.remaining > 0 and (window.is_last or window.held >= MAX_RECORD_BYTES):
+            yield from _no_json(window)
+
+
+def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
+    """The next objects that are held, up to the first unusual one; None where so few are read sooner one by one."""
+    data = window.peek(0, window.held)
+    found = read_objects(data, grammar)
+    if found is None:
+        return None
+    read, end = found
+    columns = StateColumns.of(data, read, PRINTED_LISTS)
+    unread = np.flatnonzero(read.kind == UNREAD)
+    count = int(unread[0]) if len(unread) else len(read.kind)
+    rows = columns.rows(0, count, {"ordinal": read.start[:count] + window.offset})
+    window.advance(int(read.start[count]) if len(unread) else end)
+    return rows
+
+
+def _objects_held(window: Window, most: int) -> Generator[ReadStateRecord | Reject, None, bool]:
+    """Reads so many objects at most that are whole; whether it stopped where one is not whole, or is no JSON."""
+    text = _decoded(window.peek(0, window.held))
+    at = 0
+    for _ in range(most):
+        start = at
+        while at < len(text) and text[at] in _JSON_SPACE:
+            at += 1
+        window.advance(at - start)
+        if not text.startswith("{", at):
+            return True
+        try:
+            record, end = JSON_DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):  # no JSON or not all of it yet, endless digits, nested without end
+            return True
+        length = end - at if text.isascii() else len(text[at:end].encode())
+        place = ReadStateRecord(window.offset)
+        try:
+            read = _json_record(record, place)
+        except BadValueError as problem:
+            yield place.of_id(problem.transactional_id)
+            yield window.reject(length, str(problem))
+        else:
+            window.advance(length)
+            yield read
+        at = end
+    return False
+
+
+def _decoded(held: bytes) -> str:
+    """The text up to the first byte that is no UTF-8 (or not all of a character yet)."""
+    try:
+        return held.decode()
+    except UnicodeDecodeError as error:
+        return held[: error.start].decode()
+
+
+def _no_json(window: Window) -> Iterator[ReadStateRecord | Reject]:
+    line = window.peek(0, window.line_end() or window.held)
+    if _NOISE.fullmatch(line):
+        yield window.reject(len(line), _NOT_A_RECORD)
+        return
+    yield ReadStateRecord(window.offset)
+    yield window.reject_rest(CUT_SHORT if window.is_last and line.startswith(b'{"key"') else "not JSON from here on")
+
+
+def _json_record(record: Any, place: ReadStateRecord) -> ReadStateRecord:
+    key, value = fields_of(record, "key", "value")
+    if key is None:  # 3.9 prints it; a record without a key is of no id
+        return place
+    word = "version" if type(key) is dict and "version" in key else "type"
+    record_type, key_data = fields_of(key, word, "data")
+    if type(record_type) is not int:
+        raise BadValueError("not the JSON of a transaction state record")
+    if record_type != 0 or key_data == _UNKNOWN:
+        return place
+    transactional_id = json_id(key_data)
+    if value is None:
+        return place.saying(transactional_id, None)
+    if type(value) is dict and value.get("data") == _UNKNOWN:
+        return place.of_id(transactional_id)
+    try:
+        return place.saying(transactional_id, _json_value(value))
+    except BadValueError as problem:
+        problem.transactional_id = transactional_id
+        raise
+
+
+def _json_value(value: Any) -> TransactionLogValue:
+    version, data = fields_of(value, "version", "data")
+    if type(version) is not int or version not in {0, 1}:
+        raise BadValueError("a value version that is not known")
+    return json_value(data, is_flexible=version == 1)

@@ -1,0 +1,308 @@
+"""Records of `__transaction_state` as they were read: rows of `transaction_states`, one by one or as whole columns.
+
+What the compiled readers found is held against Kafka's bounds and sizes here. Nothing is refused by that: what is not
+certain is left to the readers that take one record at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.names import java_hash
+from txn_analysis.kafka.transactions import TopicPartition  # noqa: TC001 `fields_of` reads the annotations
+from txn_analysis.reading.dump.batch_lines import slices
+from txn_analysis.reading.state.value_sizes import (
+    flexible_bytes,
+    json_topics,
+    plain_bytes,
+    tagged_field_bytes,
+    topics_of,
+)
+from txn_analysis.reading.state.values import (
+    JSON_DECODER,
+    JSON_NUMBERS,
+    STATES,
+    BadValueError,
+    json_partitions,
+    number_bounds,
+    text_partitions,
+)
+from txn_analysis.tables import TRANSACTION_STATES
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.reading.state.values import TransactionLogValue
+
+UNREAD, IS_TOMBSTONE, IS_TEXT = -2, -1, 2
+"""What `ReadRecords.kind` is beside 0 and 1, the versions of a value."""
+HEAD_COLUMNS = ("offset", "recorded_ms", "key_bytes", "value_bytes")
+PLACE_COLUMNS = ("id_start", "id_stop", "list_start", "list_stop")
+_WHERE_READ_COLUMNS = 3  # which ingest, input and section
+STATE_SCHEMA = pa.schema(list(TRANSACTION_STATES.arrow_schema)[_WHERE_READ_COLUMNS:])
+"""Rows of `transaction_states` without the columns that say where they were read."""
+_NUMBERS = {
+    "producer_id": "producerId",
+    "previous_producer_id": "previousProducerId",
+    "next_producer_id": "nextProducerId",
+    "producer_epoch": "producerEpoch",
+    "timeout_ms": "transactionTimeoutMs",
+    "last_update_ms": "transactionLastUpdateTimestampMs",
+    "start_ms": "transactionStartTimestampMs",
+    "client_transaction_version": "clientTransactionVersion",
+}
+_LISTS = STATE_SCHEMA.field("topic_partitions").type
+_INT32_SIGN, _UINT32 = 2**31, 2**32
+
+
+class ReadStateRecord(NamedTuple):
+    """A row of `transaction_states`, whose comments say what each column is; it lacks only which input it is of.
+
+    Where nothing but its place is said, it is a record that exists and cannot be read, and may be of any id. A
+    tombstone lists no partitions.
+    """
+
+    ordinal: int
+    state_partition: int | None = None
+    offset: int | None = None
+    recorded_ms: int | None = None
+    is_after_gap: bool | None = None
+    batch_base_offset: int | None = None
+    batch_last_offset: int | None = None
+    leader_epoch: int | None = None
+    transactional_id: str | None = None
+    transactional_id_hash: int | None = None
+    is_tombstone: bool = False
+    is_undecodable: bool = True
+    state: str | None = None
+    producer_id: int | None = None
+    previous_producer_id: int | None = None
+    next_producer_id: int | None = None
+    producer_epoch: int | None = None
+    timeout_ms: int | None = None
+    topic_partitions: tuple[TopicPartition, ...] | None = None
+    last_update_ms: int | None = None
+    start_ms: int | None = None
+    client_transaction_version: int | None = None
+    may_list_more: bool | None = None
+    may_name_more: bool | None = None
+
+    def of_id(self, transactional_id: str | None) -> ReadStateRecord:
+        """The same record that cannot be read, of this id, where its key was read to the byte."""
+        hashed = None if transactional_id is None else java_hash(transactional_id)
+        return self._replace(transactional_id=transactional_id, transactional_id_hash=hashed)
+
+    def saying(self, transactional_id: str, value: TransactionLogValue | None) -> ReadStateRecord:
+        """The record at this place, as it was understood; a value that is None is a tombstone."""
+        found = self.of_id(transactional_id)._replace(is_undecodable=False)
+        if value is None:
+            return found._replace(is_tombstone=True, topic_partitions=())
+        return found._replace(**value._asdict())
+
+
+@dataclass(frozen=True)
+class ReadRecords:
+    """Records of a text, as columns; of one that was not read only `kind` means something.
+
+    Attributes:
+        kind: the version of the value; IS_TEXT where none is printed, IS_TOMBSTONE, or UNREAD.
+        start: where a record begins in the text.
+        id_hash: Java's hash of the id, without its sign.
+        heads: of dumps, what the prefix of the record line says; a row for each of the names that `head` knows.
+        places: where id and list stand in the text; a row for each of the names that `place` knows.
+        numbers: of the value, a row for each of JSON_NUMBERS; ABSENT where one is not printed.
+    """
+
+    kind: Array
+    start: Array
+    id_hash: Array
+    heads: Array
+    places: Array
+    numbers: Array
+
+    @classmethod
+    def room(cls, count: int) -> ReadRecords:
+        """Room for so many."""
+        kind, start, id_hash = np.full(count, UNREAD, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
+        sizes = len(HEAD_COLUMNS), len(PLACE_COLUMNS), len(JSON_NUMBERS)
+        return cls(kind, start, id_hash, *(np.full((size, count), ABSENT, np.int64) for size in sizes))
+
+    def part(self, first: int, stop: int) -> ReadRecords:
+        """Some of them that follow each other."""
+        own = slice(first, stop)
+        columns = self.heads[:, own], self.places[:, own], self.numbers[:, own]
+        return ReadRecords(self.kind[own], self.start[own], self.id_hash[own], *columns)
+
+    def head(self, name: str) -> Array:
+        """Of the prefix of a dump's record line: `offset`, `recorded_ms`, `key_bytes` or `value_bytes`."""
+        values: Array = self.heads[HEAD_COLUMNS.index(name)]
+        return values
+
+    def place(self, name: str) -> Array:
+        """`id_start`, `id_stop`, `list_start` or `list_stop`: where id, and list of partitions, stand in the text."""
+        values: Array = self.places[PLACE_COLUMNS.index(name)]
+        return values
+
+    def number(self, name: str) -> Array:
+        """A number of the value, by its name in Kafka's JSON; ABSENT where it is not printed."""
+        values: Array = self.numbers[JSON_NUMBERS.index(name)]
+        return values
+
+
+class PartitionList(NamedTuple):
+    """A list of partitions, and the size of a value with it in each version, tagged fields not counted."""
+
+    partitions: tuple[TopicPartition, ...] = ()
+    plain_bytes: int = ABSENT
+    flexible_bytes: int = ABSENT
+
+
+ListReader = Callable[[bytes], PartitionList | None]
+"""Reads a list of partitions; None where it is none."""
+
+
+@dataclass(frozen=True)
+class StateColumns:
+    """Records of a text, as columns.
+
+    Attributes:
+        read: what was read of them; those that are not certain are UNREAD.
+        value_bytes: of printed values the size in version 0, and in version 1 with the tagged fields that are printed.
+        is_listed: which of them have partitions.
+    """
+
+    read: ReadRecords
+    value_bytes: tuple[Array, Array]
+    is_listed: Array
+    _data: bytes
+    _lists: pa.Array
+    _list_of: Array
+
+    @classmethod
+    def of(cls, data: bytes, read: ReadRecords, list_readers: Mapping[int, ListReader]) -> Self:
+        """What was read of a text or a segment, as far as it can be what Kafka wrote.
+
+        Args:
+            data: the bytes that it was read of.
+            read: what was read; becomes UNREAD where it cannot be.
+            list_readers: by `ReadRecords.kind` what reads a list of partitions, once for each different one.
+        """
+        kind = read.kind
+        is_good = np.ones(len(kind), bool)
+        for name in JSON_NUMBERS:
+            low, high = number_bounds(name)
+            is_good &= (read.number(name) >= low) & (read.number(name) <= high)
+        lists, list_of = [PartitionList()], np.zeros(len(kind), np.int64)
+        for value_kind, list_reader in list_readers.items():
+            rows = np.flatnonzero((kind == value_kind) & is_good)
+            texts = slices(data, read.place("list_start")[rows], read.place("list_stop")[rows]).dictionary_encode()
+            found = [list_reader(text) for text in texts.dictionary.to_pylist()]
+            codes = texts.indices.to_numpy()
+            list_of[rows] = codes + len(lists)
+            is_good[rows] = np.array([each is not None for each in found], bool)[codes]
+            lists += [each or PartitionList() for each in found]
+        kind[(kind != IS_TOMBSTONE) & ~is_good] = UNREAD
+        sizes = np.array([(each.plain_bytes, each.flexible_bytes, len(each.partitions)) for each in lists])[list_of].T
+        tagged = sum(
+            np.where((read.number(name) == default) | (read.number(name) == ABSENT), 0, size)
+            for name, default, size in tagged_field_bytes()
+        )
+        partitions = _list_column([each.partitions for each in lists])
+        return cls(read, (sizes[0], sizes[1] + tagged), sizes[2] > 0, data, partitions, list_of)
+
+    def rows(self, first: int, stop: int, beside: Mapping[str, Any]) -> pa.RecordBatch:
+        """Rows of STATE_SCHEMA; an UNREAD record is undecodable.
+
+        Args:
+            first: the first of them.
+            stop: the one after the last.
+            beside: columns that their text does not say: arrays where ABSENT is NULL, or one value for all.
+        """
+        read, count = self.read.part(first, stop), stop - first
+        is_unread, is_value = read.kind == UNREAD, read.kind >= 0
+        id_start, id_stop = read.place("id_start"), read.place("id_stop")
+        has_id = id_start != ABSENT
+        ids = slices(self._data, id_start[has_id], id_stop[has_id]).cast(pa.large_string()).cast(pa.string())
+        signed = np.where(read.id_hash >= _INT32_SIGN, read.id_hash - _UINT32, read.id_hash)
+        named: dict[str, pa.Array] = {
+            "transactional_id": ids.take(pa.array(np.cumsum(has_id) - 1, mask=~has_id)),
+            "transactional_id_hash": pa.array(signed, pa.int32(), ~has_id),
+            "is_tombstone": pa.array(read.kind == IS_TOMBSTONE),
+            "is_undecodable": pa.array(is_unread),
+            "state": pa.array(STATES).take(pa.array(read.number("transactionStatus"), mask=~is_value)),
+            "topic_partitions": self._lists.take(pa.array(self._list_of[first:stop], mask=is_unread)),
+        }
+        for name, printed in _NUMBERS.items():
+            named[name] = _column(name, np.where(is_value, read.number(printed), ABSENT), count)
+        for name, values in beside.items():
+            named[name] = _column(name, values, count)
+        empty = (pa.nulls(count, field.type) for field in STATE_SCHEMA)
+        columns = [named.get(field.name, null) for field, null in zip(STATE_SCHEMA, empty, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=STATE_SCHEMA)
+
+
+def offsets_leave_gaps(offset: Array, last_offset: int | None, *, has_lost: bool) -> Array:
+    """The column `is_after_gap` of some records.
+
+    Args:
+        offset: of each record.
+        last_offset: of the last one before them.
+        has_lost: a record before them was not read.
+    """
+    found: Array = (offset != np.append(ABSENT if last_offset is None else last_offset, offset[:-1]) + 1).astype(
+        np.int64
+    )
+    if last_offset is None:
+        found[:1] = 1 if has_lost else ABSENT
+    return found
+
+
+def _column(name: str, values: Any, count: int) -> pa.Array:
+    kind = STATE_SCHEMA.field(name).type
+    if not isinstance(values, np.ndarray):
+        return pa.repeat(pa.scalar(values, kind), count)
+    is_absent = values == ABSENT
+    return pa.array(values.astype(bool) if pa.types.is_boolean(kind) else values, kind, is_absent)
+
+
+def _text_list(text: bytes) -> PartitionList | None:
+    try:
+        partitions = text_partitions(text)
+    except BadValueError:
+        return None
+    topics = topics_of(partitions)
+    return PartitionList(partitions, plain_bytes(topics), flexible_bytes(topics))
+
+
+def _json_list(text: bytes) -> PartitionList | None:
+    try:
+        listed = JSON_DECODER.decode(text.decode())
+        partitions = json_partitions(listed)
+    except (ValueError, RecursionError):
+        return None
+    topics = json_topics(listed)
+    return PartitionList(partitions, plain_bytes(topics), flexible_bytes(topics))
+
+
+PRINTED_LISTS: Mapping[int, ListReader] = {0: _json_list, 1: _json_list, IS_TEXT: _text_list}
+"""The readers of the lists that tools print."""
+
+
+def _list_column(lists: list[tuple[TopicPartition, ...]]) -> pa.Array:
+    every = [partition for listed in lists for partition in listed]
+    held = pa.StructArray.from_arrays(
+        [
+            pa.array([each.topic for each in every], pa.string()),
+            pa.array([each.partition for each in every], pa.int32()),
+        ],
+        fields=[*_LISTS.value_type],
+    )
+    ends = np.append(0, np.cumsum([len(listed) for listed in lists]))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), held, type=_LISTS)

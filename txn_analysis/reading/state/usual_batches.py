@@ -1,0 +1,201 @@
+"""Batches of a decoded `__transaction_state` dump whose text is as usual: many records at once, as columns.
+
+A batch is as usual where as many record lines as it counts, and nothing else, stand between its line and the next
+batch's, each of a record that fits its sizes. Only of these it is certain that the reader of one record at a time
+(`decoded_dump`) says the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.names import LAST_TIME_MS
+from txn_analysis.reading.dump.batch_text import Regions
+from txn_analysis.reading.state.compiled_records import read_record_lines
+from txn_analysis.reading.state.forms import KEY_HEAD_BYTES
+from txn_analysis.reading.state.records import (
+    IS_TEXT,
+    IS_TOMBSTONE,
+    PRINTED_LISTS,
+    UNREAD,
+    StateColumns,
+    offsets_leave_gaps,
+)
+from txn_analysis.reading.state.value_sizes import KNOWN_TAGS_BYTES, PRODUCER_ID_BYTES
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    import pyarrow as pa
+
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.reading.dump.scan import Slice
+    from txn_analysis.reading.state.value_sizes import TextSizes
+
+_BATCH_COLUMNS = {
+    "batch_base_offset": "base_offset",
+    "batch_last_offset": "last_offset",
+    "leader_epoch": "leader_epoch",
+}
+_NULL_BYTES = -1
+_MOST_SIZE = 10**10  # a size is printed in fewer digits than this has
+_FEW, _MANY = 16, 1 << 16
+
+
+class Before(NamedTuple):
+    """What was read before some batches.
+
+    `end_offset` is the last offset of it, `last_offset` that of its last record; `has_lost`: a record was not read.
+    """
+
+    state_partition: int
+    end_offset: int
+    last_offset: int | None
+    has_lost: bool
+
+
+class TakenBatches(NamedTuple):
+    """Some batches that were taken: rows of their records, and what the next batch is held against."""
+
+    rows: pa.RecordBatch
+    end_bytes: int
+    last_batch: dict[str, int]
+    last_offset: int | None
+
+
+@dataclass
+class UsualBatches:
+    """The batches of a slice, and which of them are as usual.
+
+    Attributes:
+        first_bytes: where in the input the slice begins.
+        columns: all its record lines.
+        batches: the columns of its batch lines.
+        start: the first byte of each batch's line, in the slice.
+        stop: the byte after its last record.
+        first_record: the first of its records.
+        is_usual: whether it is as usual.
+        run_stop: the first batch behind it that does not follow it, as usual, without a break.
+    """
+
+    first_bytes: int
+    columns: StateColumns
+    batches: dict[str, Array]
+    start: Array
+    stop: Array
+    first_record: Array
+    is_usual: Array
+    run_stop: Array
+    _most: int = _FEW
+
+    @classmethod
+    def of(cls, own: Slice) -> Self | None:
+        """The batches of a slice; None where so few are read sooner one by one."""
+        lines, found = own.lines, own.found
+        records = lines.record_lines
+        read = read_record_lines(lines.data, lines.starts[records], lines.ends[records])
+        if read is None:
+            return None
+        columns = StateColumns.of(lines.data, read, PRINTED_LISTS)
+        batches, regions = dict(found.columns), Regions.of(lines, found)
+        is_usual = regions.is_plain & (batches["magic"] == 2)
+        is_usual &= batches["is_valid"] & ~batches["is_control"]
+        is_usual &= _has_good_records(columns, batches, regions.first_record)
+        is_usual[-1] &= lines.data.endswith(b"\n")
+        start, stop = regions.line_start, regions.stop
+        follows = batches["base_offset"][1:] > batches["last_offset"][:-1]
+        breaks = np.append(np.flatnonzero(~(follows & is_usual[1:])), len(start) - 1)
+        run_stop = breaks[np.searchsorted(breaks, np.arange(len(start)))] + 1
+        return cls(own.start, columns, batches, start, stop, regions.first_record, is_usual, run_stop)
+
+    def taken(self, at_bytes: int, before: Before, sizes: TextSizes) -> TakenBatches | None:
+        """The next batches, as far as they are as usual; None where the first one is not.
+
+        Args:
+            at_bytes: where in the input its line begins.
+            before: what was read before it.
+            sizes: of the values in the text form before it; taken on.
+        """
+        first = int(np.searchsorted(self.start, at_bytes - self.first_bytes))
+        is_there = first < len(self.start) and self.start[first] == at_bytes - self.first_bytes
+        if not is_there or not self.is_usual[first] or self.batches["base_offset"][first] <= before.end_offset:
+            return None
+        stop = min(first + self._most, int(self.run_stop[first]))
+        stop, spare = self._sure(first, stop, sizes)
+        self._most = _FEW if stop - first < self._most else min(2 * self._most, _MANY)
+        if stop == first:
+            return None
+        count = self.batches["record_count"][first:stop]
+        row, row_stop = int(self.first_record[first]), int(self.first_record[stop - 1] + count[-1])
+        offset = self.columns.read.head("offset")[row:row_stop]
+        of_batch = {name: np.repeat(self.batches[column][first:stop], count) for name, column in _BATCH_COLUMNS.items()}
+        place = {
+            "ordinal": self.columns.read.start[row:row_stop] + self.first_bytes,
+            "state_partition": before.state_partition,
+            "offset": offset,
+            "recorded_ms": np.maximum(self.columns.read.head("recorded_ms")[row:row_stop], ABSENT),
+            "is_after_gap": offsets_leave_gaps(offset, before.last_offset, has_lost=before.has_lost),
+        }
+        last = {name: int(values[stop - 1]) for name, values in self.batches.items()}
+        end = int(self.stop[stop - 1]) + self.first_bytes
+        last_offset = int(offset[-1]) if len(offset) else before.last_offset
+        return TakenBatches(self.columns.rows(row, row_stop, place | of_batch | spare), end, last, last_offset)
+
+    def _sure(self, first: int, stop: int, sizes: TextSizes) -> tuple[int, dict[str, Array]]:
+        """Up to which batch the sizes of the text form's values are sure, and what these leave open."""
+        row, row_stop = (
+            int(self.first_record[first]),
+            int(self.first_record[stop - 1] + self.batches["record_count"][stop - 1]),
+        )
+        own = slice(row, row_stop)
+        values = np.flatnonzero(self.columns.read.kind[own] == IS_TEXT)
+        if not len(values):
+            return stop, {}
+        value_bytes = self.columns.read.head("value_bytes")[own][values]
+        plain, flexible = (size[own][values] for size in self.columns.value_bytes)
+        spare, is_sure, version = sizes.of_many(value_bytes, plain, flexible, self.columns.is_listed[own][values])
+        if not is_sure.all():
+            unsure = row + values[np.argmin(is_sure)]
+            stop = int(np.searchsorted(self.first_record[first:stop], unsure, "right")) - 1 + first
+            row_stop = int(self.first_record[stop])
+        taken = values < row_stop - row
+        if not taken.any():
+            return stop, {}
+        sizes.after(int(version[taken][-1]))
+        return stop, _left_open(spare[taken], values[taken], row_stop - row)
+
+
+def _left_open(spare_bytes: Array, values: Array, count: int) -> dict[str, Array]:
+    """What tagged fields that were not printed leave open: columns of `count` records, of which some have values."""
+    is_newer, names = ~np.isin(spare_bytes, list(KNOWN_TAGS_BYTES)), spare_bytes >= PRODUCER_ID_BYTES
+    if not (is_newer | names).any():
+        return {}
+    may_list, may_name = np.full(count, ABSENT), np.full(count, ABSENT)
+    may_list[values[is_newer]] = 1
+    may_name[values] = np.where(is_newer | names, names, ABSENT)
+    return {"may_list_more": may_list, "may_name_more": may_name}
+
+
+def _has_good_records(columns: StateColumns, batches: dict[str, Array], first: Array) -> Array:
+    """Whether each of a batch's records is one that fits its sizes and its place in the batch."""
+    read, (plain, flexible) = columns.read, columns.value_bytes
+    kind, offset, value_bytes = read.kind, read.head("offset"), read.head("value_bytes")
+    is_good = (kind != UNREAD) & (offset >= 0) & (read.head("recorded_ms") <= LAST_TIME_MS)
+    is_good &= read.head("key_bytes") == KEY_HEAD_BYTES + read.place("id_stop") - read.place("id_start")
+    expected = np.select([kind == IS_TOMBSTONE, kind == 0, kind == 1], [_NULL_BYTES, plain, flexible], value_bytes)
+    is_good &= (value_bytes == expected) & (value_bytes < _MOST_SIZE) & ((kind == IS_TOMBSTONE) | (value_bytes >= 0))
+    bad = np.append(0, np.cumsum(~is_good))
+    falls = np.append(0, np.cumsum(np.append(False, offset[1:] <= offset[:-1])))
+    count = np.where(batches["record_count"] <= len(kind) - first, batches["record_count"], 0)
+    stop = first + count
+    has_records = count > 0
+    has_good = bad[stop] == bad[first]
+    ends = np.append(offset, ABSENT)
+    is_inside = (ends[first] >= batches["base_offset"]) & (ends[stop - 1] <= batches["last_offset"])
+    is_inside &= falls[stop] == falls[np.minimum(first + 1, stop)]
+    found: Array = ~has_records | (has_good & is_inside)
+    return found
