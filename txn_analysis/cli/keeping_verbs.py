@@ -10,7 +10,7 @@ from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.options import Request, RunId, Schema, repeated
 from txn_analysis.cli.output import deliver, deliver_text, moment_of, now_ms
 from txn_analysis.cli.spark import asked_run, stored
-from txn_analysis.errors import ConfigError
+from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.settings import parse_age
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, iso_utc
@@ -127,13 +127,20 @@ def prune(
 
 
 def prune_after(settings: Settings) -> None:
-    """What an audit ends with where the settings say how long is kept; one line on stderr."""
+    """What an audit ends with where the settings say how long is kept; one line on stderr.
+
+    Where it fails, the audit's exit code stays: that answers what hangs, and the next night prunes again.
+    """
     if settings.keep_ms is None:
         return
-    with stored(settings) as warehouse:
-        from txn_analysis.questions.pruning import prune as prune_warehouse
+    try:
+        with stored(settings) as warehouse:
+            from txn_analysis.questions.pruning import prune as prune_warehouse
 
-        answer = prune_warehouse(warehouse, settings.keep_ms, now_ms(), settings.prune_grace_ms)
+            answer = prune_warehouse(warehouse, settings.keep_ms, now_ms(), settings.prune_grace_ms)
+    except AuditError as error:
+        typer.echo(f"note: what is old stays, as pruning failed: {error}", err=True)
+        return
     gone = [item for item in answer.clusters if item.prune_id is not None]
     runs, inputs = sum(len(item.runs) for item in gone), sum(item.input_count for item in gone)
     typer.echo(f"note: pruned {count(runs, 'run')} and {count(inputs, 'file')} that were too old", err=True)
