@@ -59,7 +59,7 @@ def test_every_link_of_the_wheels_readme_is_absolute(about: Message) -> None:
 
 def test_the_wheels_readme_begins_with_what_a_wheel_can_do(about: Message) -> None:
     text = str(about.get_payload())
-    assert "\npip install txn-analysis\ntxn-analysis demo " in text
+    assert "\n\n```\npip install txn-analysis\ntxn-analysis demo " in text
     assert "\nmake " not in text
 
 
