@@ -23,7 +23,7 @@ from txn_analysis.settings import parse_age, parse_time
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
+from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
@@ -164,13 +164,9 @@ def read(
 def _frame(tables: RunTables, table: Table) -> DataFrame:
     """The same rows as `RunTables.rows`; Spark's tasks read them."""
     warehouse, run_id = tables.warehouse, tables.run.run_id
-    if "run_id" in table.names:
-        return warehouse.frame(table, run_id=[run_id])
+    if (own := tables.own(table)) is not None:
+        return warehouse.frame(table, **own)
     evidence = tables.finished.evidence
-    if table is INPUTS:
-        return warehouse.frame(table, cluster=[tables.run.cluster], capture=evidence.captures)
-    if "input_id" not in table.names:
-        return warehouse.frame(table, cluster=[tables.run.cluster])
     if table is ENDED_TRANSACTIONS:
         ended, piece = warehouse.frame(table), "struct(ingest_id, input_id, section_index, first_position) AS piece"
         pieces = warehouse.frame(PARTITION_HEALTH, run_id=[run_id]).selectExpr("explode(linked_pieces) AS piece")

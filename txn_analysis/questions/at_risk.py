@@ -8,10 +8,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.judge.finding import DAY_MS
 from txn_analysis.logic import plus
+from txn_analysis.report.figures import hidden_records
 from txn_analysis.report.formats import Answer, Column, answer_of
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, Finding
-from txn_analysis.text.words import count, iso_utc, size
+from txn_analysis.text.words import iso_utc, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.run_tables import RunTables
-
-_DAY_MS = 86_400_000
 
 
 class Risk(StrEnum):
@@ -137,7 +137,7 @@ def _of_impact(finding: Finding, as_of_ms: int | None) -> Iterator[AtRisk]:
         text = "retention may delete hidden records that nobody has read"
         yield AtRisk(impact.hidden_lost_at_ms, Risk.RECORDS_LOST, where, finding, text)
     if impact.days_until_full is not None and as_of_ms is not None:
-        full_ms = as_of_ms + round(impact.days_until_full * _DAY_MS)
+        full_ms = as_of_ms + round(impact.days_until_full * DAY_MS)
         yield AtRisk(full_ms, Risk.DISK_FULL, where, finding, "the log has grown by the free space of its disk")
     if impact.beyond_local_retention_at_ms is not None:
         text = "the local disk may hold more than the local retention asks for"
@@ -148,8 +148,5 @@ def _with_figures(one: AtRisk, hidden: _Hidden | None) -> AtRisk:
     """What is stuck, with where it stops and what is hidden there."""
     if one.risk is not Risk.PARTITION_STUCK or hidden is None:
         return one
-    number = hidden.hidden_record_count
-    records = "an unknown number of records" if number is None else count(number, "record")
-    return one._replace(
-        what=f"{one.what} at {hidden.last_stable_offset}: {records} ({size(hidden.hidden_bytes)}) hidden"
-    )
+    records, size_ = hidden_records(hidden.hidden_record_count), size(hidden.hidden_bytes)
+    return one._replace(what=f"{one.what} at {hidden.last_stable_offset}: {records} ({size_}) hidden")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -91,21 +92,23 @@ class OldEvidence:
 
     def taken(self) -> list[ReadInput]:
         """The files of old captures that bear on no answer any more."""
-        kept = [item for item in self.inputs if item.capture not in self.old]
-        contents = {item.content for item in kept}
         if self.why_all_stay is not None:
             return []
+        of_captures: defaultdict[str, list[ReadInput]] = defaultdict(list)
+        for item in self.inputs:
+            of_captures[item.capture].append(item)
+        kept = [item for capture, own in of_captures.items() if capture not in self.old for item in own]
+        contents = {item.content for item in kept}
         for item in kept:
             self._keep(item)
         taken = []
-        for capture in self.old:
-            own = [item for item in self.inputs if item.capture == capture]
-            stay = [item for item in own if item.content not in contents and self._is_needed(item)]
-            for item in stay:
+        for own in (of_captures[capture] for capture in self.old):
+            stays = [item.content not in contents and self._is_needed(item) for item in own]
+            for item in compress(own, stays):
                 self._keep(item)
-            if stay:  # what they say of their broker and cluster stays beside them
-                stay += [item for item in own if item not in stay and _is_of_no_partition(item)]
-            taken += [item for item in own if item not in stay]
+            left = [item for item, is_needed in zip(own, stays, strict=True) if not is_needed]
+            # What files say of their broker and cluster stays beside those that stay.
+            taken += [item for item in left if not _is_of_no_partition(item)] if any(stays) else left
         return taken
 
     @cached_property
@@ -129,6 +132,13 @@ class OldEvidence:
         return self.tables.records(OpenThere, TRANSACTIONS, outcome=[OPEN])
 
     @cached_property
+    def _open_at(self) -> defaultdict[tuple[str, int], list[OpenThere]]:
+        found: defaultdict[tuple[str, int], list[OpenThere]] = defaultdict(list)
+        for one in self._open:
+            found[one.topic, one.partition].append(one)
+        return found
+
+    @cached_property
     def _health(self) -> dict[tuple[str, int], PartitionHealth]:
         return {(one.topic, one.partition): one for one in self.tables.health()}
 
@@ -140,9 +150,13 @@ class OldEvidence:
     def _settled(self) -> dict[tuple[str, int], bool]:
         return {place: self._is_settled(place) for place in self._health}
 
+    @cached_property
+    def _unsettled_topics(self) -> set[str]:
+        return {topic for (topic, _), is_settled in self._settled.items() if not is_settled}
+
     def _is_settled(self, place: tuple[str, int]) -> bool:
         """Nothing of the partition's past can change an answer about it: its log is whole from what is open on."""
-        health, open_here = self._health[place], [one for one in self._open if (one.topic, one.partition) == place]
+        health, open_here = self._health[place], self._open_at.get(place, [])
         if place in self._told:
             return False
         if not health.is_in_capture:
@@ -200,7 +214,7 @@ class OldEvidence:
         if section.kind == STATE:
             return section.file_base_offset < self._kept.base.get(section.partition, section.file_base_offset + 1)
         if section.kind == TOPIC_ID:
-            return any(not is_settled for (topic, _), is_settled in self._settled.items() if topic == section.topic)
+            return section.topic in self._unsettled_topics
         if section.kind in STATED_OF_PARTITION:
             return section.topic != STATE_TOPIC and not self._settled.get(place, True)
         return False
@@ -232,8 +246,8 @@ class OldEvidence:
         for partition in np.unique(partitions):
             own, known = partitions == partition, self._kept.offsets.get(int(partition), np.empty(0, np.int64))
             is_new[own] = ~np.isin(offsets[own], known)
-        for at in np.flatnonzero(offsets < 0):
-            is_new[at] = next(_exported(rows.slice(int(at), 1)), None) not in self._kept.exported
+        is_exported = pc.is_null(rows["offset"]).to_numpy(zero_copy_only=False)
+        is_new[is_exported] = [one not in self._kept.exported for one in _exported(rows)]
         times = pc.max_element_wise(rows["recorded_ms"], rows["last_update_ms"])
         if self._since_ms is None:
             return bool(is_new.any())

@@ -135,11 +135,12 @@ def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_
     needed = {newest.run_id, *_needed_runs(warehouse, cluster, newest, runs)} if old_runs else set[str]()
     gone_runs = tuple(run.run_id for run in old_runs if run.run_id not in needed)
     gone = {(item.capture, item.input_id) for item in taken}
+    gone_captures = {capture for capture, _ in gone}
     item = PrunedItem(
         cluster=cluster,
         prune_id=None,
         before_ms=before_ms,
-        captures=tuple(name for name in old if any(capture == name for capture, _ in gone)),
+        captures=tuple(name for name in old if name in gone_captures),
         captures_kept=tuple(
             dict.fromkeys(i.capture for i in inputs if i.capture in old and (i.capture, i.input_id) not in gone)
         ),
@@ -201,8 +202,8 @@ def _record(
         for row in named
         if (row["cluster"], row["capture"], row["input_id"]) not in gone
     }
-    contents = sorted({TakenContent(one.ingest_id, one.input_id) for one in taken} - stays)
-    of_content = [one for one in taken if TakenContent(one.ingest_id, one.input_id) in {*contents}]
+    contents = {TakenContent(one.ingest_id, one.input_id) for one in taken} - stays
+    of_content = [one for one in taken if TakenContent(one.ingest_id, one.input_id) in contents]
     what = repr((item.cluster, item.captures, item.runs, sorted(gone), now_ms))
     return Prune(
         prune_id="prune-" + blake2b(what.encode(), digest_size=6).hexdigest(),
@@ -215,7 +216,7 @@ def _record(
         newest_moment_ms=None,
         captures=item.captures,
         runs=item.runs,
-        contents=tuple(contents),
+        contents=tuple(sorted(contents)),
         partitions=tuple(TakenPartition(*place) for place in partitions_of(of_content)),
     )
 

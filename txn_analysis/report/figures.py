@@ -162,7 +162,7 @@ def blocks_sentence(finding: Finding, partition: PartitionHealth | None) -> str:
     if not finding.blocks_partition:
         stable = partition.last_stable_offset
         return f"nothing yet: another open transaction holds the last stable offset at {stable}"
-    hidden, records = partition.hidden_record_count, hidden_records(partition)
+    hidden, records = partition.hidden_record_count, hidden_records(partition.hidden_record_count)
     impact = finding.impact
     share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.1%} of the log seen"
     bytes_hidden = f"{size(partition.hidden_bytes)}{share}"
@@ -187,10 +187,9 @@ def _short_reads(finding: Finding, hidden: int | None) -> str:
     return f"; bounded readers miss {missed} without an error"
 
 
-def hidden_records(partition: PartitionHealth) -> str:
-    """How many records of a partition consumers cannot read."""
-    hidden = partition.hidden_record_count
-    return "an unknown number of records" if hidden is None else count(hidden, "record")
+def hidden_records(record_count: int | None) -> str:
+    """How many records consumers cannot read, in words; None where the files do not say."""
+    return "an unknown number of records" if record_count is None else count(record_count, "record")
 
 
 def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
@@ -234,8 +233,7 @@ def cluster_sentence(report: AuditReport) -> str | None:
     impact = report.impact
     if impact is None or not impact.partitions_blocked:
         return None
-    hidden = impact.hidden_record_count
-    records = "an unknown number of records" if hidden is None else count(hidden, "record")
+    records = hidden_records(impact.hidden_record_count)
     where = count(impact.partitions_blocked, "partition")
     parts = [f"Blocked, not counting transactions in progress: {where}, {records} hidden from read_committed consumers"]
     if impact.oldest_partition is not None:

@@ -68,5 +68,5 @@ def _blocks(report: AuditReport, finding: Finding) -> str:
     impact = finding.impact
     since_ms = None if impact is None else impact.hidden_since_ms
     since = "" if since_ms is None else f" since {iso_utc(since_ms)}"
-    hidden = f"{hidden_records(partition)} hidden from offset {finding.txn_start_offset} on{since}"
+    hidden = f"{hidden_records(partition.hidden_record_count)} hidden from offset {finding.txn_start_offset} on{since}"
     return "; ".join([hidden, *urgent(impact)])

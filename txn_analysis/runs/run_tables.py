@@ -163,15 +163,18 @@ class RunTables(RunRows):
         """The run itself, with the settings and the evidence that it had."""
         return finished_run(self.warehouse, self.run)
 
+    def own(self, table: Table) -> dict[str, Collection[Any]] | None:
+        """The columns, each with its values, that say which rows are the run's; None where its files say it."""
+        if "run_id" in table.names:
+            return {"run_id": [self.run.run_id]}
+        if table is INPUTS:
+            return {"cluster": [self.run.cluster], "capture": self.finished.evidence.captures}
+        return None if "input_id" in table.names else {"cluster": [self.run.cluster]}
+
     def rows(self, table: Table) -> pa.Table:
         """Of any table the rows that the run wrote, or else those that it rests on, in memory."""
-        if "run_id" in table.names:
-            return self.held(table)
-        if table is INPUTS:
-            captures = self.finished.evidence.captures
-            return self.warehouse.held(table, cluster=[self.run.cluster], capture=captures)
-        if "input_id" not in table.names:
-            return self.warehouse.held(table, cluster=[self.run.cluster])
+        if (own := self.own(table)) is not None:
+            return self.warehouse.held(table, **own)
         if table is ENDED_TRANSACTIONS:
             batches = [*ended_batches(self.finished, *table.names)]
         else:
