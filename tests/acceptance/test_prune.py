@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -71,14 +72,20 @@ def rejudged(folder: Path, day: int) -> AuditReport:
     return load_report(opened(folder), settings, run.run_id)
 
 
-@pytest.fixture
-def nights(tmp_path: Path) -> Path:
-    """Three captures of one cluster, the first of them old."""
-    folder = tmp_path / "warehouse"
+@pytest.fixture(scope="module")
+def audited_nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three captures of one cluster, the first of them old. Nobody writes into it."""
+    folder = tmp_path_factory.mktemp("nights") / "warehouse"
     audited(folder, FIRST, 0)
     audited(folder, SECOND, 100)
     audited(folder, THIRD, 101)
     return folder
+
+
+@pytest.fixture
+def nights(audited_nights: Path, tmp_path: Path) -> Path:
+    """The three captures, in a warehouse of the test's own."""
+    return shutil.copytree(audited_nights, tmp_path / "warehouse")
 
 
 def test_what_is_old_goes_and_what_is_new_stays(nights: Path) -> None:

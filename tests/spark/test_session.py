@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from txn_analysis.errors import MissingToolError
+from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.session import session
 
@@ -110,3 +110,9 @@ print(spark.sql("SHOW TABLES").count())
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
     assert list(work.iterdir()) == []
+
+
+def test_a_spark_that_does_not_start_says_why_and_where_its_settings_are() -> None:
+    """A server of Spark Connect, without the packages that speak to one."""
+    with pytest.raises(ConfigError, match=r"^Spark does not start: \S.*\. Look at --master, at PYSPARK_SUBMIT_ARGS, "):
+        session("sc://127.0.0.1:1")

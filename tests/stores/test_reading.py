@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
+from tests.acceptance.captures import CASES
 from tests.stores.s3_server import Fault
 from txn_analysis.errors import InputError
+from txn_analysis.reading.inputs.accounting import rejected_outside
 from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.reading.inputs.text import GZIP, ZSTD, Text
 from txn_analysis.stores.store import ChangedError, StoreError, store_at
 
@@ -18,7 +21,12 @@ if TYPE_CHECKING:
     from tests.stores.s3_server import Bucket
 
 MIB = 1 << 20
+DUMP = CASES / "kafka-4.2/capture-1/segments/n1.orders-0.txt"
 COPY = "copies/a b%20c#ä"
+
+
+def no_session() -> Any:
+    pytest.fail("Spark was started")
 
 
 def names(*given: str) -> list[str]:
@@ -151,3 +159,17 @@ def test_a_store_that_always_fails_is_said_in_one_line(bucket: Bucket, status: i
     with pytest.raises(StoreError) as error:
         store_at("s3://kept").found("log")
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [(403, "the store refuses access"), (503, "the store failed 4 times"), (412, "the file changed")],
+)
+def test_a_store_that_fails_behind_the_survey_is_no_changed_object(bucket: Bucket, status: int, line: str) -> None:
+    """The lines between logs are looked at last."""
+    bucket.put("orders-0.txt", DUMP.read_bytes())
+    (planned,) = plan_inputs(no_session, find_files(["s3://kept/orders-0.txt"])).inputs
+    bucket.fault = lambda kind, _: Fault(status=status) if kind == "GET" else None
+    with pytest.raises(InputError) as refused:
+        rejected_outside(planned)
+    assert refused.value.problems[0].startswith(f"s3://kept/orders-0.txt: {line}")

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import threading
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.workers import check_spark
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
 _OWNER_ONLY = 0o700
+
+_JAVA_SAYS = re.compile(r"^(?:Caused by)?: ?[\w.$]+(?:Exception|Error): (.+)", re.MULTILINE)
+_SETTINGS = "Look at --master, at PYSPARK_SUBMIT_ARGS, and at conf/spark-defaults.conf of SPARK_HOME"
 
 CONNECT = "sc://"
 """How the URL of a server of Spark Connect begins."""
@@ -53,11 +62,29 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
 
     Raises:
         MissingToolError: no usable JDK, or a Spark older than 4.0.
+        ConfigError: Spark does not start with its settings.
     """
+    with _settings_named():
+        return check_spark(_session(master, app_name))
+
+
+@contextmanager
+def _settings_named() -> Iterator[None]:
+    """Where Spark does not start, what it says of that in one line, and where its settings are."""
+    try:
+        yield
+    except AuditError:
+        raise
+    except Exception as error:  # of Java, Py4J, gRPC or PySpark, as the setting will have it
+        said = _JAVA_SAYS.findall(str(error)) or str(error).splitlines() or [type(error).__name__]
+        raise ConfigError(f"Spark does not start: {said[-1].strip().rstrip('.')}. {_SETTINGS}") from error
+
+
+def _session(master: str | None, app_name: str) -> SparkSession:
     if master is not None and master.startswith(CONNECT):
-        return check_spark(SparkSession.builder.remote(master).getOrCreate())
+        return SparkSession.builder.remote(master).getOrCreate()
     if SparkContext._active_spark_context is not None:
-        return check_spark(SparkSession.builder.getOrCreate())
+        return SparkSession.builder.getOrCreate()
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | {"spark.app.name": app_name}
     if not is_submitted:
@@ -77,7 +104,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
         jvm: Any = SparkContext._jvm
         _log_context(jvm).setConfigLocation(jvm.java.net.URI(_log_configuration()))
     _close_folders(spark)
-    return check_spark(spark)
+    return spark
 
 
 def _launch_options(master: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ from txn_analysis.reading.dump.forms import (
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.inputs.text import Text, TextError
 from txn_analysis.reading.log_dir.producer_files import CHANGED
+from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables.inputs import RejectedSpan
 
 if TYPE_CHECKING:
@@ -141,6 +142,10 @@ def _reading(planned: PlannedInput) -> Iterator[Text]:
     try:
         with Text(place_of(planned.path), planned.compression, planned.version) as text:
             yield text
+    except ChangedError:
+        raise changed_text(planned) from None
+    except StoreError as error:
+        raise InputError([f"{planned.path}: {error}"]) from error
     except (OSError, TextError):
         raise changed_text(planned) from None
 
