@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -92,6 +93,7 @@ def answers(report: AuditReport) -> dict[tuple[Any, ...], tuple[Verdict, str]]:
     return {(f.topic, f.partition, f.producer_id, f.txn_start_offset): (f.verdict, f.rule) for f in report.findings}
 
 
+@pytest.mark.cluster  # four audits for each example
 @settings(max_examples=8)
 @given(histories())
 def test_no_answer_becomes_firmer(history: History) -> None:

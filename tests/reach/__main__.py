@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -19,15 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.maven_jars import spark_jars
 from tests.reach.cells import CASES, IN_BUCKET, KINDS, OTHERS, QUESTIONS, TEXTS, THERE, WORDS, Cells, stored
 from tests.reach.emulators import emulators
 from tests.reach.executors import executors
 from tests.reach.gateway import BUCKET, build, gateway
-from tests.reach.hadoop import hadoop
-from tests.reach.processes import COMMAND, ROOT, Ran, run, run_program, started
+from tests.reach.processes import Ran, run, started
 from tests.reach.reading import WAYS
 from tests.reach.sizes import GIB, dumps, objects, segments
+from tests.reach.yarn import on_yarn, packed
 from txn_analysis.stores.store import store_at
 
 if TYPE_CHECKING:
@@ -58,7 +56,7 @@ def reach(folder: Path) -> list[str]:
         store_at.cache_clear()
         os.environ.update(server.environment)
         _by_spark(cells, server, expected)
-    _on_hadoop(cells, folder / "hadoop", expected)
+    on_yarn(cells, folder / "hadoop", expected)
     return cells.wrong
 
 
@@ -84,42 +82,6 @@ def _by_spark(cells: Cells, server: Gateway, expected: dict[str, Tables]) -> Non
         ran, counts = _audit(server, IN_BUCKET, parts, warehouse, "--engine", "spark")
         is_right = ran.code == 0 and stored(warehouse, IN_BUCKET) == expected[name]
         cells.row(f"{name} in a bucket, warehouse in a bucket, `--engine spark`", ran, counts, is_right=is_right)
-
-
-def _on_hadoop(cells: Cells, folder: Path, expected: dict[str, Tables]) -> None:
-    """From HDFS into HDFS: in the command's own process, by YARN's containers, and with the driver in one of them."""
-    with hadoop(folder) as servers:
-        os.environ.update(servers.environment)
-        servers.put(CASES / "kafka-4.2", "/cases")
-        cases = f"{servers.uri}/cases"
-        own = servers.environment | {"PYSPARK_PYTHON": sys.executable}
-        options = {
-            "spark.executor.instances": "1",
-            "spark.executor.memory": "1g",
-            "spark.yarn.stagingDir": f"{servers.uri}/staging",
-            "spark.yarn.appMasterEnv.PYSPARK_PYTHON": sys.executable,
-            "spark.yarn.appMasterEnv.HADOOP_CONF_DIR": str(servers.configuration),
-            "spark.executorEnv.HADOOP_CONF_DIR": str(servers.configuration),
-        }
-        confs = [word for key, value in options.items() for word in ("--conf", f"{key}={value}")]
-        own["PYSPARK_SUBMIT_ARGS"] = shlex.join([*confs, "pyspark-shell"])
-        submit = [str(spark_jars().parent / "bin/spark-submit"), "--master", "yarn", "--deploy-mode", "cluster", *confs]
-        for name, parts in KINDS.items():
-            paths = [f"{cases}/{part.removeprefix('kafka-4.2/')}" for part in parts]
-            for what, words in {
-                "": [*COMMAND, "audit"],
-                ", `--master yarn`": [*COMMAND, "audit", "--master", "yarn"],
-                ", `spark-submit --deploy-mode cluster`": [*submit, str(ROOT / "jobs/nightly_audit.py")],
-            }.items():
-                warehouse = f"{servers.uri}/warehouses/{len(what)}-{name}"
-                ran = run_program(own, *words, *paths, *WORDS, "--warehouse", warehouse)
-                found = stored(warehouse, f"{cases}/") if ran.code == 0 else {}
-                is_right = found == _below(expected[name], "CASES/kafka-4.2/")
-                cells.row(f"{name} in HDFS, warehouse in HDFS{what}", ran, None, is_right=is_right)
-
-
-def _below(rows: Tables, folder: str) -> Tables:
-    return {name: sorted(row.replace(folder, "CASES") for row in some) for name, some in rows.items()}
 
 
 def _audit(server: Gateway, cases: str, parts: Sequence[str], warehouse: str, *words: str) -> tuple[Ran, Counts]:
@@ -243,6 +205,7 @@ PARTS = {
     "dumps": Part(0.125, GIB, "GiB of dumps, from a disk and from the bucket", dumps),
     "objects": Part(2000, 1, "tiny objects: listed, surveyed, read", objects),
     "executors": Part(1, 1, "table of audits whose executors fail", executors),
+    "packed": Part(1, 1, "table of whole commands, with Python and all packages brought along to YARN", packed),
     "emulators": Part(1, 1, "table of whole commands, with emulators of Azure's store and Google's", emulators),
 }
 
