@@ -77,7 +77,7 @@ def a_checkpoint_is_cut(log: Path) -> None:
     checkpoint.write_bytes(checkpoint.read_bytes()[: checkpoint.stat().st_size // 2])
 
 
-@pytest.mark.parametrize("table", ["runs", "findings"])
+@pytest.mark.parametrize("table", ["findings", pytest.param("runs", marks=pytest.mark.cluster)])
 @pytest.mark.parametrize(
     "damage",
     [first_commits_are_gone, a_hole, a_commit_is_cut, a_commit_lost_its_last_lines, a_checkpoint_is_cut],

@@ -176,6 +176,7 @@ def in_bucket(said: str, warehouse: str) -> str:
     return said.replace(f'<span class="typed">{warehouse}</span>', IN_BUCKET).replace(warehouse, IN_BUCKET)
 
 
+@pytest.mark.cluster  # every question, without a session that others share
 def test_no_question_needs_spark_or_java(
     audit_of: Callable[[Variant], AuditReport], warehouse: str, tmp_path: Path, asked: Callable[..., Answer]
 ) -> None:

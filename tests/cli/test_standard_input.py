@@ -70,6 +70,7 @@ def audited(text: bytes, folder: Path, name: str, *paths: object) -> dict[str, A
     return found
 
 
+@pytest.mark.cluster  # four audits, each a process
 def test_a_pipe_gives_what_its_file_gives_plain_and_packed(tmp_path: Path) -> None:
     text = DUMP.read_bytes()
     by_file = audited(b"", tmp_path, "file", DUMP, STATE)
@@ -92,6 +93,7 @@ def test_the_state_can_come_through_the_pipe(tmp_path: Path) -> None:
     assert own == [{**finding, "finding_id": None, "run_id": None} for finding in by_files["findings"]]
 
 
+@pytest.mark.cluster
 def test_bytes_that_the_warehouse_holds_are_not_read_again(tmp_path: Path) -> None:
     warehouse = ("--warehouse", str(tmp_path / "w"), "--format", "json")
     for path in (DUMP, "-"):

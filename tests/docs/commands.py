@@ -6,6 +6,7 @@ import re
 import shlex
 import textwrap
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,7 @@ def _is_program(word: str) -> bool:
     return name == "txn-analysis" or bool(re.fullmatch(r"(\S*/)?jobs/\w+\.py", name)) or name in KAFKA_OPTIONS
 
 
+@cache
 def verb_options(verb: str) -> set[str] | None:
     """Every option of a verb, hidden ones too; None where there is no such verb."""
     group = typer.main.get_command(app)

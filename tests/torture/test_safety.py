@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tests.torture.inputs import InputReader
     from tests.torture.subjects import Files
 
-MUTATIONS, SEED = 50, 1
-LEAST_STILL_HANGING = 30
+MUTATIONS, SEED = 20, 1
+LEAST_STILL_HANGING = 12
 TOOL = Tool(deep=True)
 SETTINGS = Settings(transaction_state_partitions=STATE_PARTITIONS, max_clock_skew_ms=0)
 COPIED_LAST = SETTINGS.model_copy(update={"state_copied_last": True})
