@@ -89,11 +89,11 @@ def _from_python(spark: SparkSession, stored: Path) -> tuple[DataFrame, float]:
     names = pq.read_schema(stored).names
     schema = spark.read.parquet(str(stored)).select(*names).schema
     tasks = spark.sparkContext.defaultParallelism
-    rows = pq.read(stored)
+    rows = pq.read_table(stored)
     repeats = max(1, _ROWS // rows.num_rows // tasks)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = pq.read(stored).to_batches(_ROWS_PER_BATCH)
+        parts = pq.read_table(stored).to_batches(_ROWS_PER_BATCH)
         for _ in batches:
             for _ in range(repeats):
                 yield from parts

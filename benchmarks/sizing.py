@@ -22,6 +22,7 @@ from benchmarks.dumps import write_dumps
 from benchmarks.processes import in_memory
 from benchmarks.report import caveats, table
 from benchmarks.targets import NotMeasurableError, added
+from benchmarks.wide import model
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 FIGURES = Path(__file__).with_name("figures.json")
 CHECK = Path(__file__).with_name("check.json")
+WIDE = Path(__file__).with_name("wide.json")
 PAGE = Path(__file__).parents[1] / "docs/sizing.md"
 
 _TIB = 2**40
@@ -61,6 +63,10 @@ Disk of every node, beside Spark and Arrow: numba with llvmlite takes 208 MB
 ## Checked
 
 {checked}
+
+## A wide cluster
+
+{wide}
 """
 
 
@@ -146,6 +152,7 @@ def page() -> str:
         needs=_needs_table(figures),
         memory=_memory(figures),
         checked=_checked(),
+        wide=_wide(),
     )
 
 
@@ -193,6 +200,13 @@ def _checked() -> str:
         )
     ]
     return f"{about}\n\n{table(('what', 'expected', 'measured'), rows)}"
+
+
+def _wide() -> str:
+    found = json.loads(WIDE.read_text(encoding="utf-8")).get("model")
+    return (
+        model.section(found) if found else "Not measured yet: `python -m benchmarks.wide --scale 1 --only goal` does."
+    )
 
 
 def _check_command(partitions: int, log_bytes: int, batch_bytes: int) -> str:

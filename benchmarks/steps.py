@@ -31,6 +31,7 @@ Figures = dict[str, float]
 
 PARTITIONS = 16
 BATCH_BYTES = (681, 16384)  # of the two log directories
+BY_SPARK = ("--engine", "spark")  # also what this process could hold: what both sizes cost alike drops out
 
 _NEW_SHARE = 0.01
 _FIXED_REPEATS = 3
@@ -54,14 +55,16 @@ def shallow_inputs(bench: Bench) -> Figures:
 
 
 def full(bench: Bench) -> Figures:
-    """Audit the shallow dumps, every batch kept."""
-    made = bench.audits({f"full_{size}": [bench.shallow(size)] for size in SIZES}, has_events=True)
+    """Audit the shallow dumps, every batch kept, in the command's own process and by Spark's tasks."""
+    inputs = {size: [bench.shallow(size)] for size in SIZES}
+    local = bench.audits({f"local_{size}": paths for size, paths in inputs.items()}, "--engine", "local")
+    made = bench.audits({f"full_{size}": paths for size, paths in inputs.items()}, *BY_SPARK, has_events=True)
     large = made["full_large"]
     assert large.events is not None
     bench.warehouse.rename(bench.kept_warehouse)
     stages = {f"full_large_stage_{name.replace(' ', '_')}_s": s for name, s in large.stage_seconds.items()}
     return (
-        _of_audits(made)
+        _of_audits(local | made)
         | stages
         | {
             "full_large_tasks": large.events.task_count,
@@ -97,7 +100,7 @@ def baseline(bench: Bench) -> Figures:
 
 def again(bench: Bench) -> Figures:
     """Audit the large shallow dumps and their next segments, where the former are in the warehouse already."""
-    made = bench.audits({"again": [bench.shallow("large"), bench.next_segments]}, kept=bench.kept_warehouse)
+    made = bench.audits({"again": [bench.shallow("large"), bench.next_segments]}, *BY_SPARK, kept=bench.kept_warehouse)
     return _of_audits(made) | {"again_new_bytes": _size_bytes(bench.next_segments)}
 
 
@@ -112,7 +115,7 @@ def one_partition(bench: Bench) -> Figures:
     """Audit as many bytes of shallow dump in one file."""
     folder = bench.work / "one-partition"
     write_dumps([(folder, bench.sizes_bytes["large"])], 1)
-    return _of_audits(bench.audits({"one_partition": [folder]}))
+    return _of_audits(bench.audits({"one_partition": [folder]}, *BY_SPARK))
 
 
 def deep(bench: Bench) -> Figures:
@@ -124,7 +127,7 @@ def deep(bench: Bench) -> Figures:
         (written,) = write_dumps([(folder, bench.sizes_bytes[size])], PARTITIONS, is_deep=True)
         figures[f"{name}_text_bytes"] = written.text_bytes
         inputs[name] = [folder]
-    return figures | _of_audits(bench.audits(inputs))
+    return figures | _of_audits(bench.audits(inputs, *BY_SPARK))
 
 
 def fixed(bench: Bench) -> Figures:
@@ -146,7 +149,7 @@ def log_dir(batch_bytes: int) -> Callable[[Bench], Figures]:
             figures[f"{name}_batches"] = write_log_dir(folder, bench.sizes_bytes[size], batch_bytes)
             figures[f"{name}_bytes"] = sum(file.stat().st_size for file in folder.rglob("*.log"))
             inputs[name] = [folder]
-        return figures | _of_audits(bench.audits(inputs))
+        return figures | _of_audits(bench.audits(inputs, *BY_SPARK))
 
     return step
 

@@ -15,11 +15,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks import results
+from benchmarks import results, sizing
 from benchmarks.processes import FailedError
 from benchmarks.report import machine, table, today
 from benchmarks.targets import NotMeasurableError
 from benchmarks.versions import Version
+from benchmarks.wide import model
 from benchmarks.wide.cases import Bench, WrongAnswerError, cases
 from benchmarks.wide.rows import ROWS, by_cpu, of_before
 
@@ -55,7 +56,7 @@ def measure(bench: Bench, rows: Sequence[Row], scale: float) -> tuple[Figures, d
         extras = sorted({extra for row in rows for of, extra in row.extras if of == name})
         try:
             figures |= bench.measured(name, case, extras)
-            figures[f"{name}_partitions"] = case.width.partitions
+            figures |= {f"{name}_{kind}": getattr(case.width, kind) for kind in ("partitions", "producers", "ids")}
             outcome = f"{figures[f'{name}_s']:.1f} s"
         except (FailedError, WrongAnswerError) as error:
             failures[name] = str(error).replace(f"{bench.work}/", "")
@@ -187,7 +188,10 @@ def main() -> int:
             if not chosen.only:
                 results.write(section(rows, figures, failures, chosen.scale))
             kept[scale] = kept.get(scale, {}) | found
+            if "goal" in found:
+                kept["model"] = model.kept(figures)
             COMMITTED.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+            sizing.PAGE.write_text(sizing.page(), encoding="utf-8")
     for problem in problems:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if problems else 0

@@ -65,6 +65,8 @@ def cases(scale: float) -> dict[str, Case]:
     findings = Width(scaled(500, 4), 300, scaled(60_000, 20), scaled(60_000, 20), scaled(50_000, 4))
     folders = Width(scaled(20_000, 16), 4, scaled(4_000, 20), scaled(4_000, 20), scaled(100, 2))
     offsets = Width(100, scaled(2_000, 20), scaled(4_000, 40), scaled(4_000, 40), scaled(100, 2))
+    goal_ids = scaled(1_000_000, 40)
+    goal = Width(scaled(20_000, 16), 200, goal_ids, goal_ids, scaled(5_000, 2))
     return {
         "tiny": Case(Width()),
         "narrow": Case(replace(wide, partitions=16, batches=wide.partitions * 200 // 16)),
@@ -86,7 +88,7 @@ def cases(scale: float) -> dict[str, Case]:
         "folders_few": Case(replace(folders, partitions=16, batches=folders.partitions * 4 // 16), StateForm.BINARY),
         "offsets_low": Case(offsets),
         "offsets_high": Case(replace(offsets, first_offset=20_000_000_000)),
-        "goal": Case(Width(scaled(20_000, 16), 20, producers, scaled(1_000_000, 40), scaled(500, 2))),
+        "goal": Case(goal),
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.bench import GIB
 from benchmarks.targets import Measured, NotMeasurableError, Target, against
+from benchmarks.wide import model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +21,7 @@ _MS_PER_FOLDER = 1.0
 _MOST_MIB_OF_FINDINGS = 500
 _FLAT = 1.2
 # What is the same whichever version audits.
-_OF_CAPTURES = ("_log_bytes", "_state_bytes", "_findings", "_partitions")
+_OF_CAPTURES = ("_log_bytes", "_state_bytes", "_findings", "_partitions", "_producers", "_ids")
 
 
 @dataclass(frozen=True)
@@ -248,5 +249,6 @@ ROWS = (
         partial(_of_seconds, "narrow_two_cores", "narrow_one_core"),
         ("narrow", "cores"),
     ),
+    _row("goal", "all that is many at once, against the sum of its terms", 1.25, model.NEEDS, model.of_goal),
     _row("idle", "time in which no task runs, of the whole", 0.05, ("narrow",), _idle, ("narrow", "cores")),
 )
