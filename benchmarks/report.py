@@ -68,15 +68,14 @@ def parts_table(figures: Figures) -> str:
     """Where the large audit spent its time: by its own stages, by Spark's event log, and by isolated measurements."""
     stages = re.compile(r"full_large_stage_(.+)_s")
     named = {found[1].replace("_", " "): s for name, s in figures.items() if (found := stages.fullmatch(name))}
-    start_up = figures["full_large_s"] - sum(s for name, s in named.items() if name != "start Spark")
-    del named["start Spark"]
+    named.pop("starting Spark", None)
+    start_up = figures["full_large_s"] - sum(named.values())
     from_python_gb, to_jvm = figures["full_large_from_python_bytes"] / 1e9, figures["to_jvm_s_per_gb"]
     batches_gb = figures["log_batches_rows"] * figures["arrow_bytes_per_batch"] / 1e9
     parquet = figures["parquet_core_s_per_gb"]
     commits = figures["full_large_commits"]
     rows = [
         ("start-up", f"{start_up:.1f} s", "everything outside the other stages: Python, Java, Spark, the end"),
-        ("planning", f"{named.pop('plan'):.1f} s", "stage `plan`: every byte read once, sections found, tables made"),
         *[(f"stage `{name}`", f"{seconds:.1f} s", "the audit's own line") for name, seconds in named.items()],
         ("parsing", f"{figures['full_large_python_s']:.1f} core-s", "in Python workers, by the event log; all stages"),
         (

@@ -189,7 +189,7 @@ def main() -> int:
                 results.write(section(rows, figures, failures, chosen.scale))
             kept[scale] = kept.get(scale, {}) | found
             if "goal" in found:
-                kept["model"] = model.kept(figures)
+                kept["model"] = model.kept(figures, chosen.scale)
             COMMITTED.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             sizing.PAGE.write_text(sizing.page(), encoding="utf-8")
     for problem in problems:
