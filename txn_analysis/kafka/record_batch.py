@@ -288,12 +288,11 @@ def crcs(found: Headers) -> Array:
 
 def _runs(position: Array, size: Array) -> list[slice]:
     """Neighbours that are read in one piece."""
-    if not len(position):
-        return []
-    end = position + size
-    is_far = position[1:] - end[:-1] > _GAP_BYTES
-    starts = [0]
-    for k in range(1, len(position)):
-        if is_far[k - 1] or end[k] - position[starts[-1]] > _RUN_BYTES:
-            starts.append(k)
-    return [slice(a, b) for a, b in zip(starts, [*starts[1:], len(position)], strict=True)]
+    end, runs, start = position + size, list[slice](), 0
+    breaks = np.append(np.flatnonzero(position[1:] - end[:-1] > _GAP_BYTES) + 1, len(position))
+    while start < len(position):
+        stop = int(breaks[np.searchsorted(breaks, start, "right")])
+        stop = min(stop, int(np.searchsorted(end, position[start] + _RUN_BYTES, "right")))
+        runs.append(slice(start, max(stop, start + 1)))
+        start = runs[-1].stop
+    return runs
