@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -35,8 +34,22 @@ def _numbers(column: pa.Array) -> Array:
         numbers: Array = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).view(np.uint64)
         return numbers
     words = column.dictionary_encode()
-    hashes = np.array([*(crc32(word.encode()) for word in words.dictionary.to_pylist()), 0], np.uint64)
+    hashes = np.append(_hashes(words.dictionary), np.uint64(0))
     found: Array = hashes[words.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
+    return found
+
+
+def _hashes(words: pa.StringArray) -> Array:
+    """Of each word the sum of its bytes, each times a power of 31 by its place."""
+    if not len(words):
+        return np.zeros(0, np.uint64)
+    _, bounds, data = words.buffers()
+    stops = np.frombuffer(bounds, np.int32)[words.offset : words.offset + len(words) + 1]
+    text, stops = np.frombuffer(data or b"", np.uint8)[stops[0] : stops[-1]], stops - stops[0]
+    lengths = np.diff(stops)
+    powers = np.cumprod(np.full(lengths.max(), 31, np.uint64))
+    sums = np.cumsum(text * powers[np.arange(len(text)) - np.repeat(stops[:-1], lengths)])
+    found: Array = np.diff(np.append(np.uint64(0), sums)[stops])
     return found
 
 
