@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,9 +67,15 @@ def in_buckets(batch: pa.RecordBatch, key: Sequence[str], bucket_count: int) -> 
     if not len(batch):
         return
     buckets = bucket_of([batch.column(column) for column in key], bucket_count)
-    order = np.argsort(buckets, kind="stable")
-    own, starts = np.unique(buckets[order], return_index=True)
-    sorted_batch = batch.take(pa.array(order))
-    ends = [*starts[1:].tolist(), len(batch)]
-    for bucket, start, end in zip(own.tolist(), starts.tolist(), ends, strict=True):
-        yield bucket, sorted_batch.slice(start, end - start)
+    starts = _starts(buckets)
+    if len(starts) > len(np.unique(buckets[starts])):  # else the rows of each lie together as they are
+        order = np.argsort(buckets, kind="stable")
+        batch, buckets = batch.take(pa.array(order)), buckets[order]
+        starts = _starts(buckets)
+    for start, end in pairwise([*starts.tolist(), len(batch)]):
+        yield int(buckets[start]), batch.slice(start, end - start)
+
+
+def _starts(buckets: Array) -> Array:
+    """Where another bucket begins."""
+    return np.flatnonzero(np.diff(buckets, prepend=-1))
