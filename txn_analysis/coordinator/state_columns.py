@@ -93,11 +93,12 @@ def _places(rows: pa.Table, dumped_rank: Array) -> list[Array]:
     dump counts after an export.
     """
     is_dump = rows["state_partition"].is_valid().to_numpy()
+    exports = ABSENT if is_dump.all() else codes_of(rows["input_id"], is_sorted=True)
     return [
         -np.where(is_dump, dumped_rank, numbers(rows["capture_rank"], 0)),
         is_dump,
         np.where(is_dump, numbers(rows["offset"], 0), numbers(rows["input_moment_ms"], 0)),
-        np.where(is_dump, 0, codes_of(rows["input_id"], is_sorted=True)),
+        np.where(is_dump, 0, exports),
         np.where(is_dump, 0, numbers(rows["ordinal"], 0)),
     ]
 

@@ -209,7 +209,9 @@ def by_producer_id(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     """Rows of `OF_PRODUCER` from rows of `HISTORIES`: each history for each of its producer ids."""
     for rows in batches:
         number = pc.list_parent_indices(rows["producer_ids"])
-        columns = [rows["audit"].take(number), rows["producer_ids"].flatten(), rows["history"].take(number)]
+        is_each_once = np.array_equal(number.to_numpy(), np.arange(len(rows)))
+        own = rows if is_each_once else rows.take(number)  # most ids have one producer id, and histories are long
+        columns = [own["audit"], rows["producer_ids"].flatten(), own["history"]]
         yield pa.RecordBatch.from_arrays(columns, schema=OF_PRODUCER)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -35,8 +35,22 @@ def _numbers(column: pa.Array) -> Array:
         numbers: Array = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).view(np.uint64)
         return numbers
     words = column.dictionary_encode()
-    hashes = np.array([*(crc32(word.encode()) for word in words.dictionary.to_pylist()), 0], np.uint64)
+    hashes = np.append(_hashes(words.dictionary), np.uint64(0))
     found: Array = hashes[words.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
+    return found
+
+
+def _hashes(words: pa.StringArray) -> Array:
+    """Of each word the sum of its bytes, each times a power of 31 by its place."""
+    if not len(words):
+        return np.zeros(0, np.uint64)
+    _, bounds, data = words.buffers()
+    stops = np.frombuffer(bounds, np.int32)[words.offset : words.offset + len(words) + 1]
+    text, stops = np.frombuffer(data or b"", np.uint8)[stops[0] : stops[-1]], stops - stops[0]
+    lengths = np.diff(stops)
+    powers = np.cumprod(np.full(lengths.max(), 31, np.uint64))
+    sums = np.cumsum(text * powers[np.arange(len(text)) - np.repeat(stops[:-1], lengths)])
+    found: Array = np.diff(np.append(np.uint64(0), sums)[stops])
     return found
 
 
@@ -53,9 +67,15 @@ def in_buckets(batch: pa.RecordBatch, key: Sequence[str], bucket_count: int) -> 
     if not len(batch):
         return
     buckets = bucket_of([batch.column(column) for column in key], bucket_count)
-    order = np.argsort(buckets, kind="stable")
-    own, starts = np.unique(buckets[order], return_index=True)
-    sorted_batch = batch.take(pa.array(order))
-    ends = [*starts[1:].tolist(), len(batch)]
-    for bucket, start, end in zip(own.tolist(), starts.tolist(), ends, strict=True):
-        yield bucket, sorted_batch.slice(start, end - start)
+    starts = _starts(buckets)
+    if len(starts) > len(np.unique(buckets[starts])):  # else the rows of each lie together as they are
+        order = np.argsort(buckets, kind="stable")
+        batch, buckets = batch.take(pa.array(order)), buckets[order]
+        starts = _starts(buckets)
+    for start, end in pairwise([*starts.tolist(), len(batch)]):
+        yield int(buckets[start]), batch.slice(start, end - start)
+
+
+def _starts(buckets: Array) -> Array:
+    """Where another bucket begins."""
+    return np.flatnonzero(np.diff(buckets, prepend=-1))

@@ -10,6 +10,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
 from txn_analysis.kafka.transactions import (
     COMPLETED,
@@ -80,15 +83,16 @@ class Known:
 
 @dataclass(frozen=True, kw_only=True)
 class IdWarning(EarlyWarning):
-    """A warning about the last record of a transactional id.
+    """A warning about the last record of a transactional id; it is asked of many ids at once, as columns.
 
-    `when` is its condition; `score` a whole number by which the worst id is found, higher is worse, which is known
-    wherever the condition holds. `at` is when it happens that is warned of; None where no clock says that.
+    `when` is its condition, which holds where it is true; NULL where it cannot be told. `score` is a whole number by
+    which the worst id is found, higher is worse, which is known wherever the condition holds. `at` is when it happens
+    that is warned of; NULL where no clock says that.
     """
 
-    when: Callable[[StateRecord, Known], bool]
-    score: Callable[[StateRecord, Known], int | None]
-    at: Callable[[StateRecord, Known], int | None] = lambda _, __: None
+    when: Callable[[pa.StructArray, Known], pa.Array]
+    score: Callable[[pa.StructArray, Known], pa.Array]
+    at: Callable[[pa.StructArray, Known], pa.Array] = lambda last, _: pa.nulls(len(last), pa.int64())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,26 +118,30 @@ def is_near_bound(lateness: Lateness, settings: Settings) -> bool:
     return late_by_ms is not None and lateness.is_late is False and late_by_ms > -(1 - _NEAR) * settings.late_after_ms
 
 
-def _timeout(last: StateRecord, _: Known) -> int | None:
-    return last.timeout_ms
+def _ms(number: int | None) -> pa.Scalar:
+    return pa.scalar(number, pa.int64())
 
 
-def _bounded_timeout_ms(last: StateRecord) -> int | None:
-    """The timeout; None where it is not known, or is the one that is none."""
-    return None if last.timeout_ms == NEVER_TIMES_OUT_MS else last.timeout_ms
+def _timeout(last: pa.StructArray, _: Known) -> pa.Array:
+    return last.field("timeout_ms")
 
 
-def _share_of_timeout(last: StateRecord, known: Known) -> int | None:
+def _bounded_timeout_ms(last: pa.StructArray) -> pa.Array:
+    """The timeout; NULL where it is not known, or is the one that is none."""
+    timeout_ms = last.field("timeout_ms")
+    return pc.if_else(pc.equal(timeout_ms, NEVER_TIMES_OUT_MS), None, timeout_ms)
+
+
+def _share_of_timeout(last: pa.StructArray, known: Known) -> pa.Array:
     """How much of its time is over, in per cent."""
-    over_ms = minus(known.as_of_ms, last.start_ms)
-    return over_ms * 100 // last.timeout_ms if over_ms is not None and last.timeout_ms else None
+    timeout_ms, over_ms = last.field("timeout_ms"), pc.subtract(_ms(known.as_of_ms), last.field("start_ms"))
+    return pc.divide(pc.multiply(over_ms, 100), pc.if_else(pc.equal(timeout_ms, 0), None, timeout_ms))
 
 
-def _is_near_timeout(last: StateRecord, known: Known) -> bool:
-    share = _share_of_timeout(last, known)
-    if share is None or _bounded_timeout_ms(last) is None:
-        return False
-    return last.state == ONGOING and _NEAR * 100 <= share < 100
+def _is_near_timeout(last: pa.StructArray, known: Known) -> pa.Array:
+    share, is_going_on = _share_of_timeout(last, known), pc.equal(last.field("state"), ONGOING)
+    is_near = pc.and_(pc.greater_equal(share, _NEAR * 100), pc.less(share, 100))
+    return pc.and_(pc.and_(is_near, is_going_on), pc.is_valid(_bounded_timeout_ms(last)))
 
 
 TRANSACTION_NEAR_TIMEOUT = IdWarning(
@@ -142,14 +150,13 @@ TRANSACTION_NEAR_TIMEOUT = IdWarning(
     text="{score} % of its timeout is over and nothing is decided: its coordinator aborts it soon after {at}",
     when=_is_near_timeout,
     score=_share_of_timeout,
-    at=lambda last, _: plus(last.start_ms, last.timeout_ms),
+    at=lambda last, _: pc.add(last.field("start_ms"), last.field("timeout_ms")),
 )
 
 
-def _is_above_maximum(last: StateRecord, known: Known) -> bool:
+def _is_above_maximum(last: pa.StructArray, known: Known) -> pa.Array:
     """Above transaction.max.timeout.ms, as set before that was lowered."""
-    timeout_ms = _bounded_timeout_ms(last)
-    return timeout_ms is not None and timeout_ms > known.settings.transaction_max_timeout_ms
+    return pc.greater(_bounded_timeout_ms(last), known.settings.transaction_max_timeout_ms)
 
 
 TIMEOUT_ABOVE_MAXIMUM = IdWarning(
@@ -162,12 +169,10 @@ TIMEOUT_ABOVE_MAXIMUM = IdWarning(
 )
 
 
-def _is_outlier(last: StateRecord, known: Known) -> bool:
+def _is_outlier(last: pa.StructArray, known: Known) -> pa.Array:
     """Far above the median, and not above the brokers' maximum, which has a warning of its own."""
-    timeout_ms = _bounded_timeout_ms(last)
-    if timeout_ms is None or known.median_ms is None:
-        return False
-    return known.median_ms * _TIMES_THE_MEDIAN < timeout_ms <= known.settings.transaction_max_timeout_ms
+    is_far = pc.greater(_bounded_timeout_ms(last), pc.multiply(_ms(known.median_ms), _TIMES_THE_MEDIAN))
+    return pc.and_(is_far, pc.invert(_is_above_maximum(last, known)))
 
 
 TIMEOUT_OUTLIER = IdWarning(
@@ -182,7 +187,7 @@ NEVER_TIMES_OUT = IdWarning(
     kind="never_times_out",
     meaning="a transaction never times out",
     text=TWO_PHASE_COMMIT,
-    when=lambda last, _: last.timeout_ms == NEVER_TIMES_OUT_MS,
+    when=lambda last, _: pc.equal(last.field("timeout_ms"), NEVER_TIMES_OUT_MS),
     score=_timeout,
 )
 
@@ -190,21 +195,21 @@ EPOCH_NEAR_EXHAUSTION = IdWarning(  # `TransactionMetadata.isEpochExhausted`, KI
     kind="epoch_near_exhaustion",
     meaning="producer epochs are nearly used up",
     text="epoch {score}: at 32766 it gets a new producer id",
-    when=lambda last, _: last.producer_epoch is not None and last.producer_epoch >= EXHAUSTED_EPOCH - _EPOCHS_LEFT,
-    score=lambda last, _: last.producer_epoch,
+    when=lambda last, _: pc.greater_equal(last.field("producer_epoch"), EXHAUSTED_EPOCH - _EPOCHS_LEFT),
+    score=lambda last, _: last.field("producer_epoch"),
 )
 
 
-def _unused_ms(last: StateRecord, known: Known) -> int | None:
-    return minus(known.as_of_ms, last.last_update_ms)
+def _unused_ms(last: pa.StructArray, known: Known) -> pa.Array:
+    return pc.subtract(_ms(known.as_of_ms), last.field("last_update_ms"))
 
 
-def _is_about_to_expire(last: StateRecord, known: Known) -> bool:
+def _is_about_to_expire(last: pa.StructArray, known: Known) -> pa.Array:
     """Nothing is in progress, and it was last used long ago."""
-    unused_ms = _unused_ms(last, known)
-    if unused_ms is None or last.state not in {EMPTY, *COMPLETED}:
-        return False
-    return unused_ms > known.settings.transactional_id_expiration_ms - _EXPIRES_WITHIN_MS
+    is_long_ago = pc.greater(
+        _unused_ms(last, known), known.settings.transactional_id_expiration_ms - _EXPIRES_WITHIN_MS
+    )
+    return pc.and_(is_long_ago, pc.is_in(last.field("state"), pa.array([EMPTY, *COMPLETED])))
 
 
 ABOUT_TO_EXPIRE = IdWarning(
@@ -213,7 +218,7 @@ ABOUT_TO_EXPIRE = IdWarning(
     text="not used for {score} ms: the coordinator forgets it from {at} on, and its next use then fails",
     when=_is_about_to_expire,
     score=_unused_ms,
-    at=lambda last, known: plus(last.last_update_ms, known.settings.transactional_id_expiration_ms),
+    at=lambda last, known: pc.add(last.field("last_update_ms"), known.settings.transactional_id_expiration_ms),
 )
 
 

@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow.compute as pc
+
 from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.early_warning import (
     MANY,
@@ -25,10 +27,11 @@ from txn_analysis.text.words import iso_utc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import pyarrow as pa
+
     from txn_analysis.coordinator.history import History
     from txn_analysis.judge.early_warning import Known
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.settings import Settings
 
 MOST_APPLICATIONS = 10
@@ -153,12 +156,13 @@ def _open_line(one: Judgement, at_ms: int | None) -> WarningLine:
     )
 
 
-def warnings_of_last(last: StateRecord, known: Known) -> Iterator[Flagged]:
-    """What an id is warned of by its last record, unless it is gone, or a later record of it is hidden."""
-    if not (last.is_tombstone or last.is_hidden):
-        for warning in OF_LAST_RECORDS:
-            if warning.when(last, known) and (score := warning.score(last, known)) is not None:
-                yield flagged(warning.kind, last.transactional_id, score, warning.at(last, known))
+def warnings_of_last(last: pa.StructArray, known: Known) -> Iterator[Flagged]:
+    """What live ids are warned of by their last records, which nothing later hides."""
+    for warning in OF_LAST_RECORDS:
+        warned = last.filter(pc.fill_null(warning.when(last, known), False))
+        columns = warned.field("transactional_id"), warning.score(warned, known), warning.at(warned, known)
+        for transactional_id, score, at_ms in zip(*(column.to_pylist() for column in columns), strict=True):
+            yield flagged(warning.kind, transactional_id, score, at_ms)
 
 
 def warnings_of_aborts(history: History) -> Iterator[Flagged]:

@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import counted
-from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import rows_of_values, unpickled
 from txn_analysis.coordinator.state_records import histories_in
 from txn_analysis.judge.early_warning import MANY
 from txn_analysis.judge.warning_lines import by_application, warnings_of_aborts, warnings_of_last, worst_of
-from txn_analysis.kafka.transactions import PREPARE_ABORT, StateRecord
+from txn_analysis.kafka.transactions import PREPARE_ABORT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,9 +36,7 @@ def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Values: of rows of `HISTORIES`, how many ids that are not gone have which timeout."""
     found = Counter[int]()
     for rows in batches:
-        last = _last(rows["history"])
-        is_live = pc.invert(pc.or_(last.field("is_tombstone"), last.field("is_hidden")))
-        found.update(counted(last.field("timeout_ms").filter(is_live).drop_null()))
+        found.update(counted(_last_of_live(rows["history"]).field("timeout_ms").drop_null()))
     yield from rows_of_values(found).to_batches()
 
 
@@ -51,7 +48,7 @@ def warnings_by_application(known: Known) -> BatchFunction:
         for rows in batches:
             lists = rows["history"]
             many = lists.filter(pa.array(_aborts_in(lists) >= MANY))
-            of_last = (each for last in records_of(StateRecord, _last(lists)) for each in warnings_of_last(last, known))
+            of_last = warnings_of_last(_last_of_live(lists), known)
             of_aborts = (each for history in histories_in(many) for each in warnings_of_aborts(history))
             for each in (*of_last, *of_aborts):
                 found[each.application].append(each)
@@ -69,9 +66,10 @@ def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
     return rows_of_values(worst_of(by_application([each for own in lists for each in own])))
 
 
-def _last(histories: pa.ListArray) -> pa.StructArray:
-    """The last record of each."""
-    return histories.flatten().take(pa.array(np.cumsum(pc.list_value_length(histories).to_numpy()) - 1))
+def _last_of_live(histories: pa.ListArray) -> pa.StructArray:
+    """The last record of each id that is not gone, and of which no later record is hidden."""
+    last = histories.flatten().take(pa.array(np.cumsum(pc.list_value_length(histories).to_numpy()) - 1))
+    return last.filter(pc.invert(pc.or_(last.field("is_tombstone"), last.field("is_hidden"))))
 
 
 def _aborts_in(histories: pa.ListArray) -> Array:

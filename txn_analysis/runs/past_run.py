@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -138,8 +139,7 @@ class Evidence:
 
         def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                key = pc.binary_join_element_wise(batch["ingest_id"], batch["input_id"], " ")
-                place = pc.index_in(key, keys)
+                place = _places_in(keys, batch["ingest_id"], batch["input_id"])
                 kept, place = batch.select([*names]).filter(pc.is_valid(place)), place.drop_null()
                 columns = [*kept.columns, ranks.take(place), moments.take(place)]
                 yield pa.RecordBatch.from_arrays(columns, [*names, *GIVEN])
@@ -160,6 +160,17 @@ class Evidence:
     def ingests(self) -> list[str]:
         """Which ingests its rows are of."""
         return sorted({item.ingest_id for item in self._newest_inputs})
+
+
+def _places_in(keys: pa.Array, *columns: pa.Array) -> pa.Array:
+    """The place of each row's key among others. Rows of one input lie together: only the first of them is looked up."""
+    is_first = np.zeros(len(columns[0]), bool)
+    is_first[:1] = True
+    for column in columns:
+        is_first[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
+    first = pa.array(np.flatnonzero(is_first))
+    key = pc.binary_join_element_wise(*(column.take(first) for column in columns), " ")
+    return pc.index_in(key, keys).take(pa.array(np.cumsum(is_first) - 1))
 
 
 def _inputs_of(warehouse: Warehouse, cluster: str) -> list[ReadInput]:

@@ -42,7 +42,7 @@ def place_of(path: str) -> str:
     """
     if path == STANDARD_INPUT and (kept := kept_at()) is not None:
         return str(kept)
-    if places.place_of(path) is not None:
+    if path.startswith(os.sep) or places.place_of(path) is not None:
         return path
     return os.path.join(os.getcwd(), path)  # noqa: PTH109 `Path` would drop what does not change where it leads
 
@@ -191,15 +191,17 @@ def _folder_files(folder: str, problems: list[str], state_folders: list[str]) ->
         later = [name for name in shown if name.startswith(_STATE_FOLDER) and name not in linked]
         state_folders += [os.path.join(parent, name) for name in later]
         folders[:] = [name for name in shown if name not in later]
+        beginning = str(Path(parent, "_"))[:-1]
         for name in sorted([*names, *linked]):
             if name.startswith("."):
                 continue
-            path = Path(parent) / name
+            path = beginning + name
             # realpath, as Path.resolve raises where links go in a circle.
-            if path.is_symlink() and (name in linked or not Path(os.path.realpath(path)).is_relative_to(root)):
+            is_link = os.path.islink(path)  # noqa: PTH114 a `Path` for each name takes as long as all else here
+            if is_link and (name in linked or not Path(os.path.realpath(path)).is_relative_to(root)):
                 problems.append(f"{path}: a link out of the given folder, or to a folder. Name its target instead")
             else:
-                yield str(path)
+                yield path
 
 
 def _regular_file(path: str) -> SourceFile | None:

@@ -186,6 +186,8 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
         manifests: those of a call.
         others: all other files of the call.
     """
+    if not manifests:
+        return {}
     sizes = {_place(file.path): file.size_bytes for file in others}
     names = {_place(file.path): file.path for file in others}
     folders = {manifest.folder for manifest in manifests}
@@ -256,6 +258,8 @@ def manifest_inputs(
         inputs: what those are.
         is_verified: the sums of segments of logs are looked at as well, which else are not read whole.
     """
+    if not manifests:
+        return [], []
     problems = manifest_problems(manifests, others)
     of_place = {_place(path): plan for plan in inputs for path in (plan.path, *plan.same_paths)}
     given = {_place(file.path): file for file in others}

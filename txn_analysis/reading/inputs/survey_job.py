@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from txn_analysis.columns.memory import keep_pages
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.reading.inputs.find_files import place_of
@@ -192,6 +193,7 @@ def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
 
 def _said_here(pieces: Iterable[_Piece]) -> Iterator[_Said]:
     """By file and first byte, what pieces say; those of objects side by side."""
+    keep_pages()
     coming = ahead(
         lambda piece: [*_facts(piece)],
         pieces,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -174,15 +175,11 @@ class StateColumns:
 
     Attributes:
         read: what was read of them; those that are not certain are UNREAD.
-        value_bytes: of printed values the size in version 0, and in version 1 with the tagged fields that are printed.
-        is_listed: which of them have partitions.
     """
 
     read: ReadRecords
-    value_bytes: tuple[Array, Array]
-    is_listed: Array
     _data: bytes
-    _lists: pa.Array
+    _lists: list[PartitionList]
     _list_of: Array
 
     @classmethod
@@ -209,13 +206,28 @@ class StateColumns:
             is_good[rows] = np.array([each is not None for each in found], bool)[codes]
             lists += [each or PartitionList() for each in found]
         kind[(kind != IS_TOMBSTONE) & ~is_good] = UNREAD
-        sizes = np.array([(each.plain_bytes, each.flexible_bytes, len(each.partitions)) for each in lists])[list_of].T
+        return cls(read, data, lists, list_of)
+
+    @cached_property
+    def value_bytes(self) -> tuple[Array, Array]:
+        """Of printed values the size in version 0, and in version 1 with the tagged fields that are printed."""
+        plain, flexible = np.array([(each.plain_bytes, each.flexible_bytes) for each in self._lists])[self._list_of].T
+        number = self.read.number
         tagged = sum(
-            np.where((read.number(name) == default) | (read.number(name) == ABSENT), 0, size)
+            np.where((number(name) == default) | (number(name) == ABSENT), 0, size)
             for name, default, size in tagged_field_bytes()
         )
-        partitions = _list_column([each.partitions for each in lists])
-        return cls(read, (sizes[0], sizes[1] + tagged), sizes[2] > 0, data, partitions, list_of)
+        return plain, flexible + tagged
+
+    @cached_property
+    def is_listed(self) -> Array:
+        """Which of them have partitions."""
+        is_listed: Array = np.array([len(each.partitions) > 0 for each in self._lists])[self._list_of]
+        return is_listed
+
+    @cached_property
+    def _partitions(self) -> pa.Array:
+        return _list_column([each.partitions for each in self._lists])
 
     def rows(self, first: int, stop: int, beside: Mapping[str, Any]) -> pa.RecordBatch:
         """Rows of STATE_SCHEMA; an UNREAD record is undecodable.
@@ -237,7 +249,7 @@ class StateColumns:
             "is_tombstone": pa.array(read.kind == IS_TOMBSTONE),
             "is_undecodable": pa.array(is_unread),
             "state": pa.array(STATES).take(pa.array(read.number("transactionStatus"), mask=~is_value)),
-            "topic_partitions": self._lists.take(pa.array(self._list_of[first:stop], mask=is_unread)),
+            "topic_partitions": self._partitions.take(pa.array(self._list_of[first:stop], mask=is_unread)),
         }
         for name, printed in _NUMBERS.items():
             named[name] = _column(name, np.where(is_value, read.number(printed), ABSENT), count)

@@ -104,7 +104,8 @@ class StateSegmentReader:
         if len(known):
             self._last_offset = int(offset[known[-1]])
         self._has_lost |= bool((is_state & (columns.read.kind == UNREAD)).any())
-        return columns.rows(0, len(batch), place).filter(pa.array(is_state))
+        rows = columns.rows(0, len(batch), place)
+        return rows if is_state.all() else rows.filter(pa.array(is_state))
 
 
 def _hash_other_ids(data: bytes, read: ReadRecords) -> None:
