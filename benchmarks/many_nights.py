@@ -2,8 +2,11 @@
 
 Then a copy of it is pruned to ninety nights: files and bytes before and after, and its questions once more.
 
-The nights are simulated: all have the rows of two that are audited, of a real capture and of the same without one of
-its logs. From the second tenth of the nights on that log is in it, so that findings come and stay.
+The nights are simulated, ten by ten. On the first three of ten nights a log of a real capture is missing; with it comes
+a hanging transaction, which stays. On the last four nights another one is repaired: they have the rows of the real
+capture that was made after its abort. On the next night that one returns. What came with the log is accepted until
+three nights before the last one, and then returns as well. One night of each kind is audited, and so is the last one;
+all others have the rows of such a night by other names.
 """
 
 from __future__ import annotations
@@ -15,21 +18,27 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from txn_analysis.pipeline import steps
+from txn_analysis.plan.accepted import decision_about
+from txn_analysis.runs.decisions import keep, wanted_findings
+from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.warehouse import commit_inputs, commit_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
-CAPTURE = CASES / "kafka-4.2" / "capture-1"
+BEFORE, AFTER = (CASES / "kafka-4.2" / f"capture-{number}" for number in (1, 3))
 FIRST_MS, DAY_MS = 1_795_230_000_000, 86_400_000
-LATER = "orders-2"
+LATER, ACCEPTED = "orders-2", "orders-2@155"
+CYCLE = 10
+BEGINS = (0, 3, 6)  # of ten nights those from which on the rows are others
+ACCEPTED_UNTIL = 3  # nights before the last one
 QUESTIONS = (
     ("report",),
     ("report", "--format", "html"),
@@ -37,6 +46,10 @@ QUESTIONS = (
     ("find-hanging",),
     ("verify",),
     ("verify", "--history"),
+    ("stats",),
+    ("at-risk",),
+    ("captures",),
+    ("captures", "--format", "html"),
 )
 FEW = 10
 OF_RUNS = (FINDINGS, PARTITION_HEALTH, ABORT_PLAN)
@@ -47,35 +60,60 @@ def no_session() -> Any:
     raise AssertionError("Spark was started")
 
 
+class Model(NamedTuple):
+    """A night that was audited: its run, its files, and its rows by table."""
+
+    run: RunRecord
+    inputs: list[ReadInput]
+    rows: dict[str, pa.Table]
+
+
 def filled(folder: Path, nights: int) -> str:
-    """A warehouse of so many nights: two are audited, and all others have their rows by other names."""
-    files = [file for part in ("segments", "transaction-state") for file in sorted((CAPTURE / part).iterdir())]
-    few = [file for file in files if LATER not in file.name]
-    models = [_audited(folder, night, paths) for night, paths in ((0, few), (nights - 1, files))]
-    warehouse = open_warehouse(no_session, str(folder))
-    runs = {run.run_id: run for run in warehouse.records(RunRecord, RUNS)}
-    rows = {(table.name, run_id): warehouse.held(table, run_id=[run_id]) for table in OF_RUNS for run_id in models}
-    inputs = warehouse.records(ReadInput, INPUTS, capture=[_name(nights - 1)])
-    for night in range(1, nights - 1):
-        model = models[night >= nights // 10]
-        run_id, behind = f"run-{night:016x}", tuple(_name(number) for number in range(night))
-        commit_inputs(warehouse, [one._replace(capture=_name(night)) for one in inputs], inputs)
-        for table in OF_RUNS:
-            own = rows[table.name, model].drop_columns("run_id")
-            named = own.append_column("run_id", pa.array([run_id] * len(own), pa.string()))
-            kept = named.select(table.names).cast(table.arrow_schema)
-            warehouse.replace(kept.to_batches(), table, run_id=run_id)
-        of_night = runs[model]._replace(run_id=run_id, capture=_name(night), as_of_ms=FIRST_MS + night * DAY_MS)
-        commit_run(warehouse, of_night._replace(earlier_captures=behind))
-    last = runs[models[-1]]._replace(earlier_captures=tuple(_name(number) for number in range(nights - 1)))
-    commit_run(warehouse, last)
+    """A warehouse of so many nights, in their order."""
+    models: dict[int, Model] = {}
+    for night in range(nights):
+        begins = max(begin for begin in BEGINS if begin <= night % CYCLE)
+        if begins not in models:
+            models[begins] = _audited(folder, night, _files(begins))
+        elif night == nights - 1:
+            _audited(folder, night, _files(begins))
+        else:
+            _copied(folder, night, models[begins])
+    last = models[BEGINS[-1]].run
+    tables = run_tables(open_warehouse(no_session, str(folder)), last.cluster, last.run_id)
+    until_ms = FIRST_MS + (nights - ACCEPTED_UNTIL) * DAY_MS
+    (found,) = wanted_findings(tables.findings(), [ACCEPTED], last.run_id)
+    keep(tables.warehouse, [decision_about(found, last.cluster, until_ms, "the topic goes", "a benchmark")])
     return str(folder)
 
 
-def _audited(folder: Path, night: int, paths: list[Path]) -> str:
+def _files(begins: int) -> list[Path]:
+    capture = AFTER if begins == BEGINS[-1] else BEFORE
+    files = [file for part in ("segments", "transaction-state") for file in sorted((capture / part).iterdir())]
+    return [file for file in files if begins or LATER not in file.name]
+
+
+def _audited(folder: Path, night: int, paths: list[Path]) -> Model:
     known = {"warehouse": str(folder), "capture": _name(night), "as_of_ms": FIRST_MS + night * DAY_MS}
     settings = Settings.model_validate(PARAMETERS | known)
-    return steps.audit(no_session, [str(path) for path in paths], settings).run.run_id
+    run_id = steps.audit(no_session, [str(path) for path in paths], settings).run.run_id
+    warehouse = open_warehouse(no_session, str(folder))
+    (run,) = warehouse.records(RunRecord, RUNS, run_id=[run_id])
+    rows = {table.name: warehouse.held(table, run_id=[run_id]) for table in OF_RUNS}
+    return Model(run, warehouse.records(ReadInput, INPUTS, capture=[_name(night)]), rows)
+
+
+def _copied(folder: Path, night: int, model: Model) -> None:
+    """One night more, with the rows of one that was audited."""
+    warehouse, run_id = open_warehouse(no_session, str(folder)), f"run-{night:016x}"
+    commit_inputs(warehouse, [one._replace(capture=_name(night)) for one in model.inputs], model.inputs)
+    for table in OF_RUNS:
+        own = model.rows[table.name].drop_columns("run_id")
+        named = own.append_column("run_id", pa.array([run_id] * len(own), pa.string()))
+        warehouse.replace(named.select(table.names).cast(table.arrow_schema).to_batches(), table, run_id=run_id)
+    behind = tuple(_name(number) for number in range(night))
+    of_night = model.run._replace(run_id=run_id, capture=_name(night), as_of_ms=FIRST_MS + night * DAY_MS)
+    commit_run(warehouse, of_night._replace(earlier_captures=behind))
 
 
 def _name(night: int) -> str:
