@@ -1,6 +1,7 @@
 """What questions cost in a warehouse of many nights, against one of ten: `python -m benchmarks.many_nights FOLDER`.
 
-Then a copy of it is pruned to ninety nights: files and bytes before and after, and its questions once more.
+A copy of it is pruned to ninety nights: files and bytes before and after, and its questions once more. All of it is
+a section of `benchmarks/RESULTS.md`.
 
 The nights are simulated, ten by ten. On the first three of ten nights a log of a real capture is missing; with it comes
 a hanging transaction, which stays. On the last four nights another one is repaired: they have the rows of the real
@@ -22,6 +23,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from benchmarks import results
+from benchmarks.report import machine, table, today
 from tests.acceptance.captures import CASES, PARAMETERS
 from txn_analysis.pipeline import steps
 from txn_analysis.plan.accepted import decision_about
@@ -107,10 +110,10 @@ def _copied(folder: Path, night: int, model: Model) -> None:
     """One night more, with the rows of one that was audited."""
     warehouse, run_id = open_warehouse(no_session, str(folder)), f"run-{night:016x}"
     commit_inputs(warehouse, [one._replace(capture=_name(night)) for one in model.inputs], model.inputs)
-    for table in OF_RUNS:
-        own = model.rows[table.name].drop_columns("run_id")
+    for each in OF_RUNS:
+        own = model.rows[each.name].drop_columns("run_id")
         named = own.append_column("run_id", pa.array([run_id] * len(own), pa.string()))
-        warehouse.replace(named.select(table.names).cast(table.arrow_schema).to_batches(), table, run_id=run_id)
+        warehouse.replace(named.select(each.names).cast(each.arrow_schema).to_batches(), each, run_id=run_id)
     behind = tuple(_name(number) for number in range(night))
     of_night = model.run._replace(run_id=run_id, capture=_name(night), as_of_ms=FIRST_MS + night * DAY_MS)
     commit_run(warehouse, of_night._replace(earlier_captures=behind))
@@ -130,26 +133,50 @@ def cpu_s(words: tuple[str, ...], warehouse: str) -> float:
 
 
 def pruned(warehouse: Path) -> Path:
-    """A copy of a warehouse without what is older than ninety nights; prints files and bytes before and after."""
+    """A copy of a warehouse without what is older than ninety nights."""
     copy = shutil.copytree(warehouse, warehouse.with_name(f"{warehouse.name}-pruned"))
-    print("| warehouse | files | of them data | MiB |\n|---|---|---|---|")
-    print(_line("before", copy))
     command = [sys.executable, "-m", "txn_analysis", "prune", "--keep", "90d", "--grace", "0m"]
     for _ in range(3):  # the log of a table is cut behind the second checkpoint
         subprocess.run([*command, "--warehouse", str(copy), "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    print(_line("after `prune --keep 90d`", copy), flush=True)
     return copy
 
 
-def _line(name: str, folder: Path) -> str:
+def _sized(name: str, folder: Path) -> tuple[str, ...]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     data = [path for path in files if path.parent.name != "_delta_log"]
-    return f"| {name} | {len(files)} | {len(data)} | {sum(path.stat().st_size for path in files) / (1 << 20):.1f} |"
+    size_mib = sum(path.stat().st_size for path in files) / (1 << 20)
+    return name, str(len(files)), str(len(data)), f"{size_mib:.1f}"
+
+
+def _asked(words: tuple[str, ...], warehouses: list[str], repeats: int) -> tuple[str, ...]:
+    """One question in all warehouses, in turns."""
+    taken = [[cpu_s(words, warehouse) for warehouse in warehouses] for _ in range(repeats)]
+    few, many, less = (statistics.median(column) for column in zip(*taken, strict=True))
+    figures = (few, many, many / few, less, less / few)
+    print(" ".join(words), *(f"{figure:.2f}" for figure in figures), flush=True)
+    return f"`{' '.join(words)}`", *(f"{figure:.2f}" for figure in figures)
+
+
+_TEXT = """## Many nights
+
+Seconds of processor time of one command in a warehouse of {nights} simulated nights against one of {few}, and in the
+same after `prune --keep 90d`. Findings come, stay, are repaired, accepted, and return. `verify --history` tells of every
+night, and reads every night.
+
+`{command}` on {day}: {machine}; medians of {repeats} runs, in turns."""
+
+
+def section(nights: int, repeats: int, asked: list[tuple[str, ...]], sized: list[tuple[str, ...]]) -> str:
+    """The section of the page."""
+    command = f"python -m benchmarks.many_nights FOLDER --nights {nights} --repeats {repeats}"
+    head = _TEXT.format(nights=nights, few=FEW, command=command, day=today(), machine=machine(), repeats=repeats)
+    questions = table(["question", f"{FEW} nights", f"{nights} nights", "ratio", "pruned", "ratio"], asked)
+    return "\n\n".join((head, questions, table([f"{nights} nights", "files", "of them data", "MiB"], sized)))
 
 
 def main() -> None:
-    """Fill two warehouses, and ask them in turns."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Fill two warehouses, ask them in turns, and write the section."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.many_nights", description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--nights", type=int, default=400)
     parser.add_argument("--repeats", type=int, default=5)
@@ -157,13 +184,10 @@ def main() -> None:
     places = [(n, given.folder / f"nights-{n}") for n in (FEW, given.nights)]
     held = [str(folder) if folder.exists() else filled(folder, nights) for nights, folder in places]
     held.append(str(pruned(places[-1][1])))
-    heads = f"| question | s, {FEW} nights | s, {given.nights} nights | ratio | s, pruned | ratio |"
-    print(f"{heads}\n|---|---|---|---|---|---|")
-    for words in QUESTIONS:
-        taken = [[cpu_s(words, warehouse) for warehouse in held] for _ in range(given.repeats)]
-        few, many, less = (statistics.median(column) for column in zip(*taken, strict=True))
-        ratios = f"{many:.2f} | {many / few:.2f} | {less:.2f} | {less / few:.2f}"
-        print(f"| `{' '.join(words)}` | {few:.2f} | {ratios} |", flush=True)
+    sized = [_sized("before", places[-1][1]), _sized("after `prune --keep 90d`", Path(held[-1]))]
+    found = section(given.nights, given.repeats, [_asked(words, held, given.repeats) for words in QUESTIONS], sized)
+    print(found)
+    results.write(found)
 
 
 if __name__ == "__main__":
