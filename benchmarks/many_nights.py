@@ -160,8 +160,8 @@ def _asked(words: tuple[str, ...], warehouses: list[str], repeats: int) -> tuple
 _TEXT = """## Many nights
 
 Seconds of processor time of one command in a warehouse of {nights} simulated nights against one of {few}, and in the
-same after `prune --keep 90d`. Findings come, stay, are repaired, accepted, and return. `verify --history` tells of every
-night, and reads every night.
+same after `prune --keep 90d`. Findings come, stay, are repaired, accepted, and return. `verify --history` tells of
+every night, and reads every night.
 
 `{command}` on {day}: {machine}; medians of {repeats} runs, in turns."""
 

@@ -82,6 +82,8 @@ def test_a_night_of_which_all_is_accepted_hangs_no_more_and_counts_it(tmp_path: 
     report = load_report(open_warehouse(no_session, str(tmp_path / "w")), settings_of(tmp_path))
     assert (before.answer, before.accepted) == (Answer.HANGING, 0)
     assert (after.answer, after.accepted) == (Answer.CLEAN, 3)
+    assert before.against is not None
+    assert after.against == before.against._replace(still=before.against.still - 3)
     assert report.outcome.answer.value == "clean"
 
 

@@ -57,9 +57,7 @@ def night_calendar(warehouse: Warehouse, settings: Settings, cluster: str | None
         ConfigError: the file of `accepted` was not understood.
         WarehouseError: there is no such warehouse, or no such cluster in it.
     """
-    held: defaultdict[str, list[Capture]] = defaultdict(list)
-    for capture in captures(warehouse, cluster):
-        held[capture.cluster].append(capture)
+    held = {(one.cluster, one.name): one for one in captures(warehouse, cluster)}
     if cluster is not None and not held:
         others = sorted({one.cluster for one in captures(warehouse)})
         there = f"give --cluster {' or '.join(map(shell_word, others))}, or " if others else ""
@@ -68,26 +66,22 @@ def night_calendar(warehouse: Warehouse, settings: Settings, cluster: str | None
     of_cluster = {} if cluster is None else {"cluster": [cluster]}
     runs = sorted(warehouse.records(_NightRun, RUNS, **of_cluster), key=attrgetter("run_number"))
     last = {(run.cluster, run.capture): run for run in runs}
+    nights: defaultdict[str, list[CalendarNight]] = defaultdict(list)
+    for place in dict.fromkeys((*held, *last)):  # age leaves some runs without the files of their captures
+        nights[place[0]].append(_judged(last[place]) if place in last else _not_judged(held[place]))
     prunes = prunes_of(warehouse, cluster)
-    return [
-        _of_cluster(warehouse, settings, name, [(one, last.get((name, one.name))) for one in own], prunes)
-        for name, own in held.items()
-    ]
+    return [_of_cluster(warehouse, settings, name, own, prunes) for name, own in sorted(nights.items())]
 
 
 def _of_cluster(
     warehouse: Warehouse,
     settings: Settings,
     cluster: str,
-    held: Sequence[tuple[Capture, _NightRun | None]],
+    found: Iterable[CalendarNight],
     prunes: Iterable[Prune],
 ) -> ClusterNights:
     own = [prune for prune in prunes if prune.cluster == cluster]
-    nights = [
-        _judged(run) if run is not None else CalendarNight(one.name, one.newest_moment_ms, None, Answer.NOT_JUDGED)
-        for one, run in held
-    ]
-    nights.sort(key=lambda night: (night.copied_ms is not None, night.copied_ms or 0, night.capture))
+    nights = sorted(found, key=lambda night: (night.copied_ms is not None, night.copied_ms or 0, night.capture))
     dated = [night.run_id for night in nights if night.run_id is not None and night.copied_ms is not None]
     newest = dated[-MOST_TOLD:]
     told = _told(warehouse, settings, cluster, newest, own)
@@ -101,6 +95,10 @@ def _of_cluster(
         sum(len(prune.runs) for prune in taken),
         max((prune.before_ms for prune in taken), default=None),
     )
+
+
+def _not_judged(capture: Capture) -> CalendarNight:
+    return CalendarNight(capture.name, capture.newest_moment_ms, None, Answer.NOT_JUDGED)
 
 
 def _judged(run: _NightRun) -> CalendarNight:
