@@ -1,5 +1,6 @@
 #!/bin/sh
 # One night's audit, for cron or systemd: report, page and log into OUT, a mail to MAILTO where something is wrong.
+# The page stays as well under its day, and OUT/nights.html is a calendar of all nights with a link to each.
 #
 #   CONFIG=/etc/txn-analysis.toml OUT=/var/lib/txn-analysis MAILTO=ops@example.org nightly.sh PATH...
 #
@@ -11,6 +12,13 @@ AUDIT=${AUDIT:-txn-analysis}
 
 "$AUDIT" audit "$@" --config "$CONFIG" --width 76 -o "$OUT/report.txt" -o "$OUT/report.html" 2> "$OUT/audit.log"
 code=$?
+
+case $code in
+    0 | 1 | 3)
+        cp "$OUT/report.html" "$OUT/$(date -u +%Y-%m-%d).html" 2>> "$OUT/audit.log"
+        "$AUDIT" captures --config "$CONFIG" -o "$OUT/nights.html" 2>> "$OUT/audit.log"
+        ;;
+esac
 
 mailed() { # subject, file
     [ -z "${MAILTO:-}" ] || mail -s "$1" "$MAILTO" < "$2"

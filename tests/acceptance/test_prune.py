@@ -14,6 +14,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import ingest, steps
 from txn_analysis.questions import verify as repairs
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.questions.night_calendar import night_calendar
 from txn_analysis.questions.pruning import prune
 from txn_analysis.runs.prunes import own_name, prunes_of
 from txn_analysis.runs.run_tables import captures
@@ -110,6 +111,35 @@ def test_what_is_old_goes_and_what_is_new_stays(nights: Path) -> None:
     assert before == ["day-000", "day-100", "day-101"]
     assert (item.captures, item.input_count > 0) == (("day-000",), True)
     assert "day-101" in [one.name for one in captures(opened(nights))]
+
+
+def test_whoever_asked_before_sees_a_prune_of_somebody_else(nights: Path) -> None:
+    mine, others = opened(nights), opened(nights)
+    assert prunes_of(mine) == []
+    (item,) = prune(others, KEEP_MS, NOW_MS, 0).clusters
+    assert [one.prune_id for one in prunes_of(mine)] == [item.prune_id]
+    assert prunes_of(mine, "another") == []
+
+
+def test_a_night_whose_run_stays_is_on_the_calendar_without_its_files(nights: Path) -> None:
+    settings = Settings(warehouse=str(nights))
+    (before,) = night_calendar(opened(nights), settings)
+    pruned(nights)
+    (after,) = night_calendar(opened(nights), settings)
+    assert "day-000" not in [one.name for one in captures(opened(nights))]
+    assert [(night.capture, night.run_id, night.answer) for night in after.nights] == [
+        (night.capture, night.run_id, night.answer) for night in before.nights
+    ]
+
+
+def test_the_calendar_of_nights_says_how_many_runs_age_took(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    for day in (0, 1, 2, 100):
+        audited(folder, THIRD, day)
+    pruned(folder)
+    (own,) = night_calendar(opened(folder), Settings(warehouse=str(folder)))
+    assert own.pruned_run_count == 4 - len(own.nights) > 0
+    assert own.pruned_before_ms == prunes_of(opened(folder))[0].before_ms
 
 
 def test_the_newest_capture_is_judged_as_before(nights: Path) -> None:

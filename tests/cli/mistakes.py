@@ -567,6 +567,20 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "error: nowhere: no warehouse here: give the --warehouse of an audit, or audit first",
         ),
     ),
+    "A calendar of nights": (
+        Mistake(
+            "the nights of a cluster that is not there",
+            "captures --warehouse w --cluster wets -o nights.html",
+            "error: {folder}/w: cluster wets has no capture yet: give --cluster east, or audit its files first",
+            when=When.AFTER,
+        ),
+        Mistake(
+            "a page with a slip in its suffix",
+            "captures --warehouse w -o nights.htm",
+            "error: -o nights.htm: its suffix says no form of this verb (.txt, .json, .ndjson, .csv, .html): give such "
+            "a FILE, or --format text, json, ndjson, csv or html",
+        ),
+    ),
     "What is old": (
         Mistake(
             "no age",

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 AUDIT = """#!/bin/sh
-echo "$@" > "$OUT/words"
+echo "$@" >> "$OUT/words"
+[ "$1" = audit ] || exit 0
 echo '{headline}: 1 transaction on 1 partition: orders-0; $(touch hacked)' > "$OUT/report.txt"
+echo "a page" > "$OUT/report.html"
 echo "error: no such file" >&2
 exit {code}
 """
@@ -53,6 +55,25 @@ def test_quiet_night_sends_no_mail(night: Callable[[int], subprocess.CompletedPr
     assert not (tmp_path / "sent").exists()
     words = (tmp_path / "words").read_text()
     assert words.startswith("audit /captures/last night --config nightly.toml --width 76 -o ")
+
+
+def test_a_judged_night_keeps_its_page_by_its_day_and_renews_the_calendar(
+    night: Callable[[int], subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    night(1)
+    (page,) = tmp_path.glob("20??-??-??.html")
+    assert page.read_text() == "a page\n"
+    assert (tmp_path / "words").read_text().splitlines()[1:] == [
+        f"captures --config nightly.toml -o {tmp_path}/nights.html"
+    ]
+
+
+def test_an_audit_that_failed_keeps_no_page(
+    night: Callable[[int], subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    night(2)
+    assert list(tmp_path.glob("20??-??-??.html")) == []
+    assert len((tmp_path / "words").read_text().splitlines()) == 1
 
 
 def test_what_hangs_is_the_subject_of_one_mail(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
 
 GOLDEN = Path(__file__).parent / "golden"
 EVIL = "evil\n<b>&;$(rm -rf ~)\x1b[2J\u202e"
@@ -162,7 +164,7 @@ def test_text_report_is_inert_and_fits(width: int) -> None:
 
 
 def test_more_hanging_than_blocks_are_still_listed() -> None:
-    many = [rows.finding(partition=number, finding_id=str(number)) for number in range(25)]
+    many = [rows.finding(partition=number, finding_id=str(number), producer_id=number) for number in range(25)]
     text = text_report(build_report(rows.run(verdict_counts={"hanging": 25}), [], [], many))
     assert (
         "HANGING: 25 transactions on 25 partitions: orders-0, orders-1, orders-2, orders-3, orders-4 and 20 more"
@@ -292,11 +294,66 @@ def test_early_warnings_come_last_and_are_few() -> None:
 
 
 def test_of_very_many_open_transactions_some_are_listed_and_the_others_counted() -> None:
-    many = [rows.finding(partition=number, finding_id=str(number)) for number in range(80)]
+    many = [rows.finding(partition=number, finding_id=str(number), producer_id=number) for number in range(80)]
     text = text_report(build_report(rows.run(), [], [], [*many, rows.inconclusive(topic="bills")]))
     assert "35 more open transactions not shown: 35 hanging; 35 of orders." in text
     assert "inconclusive  state_incomplete  bills-0" in text
     assert "   txn-analysis report --run run-1 --format ndjson\n" in text
+
+
+CAUSE = {"name": "old_epoch_left_open", "confidence": "certain"}
+
+
+def hanging_of(application: str, number: int) -> list[Finding]:
+    """So many hanging transactions of one application, each under an id of its own."""
+    return [
+        rows.live_finding(
+            application=application, transactional_id=f"{application}-{n}", finding_id=f"{application}{n}", partition=n,
+            topic=application, producer_id=n, cause=CAUSE, blocks_partition=True,
+        )
+        for n in range(number)
+    ]  # fmt: skip
+
+
+def report_of(findings: list[Finding]) -> AuditReport:
+    health = [rows.health(topic=f.topic, partition=f.partition, hidden_record_count=10) for f in findings]
+    return build_report(rows.run(verdict_counts={"hanging": len(findings)}), [], health, findings)
+
+
+def test_where_not_all_have_room_each_application_has_a_block_and_says_how_many_are_alike() -> None:
+    text = text_report(report_of([*hanging_of("billing", 480), *hanging_of("fraud", 15), *hanging_of("shop", 5)]), 200)
+    blocks = [line for line in text.splitlines() if re.match(r"\d+\. \w+-0: ", line)]
+    assert [line.split(":")[0] for line in blocks] == ["1. billing-0", "2. fraud-0", "3. shop-0"]
+    assert (
+        "479 more of application billing with the same verdict, rule and cause; together 480 transactions on 480 "
+        "partitions, 4800 records hidden: billing-1 from 187, billing-2 from 187,"
+    ) in re.sub(r"\s+", " ", text)
+    assert "and 474 more. Fence 479 other ids as well: the script prints how" in re.sub(r"\s+", " ", text)
+    assert "497 more open transactions not shown: 497 hanging; 479 of billing, 14 of fraud, 4 of shop." in text
+    assert len(text.splitlines()) < 110
+
+
+def test_where_all_have_room_each_has_its_own_block() -> None:
+    text = text_report(report_of(hanging_of("billing", 20)))
+    assert "20. billing-19: " in text
+    assert "alike" not in text
+
+
+def test_rows_that_repeat_give_room_to_others() -> None:
+    many = [rows.inconclusive(partition=n, finding_id=str(n)) for n in range(60)]
+    text = text_report(
+        build_report(
+            rows.run(), [], [], [*many, rows.inconclusive(topic="bills", producer_id=7, transactional_id="shop")]
+        )
+    )
+    assert "    alike: 59 more of transactional id billing-worker-17 with the same verdict" in text
+    assert text.count("inconclusive  state_incomplete") == 2
+
+
+@pytest.mark.parametrize("width", [40, 76, 110])
+def test_a_long_report_fits_its_width(width: int) -> None:
+    lines = text_report(report_of(hanging_of("billing", 30)), width).split("\n")
+    assert all(len(line) <= width for line in lines if "alike" in line or "more of application" in line)
 
 
 def test_of_a_suspect_it_is_said_in_words_why() -> None:

@@ -6,12 +6,14 @@ import json
 import shutil
 import sys
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.keeping_verbs import prune_after
+from txn_analysis.cli.night_pages import calendar_page
 from txn_analysis.cli.options import (
     Anonymize,
     Now,
@@ -146,17 +148,26 @@ def captures(request: Request) -> int:
     """List the captures in the warehouse, and their runs.
 
     They are those of all clusters, or of --cluster, each cluster's oldest first. CopiedAt is
-    the newest timestamp of a broker's clock in the capture.
+    the newest timestamp of a broker's clock in the capture. With -o FILE.html it is a calendar of
+    their nights: what each run answered, how many transactions were new, gone and still there, and a link to each
+    night's page that lies in the same folder.
 
     Exit code: 0, or 2 if there is no such warehouse.
     """
-    with stored(request.settings()) as warehouse:
+    settings, cluster = request.settings(), request.flags["cluster"]
+    with stored(settings) as warehouse:
         # Not needed for --help.
         from txn_analysis.questions.answers import captures_answer
         from txn_analysis.runs.run_tables import captures as held
 
-        answer = captures_answer(held(warehouse, request.flags["cluster"]))
-    deliver(request.targets, forms_of(answer))
+        answer, nights = captures_answer(held(warehouse, cluster)), []
+        if request.prints("html"):
+            from txn_analysis.questions.night_calendar import night_calendar
+
+            nights = night_calendar(warehouse, settings, cluster)
+    for target in request.targets:
+        page = partial(calendar_page, nights, settings, cluster, target.file)
+        deliver([target], {**forms_of(answer), "html": page})
     return 0
 
 

@@ -21,6 +21,7 @@ from txn_analysis.cli.options import (
     JUDGING,
     READING,
     AuditFormat,
+    CaptureFormat,
     DecisionFormat,
     Format,
     Rendering,
@@ -95,7 +96,8 @@ verb(app, "verify", "txn-analysis verify --history", form=RowFormat, uses=(*_COU
 )
 _told = "txn-analysis accept --finding orders-0@161 --until 2026-12-24 --reason 'gone with the topic'"
 verb(app, "accept", _told, form=DecisionFormat)(keeping_verbs.accept)
-verb(app, "captures", "txn-analysis captures --warehouse txn-warehouse", form=RowFormat)(audit_verbs.captures)
+_held = "txn-analysis captures --warehouse txn-warehouse\n  txn-analysis captures -o nights.html"
+verb(app, "captures", _held, form=CaptureFormat, uses=("accepted",))(audit_verbs.captures)
 verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", form=Format, reads_files=True)(
     audit_verbs.forget
 )

@@ -231,13 +231,14 @@ def reader_of(report: AuditReport, settings: Settings, read_ms: int, *, shows_ac
     return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms, shows_accepted)
 
 
-def run_options(settings: Settings, cluster: str) -> str:
-    """What printed commands need to find the runs of the same cluster, from the same folder.
+def run_options(settings: Settings, cluster: str | None) -> str:
+    """What printed commands need to find the runs of the same cluster, or of all, from the same folder.
 
     Defaults are left out, unless the environment says otherwise: it does so to the printed command as well.
     """
     said = (("warehouse", settings.warehouse), ("cluster", cluster))
-    return "".join(f" --{name} {shell_word(value)}" for name, value in said if not _is_default(name, value))
+    given = ((name, value) for name, value in said if value is not None and not _is_default(name, value))
+    return "".join(f" --{name} {shell_word(value)}" for name, value in given)
 
 
 def _is_default(name: str, value: str) -> bool:

@@ -70,6 +70,13 @@ class Since(NamedTuple):
     still: tuple[StillOpen, ...]
     gone: tuple[ToldFinding, ...]
 
+    def without(self, accepted: Collection[str]) -> Since:
+        """The same without findings that are accepted; what is gone nobody needs to accept."""
+        if not accepted:
+            return self
+        still = tuple(one for one in self.still if one.finding_id not in accepted)
+        return self._replace(new=tuple(name for name in self.new if name not in accepted), still=still)
+
     def of_topics(self, topics: Collection[str], findings: Iterable[Finding]) -> Since:
         """The same of some topics alone; `findings` are those of the run that are on them."""
         own = {finding.finding_id for finding in findings}

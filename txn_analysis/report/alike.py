@@ -1,12 +1,13 @@
-"""Open transactions that repeat: one application, one cause. A page shows one of them, and how many more there are."""
+"""Open transactions that repeat: one application, one cause. A report shows one, and how many more there are."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.report.figures import hidden_by
-from txn_analysis.text.escape import clip
-from txn_analysis.text.words import count
+from txn_analysis.text.escape import clip, escape
+from txn_analysis.text.words import count, listed
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding
 
+FEW = 3
+"""So many of one group are shown each by itself; the script of the page has the same number."""
 _OWNER_WIDTH = 80
+_MOST_PLACES = 5
 
 
 class Alike(NamedTuple):
@@ -31,6 +35,22 @@ class Alike(NamedTuple):
     shown: int
 
     def sentence(self, report: AuditReport) -> str:
+        """The same as `summary`, and how many are not on the page; escaped."""
+        left_out = len(self.findings) - self.shown
+        return f"{self.summary(report)}{f'; {left_out} of them not on this page' if left_out else ''}"
+
+    @property
+    def others(self) -> str:
+        """Where those behind the first are, as far as there is room, and how many of their ids to fence; escaped."""
+        places = [f"{escape(one.topic_partition)} from {one.txn_start_offset}" for one in self.findings[1:]]
+        ids = {
+            one.transactional_id for one in self.findings if one.must_end_producer and one.verdict is Verdict.HANGING
+        }
+        ids.discard(self.findings[0].transactional_id)
+        fenced = f". Fence {count(len(ids), 'other id')} as well: the script prints how" if ids else ""
+        return f"{listed(places, _MOST_PLACES)}{fenced}"
+
+    def summary(self, report: AuditReport) -> str:
         """How many more there are than the first, and what they hide; escaped."""
         more = len(self.findings) - 1
         partitions = len({(one.topic, one.partition) for one in self.findings})
@@ -39,11 +59,9 @@ class Alike(NamedTuple):
         records = count(sum(number or 0 for number in hidden), "record")
         whose = f"of {self.owner} with the same verdict, rule and cause"
         doubt = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
-        left_out = len(self.findings) - self.shown
-        rest = f"; {left_out} of them not on this page" if left_out else ""
         return (
             f"{more} more {whose}; together {count(len(self.findings), 'transaction')} on "
-            f"{count(partitions, 'partition')}, {records} hidden{doubt}{rest}"
+            f"{count(partitions, 'partition')}, {records} hidden{doubt}"
         )
 
 
@@ -55,9 +73,7 @@ def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alik
         most: so many are shown.
         most_of_one: so many of one group, unless there is room: one application must not hide all others.
     """
-    groups: dict[tuple[object, ...], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault(_key(finding), []).append(finding)
+    groups = _grouped(findings)
     shown = dict.fromkeys(groups, 0)
     for at_most in (1, most_of_one, most):
         left = most - sum(shown.values())
@@ -66,6 +82,19 @@ def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alik
             shown[key] += max(added, 0)
             left -= max(added, 0)
     return [Alike(_owner(members[0]), tuple(members), shown[key]) for key, members in groups.items() if shown[key]]
+
+
+def folded(findings: Iterable[Finding]) -> list[Alike]:
+    """The groups of more than `FEW`, of which a text shows the first; in the order of the worst of each."""
+    groups = _grouped(findings).values()
+    return [Alike(_owner(members[0]), tuple(members), 1) for members in groups if len(members) > FEW]
+
+
+def _grouped(findings: Iterable[Finding]) -> dict[tuple[object, ...], list[Finding]]:
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(_key(finding), []).append(finding)
+    return groups
 
 
 def _key(finding: Finding) -> tuple[object, ...]:

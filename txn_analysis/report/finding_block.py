@@ -26,17 +26,26 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from txn_analysis.report.alike import Alike
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding
 
 
 def block_lines(
-    report: AuditReport, finding: Finding, number: int, width: int, reader: Reader = ANYBODY
+    report: AuditReport,
+    finding: Finding,
+    number: int,
+    width: int,
+    reader: Reader = ANYBODY,
+    group: Alike | None = None,
 ) -> Iterator[Line]:
-    """The block of one finding: its first line says which transaction it is."""
+    """The block of one finding: its first line says which transaction it is, its last one which others are alike."""
     yield Line(f"{number}. {what(finding)}", "bold red")
-    yield from lines_of(shown(report, _said(report, finding, reader)), width)
+    said = [*_said(report, finding, reader)]
+    if group is not None:
+        said.append(Paragraph("alike", f"{group.summary(report)}: {group.others}"))
+    yield from lines_of(shown(report, said), width)
 
 
 def _said(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:

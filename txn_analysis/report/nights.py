@@ -75,12 +75,7 @@ def night_rows(report: AuditReport, *, shows_accepted: bool) -> Iterator[NightRo
 
 def _unaccepted_since(report: AuditReport) -> Since | None:
     """What is new and still there, without what is accepted."""
-    accepted = {one.finding_id for one in report.counted_accepted}
-    since = report.since
-    if since is None or not accepted:
-        return since
-    still = tuple(one for one in since.still if one.finding_id not in accepted)
-    return since._replace(new=tuple(name for name in since.new if name not in accepted), still=still)
+    return None if report.since is None else report.since.without({one.finding_id for one in report.counted_accepted})
 
 
 def _decision(decided: AcceptedFinding) -> str:

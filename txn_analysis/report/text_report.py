@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
+from txn_analysis.report.alike import folded
 from txn_analysis.report.finding_block import block_lines
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
@@ -19,6 +20,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from txn_analysis.report.alike import Alike
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding, PartitionHealth, Problem
@@ -56,17 +58,20 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     """The lines of the report, of at most `width` columns, with the styles that a terminal may give them."""
     yield from _headline(report, width, reader)
     ordered = figures.by_damage(report, report.unaccepted)
-    hanging = [finding for finding in ordered if finding.verdict is Verdict.HANGING]
-    others = [finding for finding in ordered if finding.verdict is not Verdict.HANGING]
+    groups = {group.findings[0].finding_id: group for group in folded(ordered)} if _is_long(ordered) else {}
+    alike = {finding.finding_id for group in groups.values() for finding in group.findings[1:]}
+    single = [finding for finding in ordered if finding.finding_id not in alike]
+    hanging = [finding for finding in single if finding.verdict is Verdict.HANGING]
+    others = [finding for finding in single if finding.verdict is not Verdict.HANGING]
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
-        yield from block_lines(report, finding, number, width, reader)
+        yield from block_lines(report, finding, number, width, reader, groups.get(finding.finding_id))
     # Thousands that hang leave room for what must not be aborted.
     more = hanging[_MOST_BLOCKS : _MOST_BLOCKS + _MOST_ROWS // 2]
     rows = others[: _MOST_ROWS - len(more)]
-    yield from _table(report, [*more, *rows], width)
-    left_out = [*hanging[_MOST_BLOCKS + len(more) :], *others[len(rows) :]]
-    yield from _left_out(report, left_out, width, reader)
+    yield from _table(report, [*more, *rows], width, groups)
+    seen = {finding.finding_id for finding in (*hanging[: _MOST_BLOCKS + len(more)], *rows)}
+    yield from _left_out(report, [finding for finding in ordered if finding.finding_id not in seen], width, reader)
     yield from _since(report, width, reader)
     yield Line("")
     yield rule_line("What was read", width)
@@ -74,6 +79,12 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
         yield from labelled(label, text, width, _TEXT_FROM)
     yield from _next(report, width, reader)
     yield from _warnings(report, width, reader)
+
+
+def _is_long(findings: Sequence[Finding]) -> bool:
+    """Not each of them has room: then what repeats gives room to others."""
+    hanging = sum(finding.verdict is Verdict.HANGING for finding in findings)
+    return hanging > _MOST_BLOCKS or len(findings) - hanging > _MOST_ROWS
 
 
 def _next(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
@@ -113,7 +124,7 @@ def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
         yield from paragraph(doubt.text, width, style=_VERDICT_STYLES[doubt.verdict])
 
 
-def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
+def _table(report: AuditReport, rows: Sequence[Finding], width: int, groups: Mapping[str, Alike]) -> Iterator[Line]:
     """Two lines each: the columns of the transaction, and why it has its verdict or what is missing."""
     if not rows:
         return
@@ -122,13 +133,13 @@ def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator
     table = [_COLUMNS, *(_cells(report, finding) for finding in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     if width < _NARROW and sum(widths) + 2 * (len(widths) - 1) > width:
-        yield from _stacked(report, rows, width)
+        yield from _stacked(report, rows, width, groups)
         return
     header, *lines = ("  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table)
     yield Line(header, "bold")
     for finding, line in zip(rows, lines, strict=True):
         yield Line(line, _VERDICT_STYLES.get(finding.verdict, ""))
-        for reason in _reasons(report, finding):
+        for reason in _reasons(report, finding, groups.get(finding.finding_id)):
             yield from paragraph(reason, width, "    ", "      ", "dim")
 
 
@@ -148,18 +159,19 @@ def _left_out(report: AuditReport, rows: Sequence[Finding], width: int, reader: 
         yield Line(f"   {report_command(report, reader)} --format ndjson", "bold")
 
 
-def _stacked(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator[Line]:
+def _stacked(report: AuditReport, rows: Sequence[Finding], width: int, groups: Mapping[str, Alike]) -> Iterator[Line]:
     """Findings one below the other, where the page is too narrow for columns, as in a mail."""
     for finding in rows:
         yield Line(f"{finding.verdict.value}: {finding.rule}", _VERDICT_STYLES.get(finding.verdict, ""))
         name = "-" if finding.transactional_id is None else clip(finding.transactional_id, _ID_WIDTH)
         idle = duration(figures.judged_idle_ms(report, finding))
         where = f"{escape(finding.topic_partition)} from {finding.txn_start_offset}, idle {idle}"
-        for text in (where, f"producer id {finding.producer_id}, transactional id {name}", *_reasons(report, finding)):
+        reasons = _reasons(report, finding, groups.get(finding.finding_id))
+        for text in (where, f"producer id {finding.producer_id}, transactional id {name}", *reasons):
             yield from paragraph(text, width, "  ", "    ")
 
 
-def _reasons(report: AuditReport, finding: Finding) -> Iterator[str]:
+def _reasons(report: AuditReport, finding: Finding, group: Alike | None) -> Iterator[str]:
     if finding.verdict is Verdict.SUSPECT and (rule := rule_named(finding.rule)) is not None:
         yield f"why: {rule.meaning}"
     yield why_line(finding)
@@ -170,6 +182,8 @@ def _reasons(report: AuditReport, finding: Finding) -> Iterator[str]:
         yield f"cause: {cause.name} ({cause.confidence}): {figures.cause_meaning(cause)}"
     if (ends := ends_sentence(report, finding)) is not None:
         yield f"ends: {ends}"
+    if group is not None:
+        yield f"alike: {group.summary(report)}: {group.others}"
 
 
 _COLUMNS = ("VERDICT", "RULE", "PARTITION", "START", "PRODUCER ID", "IDLE", "TRANSACTIONAL ID")

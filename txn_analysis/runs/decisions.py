@@ -132,16 +132,21 @@ def _character(one: str) -> str:
 def accepted_of(
     warehouse: Warehouse, settings: Settings, run: RunRecord, findings: Sequence[Finding]
 ) -> tuple[AcceptedFinding, ...]:
-    """What people decided about the findings of a run, in the warehouse and in the file that the settings name.
+    """What people decided about the findings of a run; see `decisions_of`."""
+    return accepted_findings(findings, decisions_of(warehouse, settings, run.cluster), run.as_of_ms)
+
+
+def decisions_of(warehouse: Warehouse, settings: Settings, cluster: str) -> list[Decided]:
+    """What people decided about a cluster, in the warehouse and in the file that the settings name.
 
     Raises:
         ConfigError: the file was not understood.
     """
-    decided = [Decided(one, WAREHOUSE) for one in _kept(warehouse, run.cluster)]
+    decided = [Decided(one, WAREHOUSE) for one in _kept(warehouse, cluster)]
     if settings.accepted is not None:
-        own = (one for one in read_decisions(settings.accepted) if one.cluster == run.cluster)
+        own = (one for one in read_decisions(settings.accepted) if one.cluster == cluster)
         decided += [Decided(one, settings.accepted) for one in own]
-    return accepted_findings(findings, decided, run.as_of_ms)
+    return decided
 
 
 def _kept(warehouse: Warehouse, cluster: str) -> list[Decision]:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.records import records_of
 from txn_analysis.plan.since import TOLD, Night, ToldFinding, since
 from txn_analysis.runs.prunes import prunes_of
-from txn_analysis.tables import FINDINGS, RUNS
+from txn_analysis.tables import FINDINGS, RUNS, Finding
+from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.plan.since import Since
     from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Finding
+    from txn_analysis.tables import Prune
 
 MOST_NIGHTS = 30
 """So many runs behind one are looked at to count how many nights a finding is there; it says where it may be more."""
 _FEW = 4  # of them are read at once, and twice as many each time
+_MANY = 100  # runs whose findings are in memory at once
 
 
 def runs_behind(warehouse: Warehouse, last: RunRecord) -> list[RunRecord]:
@@ -51,17 +54,65 @@ def since_last_night(warehouse: Warehouse, run: RunRecord, findings: Sequence[Fi
     """
     if run.asked is not None:
         return None
-    captures = {*(run.earlier_captures or ())}
-    whole_from_ms = max((prune.before_ms for prune in prunes_of(warehouse, run.cluster) if prune.runs), default=None)
-    behind = [
-        one
-        for one in reversed(runs_behind(warehouse, run))
-        if one.capture in captures and one.asked is None and (one.as_of_ms or 0) >= (whole_from_ms or 0)
-    ]
+    whole_from_ms = _whole_from_ms(prunes_of(warehouse, run.cluster))
+    behind = [*_compared(run, reversed(runs_behind(warehouse, run)), whole_from_ms)]
     shown = behind[:MOST_NIGHTS]
     producers = sorted({finding.producer_id for finding in findings if finding.verdict in TOLD})
     is_all = len(shown) == len(behind) and whole_from_ms is None
     return since(findings, _nights(warehouse, shown, producers), is_all=is_all)
+
+
+def _whole_from_ms(prunes: Iterable[Prune]) -> int | None:
+    """From when on age took no run, by the brokers' clocks; None where it never did."""
+    return max((prune.before_ms for prune in prunes if prune.runs), default=None)
+
+
+def _compared(run: RunRecord, behind: Iterable[RunRecord], whole_from_ms: int | None) -> Iterator[RunRecord]:
+    """Of runs behind one those that it is held against."""
+    captures = {*(run.earlier_captures or ())}
+    for one in behind:
+        if one.capture in captures and one.asked is None and (one.as_of_ms or 0) >= (whole_from_ms or 0):
+            yield one
+
+
+class ToldNight(NamedTuple):
+    """All findings of a run, without their sentences and causes, and what it tells against the run before it."""
+
+    run: RunRecord
+    findings: tuple[Finding, ...]
+    since: Since | None
+
+
+def told_nights(warehouse: Warehouse, runs: Sequence[RunRecord], prunes: Iterable[Prune]) -> Iterator[ToldNight]:
+    """What each of some runs of a cluster told; see `since_last_night`.
+
+    Args:
+        warehouse: that holds them.
+        runs: those of consecutive nights, oldest first. The first is held against nothing.
+        prunes: of the cluster.
+    """
+    whole_from_ms = _whole_from_ms(prunes)
+    told: dict[str, Night] = {}
+    for start in range(0, len(runs), _MANY):
+        some = runs[start : start + _MANY]
+        found: defaultdict[str, list[Finding]] = defaultdict(list)
+        rows = warehouse.held(FINDINGS, *SINGLE_VALUES, run_id=[run.run_id for run in some])
+        for one in records_of(Finding, rows):
+            found[one.run_id].append(one)
+        for number, run in enumerate(some, start):
+            findings = tuple(found[run.run_id])
+            behind = _compared(run, reversed(runs[:number]), whole_from_ms) if run.asked is None else iter(())
+            last = next(behind, None)
+            night = None if last is None else told.get(last.run_id)
+            against = None if night is None else since(findings, iter([night]), is_all=False)
+            yield ToldNight(run, findings, against)
+            said = tuple(_told(one) for one in findings if one.verdict in TOLD)
+            told[run.run_id] = Night(run.run_id, run.capture, run.as_of_ms or 0, said)
+            told.pop(runs[number - _MANY].run_id if number >= _MANY else "", None)
+
+
+def _told(finding: Finding) -> ToldFinding:
+    return ToldFinding(*(getattr(finding, name) for name in ToldFinding._fields))
 
 
 def _nights(warehouse: Warehouse, runs: Sequence[RunRecord], producers: Sequence[int]) -> Iterator[Night]:

@@ -1,21 +1,10 @@
-"""One HTML page from a report and its pictures: it opens offline, runs no script but its own, and fetches nothing.
-
-Everything shown passes `escape.html_text`, also what is ours; the page's own policy (CSP) would stop what came through.
-"""
+"""One HTML page from a report and its pictures."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
-from typing import TYPE_CHECKING, Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from typing import TYPE_CHECKING
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
@@ -25,11 +14,11 @@ from txn_analysis.report.finding_text import paragraphs, report_command, run_opt
 from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing
 from txn_analysis.report.html.ended_drawing import ended_drawing
 from txn_analysis.report.html.night_drawings import nights_drawing, runs_drawing
+from txn_analysis.report.html.rendering import rendered
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import statements
-from txn_analysis.text.escape import clip, escape, html_text
-from txn_analysis.text.words import count, duration, iso_utc, size
-from txn_analysis.verdict import Verdict
+from txn_analysis.text.escape import escape
+from txn_analysis.text.words import count
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,10 +32,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding, PartitionHealth
 
 _MOST_PARTITIONS = 300
-_MOST_SINCE = 50
 _MOST_ALIKE = 50  # of one application and cause, while others have findings that are not shown
-_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
-_FOLDED = frozenset({"where", "since", "cause", "explain"})  # of a finding, beside its evidence: not needed to act
 
 
 @dataclass(frozen=True)
@@ -128,12 +114,8 @@ def html_report(
         "read": _labelled(report, reader.now_ms),
         "age": figures.age(report, reader.now_ms),
         "too_old": headline.expired_sentence(report, reader.now_ms),
-        "style": Markup(_asset("page.css")),  # noqa: S704 our own file
-        "script": Markup(_asset("page.js")),  # noqa: S704 our own file
-        "style_hash": _source_hash("page.css"),
-        "script_hash": _source_hash("page.js"),
     }
-    return _environment().get_template("page.html.j2").render(context)
+    return rendered("page.html.j2", context, ("page.css",), "page.js")
 
 
 def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDrawing]:
@@ -204,73 +186,3 @@ def _labelled(report: AuditReport, now_ms: int | None) -> list[tuple[str, list[s
             found.append((label, []))
         found[-1][1].append(text)
     return found
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("txn_analysis.report.html", "templates"),
-        autoescape=True,
-        finalize=_shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(utc=iso_utc, duration=duration, size=size, clip=clip, prose=_prose, breakable=_breakable)
-    environment.filters.update(moments=_moments, typed=_typed)
-    environment.globals.update(
-        count=count,
-        cluster_sentence=figures.cluster_sentence,
-        folded=_FOLDED,
-        warning_subject=figures.warning_subject,
-        soonest_warnings=figures.soonest_warnings,
-        warnings_left_out=figures.warnings_left_out,
-        most_places=headline.MOST_PLACES,
-        how_sure=headline.how_sure,
-        most_since=_MOST_SINCE,
-        most_findings=figures.MOST_FINDINGS,
-        verdicts=tuple(reversed(Verdict)),
-    )
-    return environment
-
-
-def _shown(value: Any) -> Markup:
-    """What an expression of a template becomes, unless it is markup of ours already."""
-    return value if isinstance(value, Markup) else Markup(html_text(str(value)))  # noqa: S704 escaped here
-
-
-def _prose(text: str) -> Markup:
-    """Words of ours, where what stands between backticks is to be typed."""
-    parts = (
-        f"<code>{_typed(part)}</code>" if index % 2 else _moments(part) for index, part in enumerate(text.split("`"))
-    )
-    return Markup("".join(parts))  # noqa: S704 escaped here
-
-
-def _moments(text: str) -> Markup:
-    """A text whose times are not broken at their hyphens."""
-    return Markup(_MOMENT.sub(r'<span class="moment">\g<0></span>', html_text(text)))  # noqa: S704 escaped here
-
-
-def _typed(command: str) -> Markup:
-    """What is to be typed; a hyphen in a word of it is no place to go on in the next line."""
-    words = (
-        f'<span class="typed">{html_text(word)}</span>' if "-" in word else html_text(word)
-        for word in command.split(" ")
-    )
-    return Markup(" ".join(words))  # noqa: S704 escaped here
-
-
-def _breakable(name: str) -> Markup:
-    """A name of ours that may go on in the next line after any underscore."""
-    return Markup(html_text(name).replace("_", "_<wbr>"))  # noqa: S704 escaped here
-
-
-@cache
-def _asset(name: str) -> str:
-    return resources.files("txn_analysis.report.html").joinpath("templates", name).read_text(encoding="utf-8").strip()
-
-
-def _source_hash(name: str) -> str:
-    """The name of an inline style or script in the page's policy (CSP 3, `hash-source`)."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(_asset(name).encode()).digest()).decode()

@@ -1,0 +1,114 @@
+"""How a page is made of a template: it opens offline, runs no script but its own, and fetches nothing.
+
+Everything shown passes `escape.html_text`, also what is ours; the page's own policy (CSP) would stop what came through.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from txn_analysis.report import figures, headline
+from txn_analysis.text.escape import clip, html_text
+from txn_analysis.text.words import count, duration, iso_utc, size
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MOST_SINCE = 50
+_MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
+_FOLDED = frozenset({"where", "since", "cause", "explain"})  # of a finding, beside its evidence: not needed to act
+
+
+def rendered(template: str, context: Mapping[str, Any], styles: tuple[str, ...], script: str | None = None) -> str:
+    """The whole page.
+
+    Args:
+        template: its file in `templates`.
+        context: what the template shows.
+        styles: the files that are its style, one after another.
+        script: the file that is its script; None where it needs none.
+    """
+    style = "\n".join(map(_asset, styles))
+    own = {"style": Markup(style), "style_hash": _source_hash(style)}  # noqa: S704 our own files
+    if script is not None:
+        own |= {"script": Markup(_asset(script)), "script_hash": _source_hash(_asset(script))}  # noqa: S704 the same
+    return _environment().get_template(template).render({**context, **own})
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("txn_analysis.report.html", "templates"),
+        autoescape=True,
+        finalize=_shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(utc=iso_utc, duration=duration, size=size, clip=clip, prose=_prose, breakable=_breakable)
+    environment.filters.update(moments=_moments, typed=_typed)
+    environment.globals.update(
+        count=count,
+        cluster_sentence=figures.cluster_sentence,
+        folded=_FOLDED,
+        warning_subject=figures.warning_subject,
+        soonest_warnings=figures.soonest_warnings,
+        warnings_left_out=figures.warnings_left_out,
+        most_places=headline.MOST_PLACES,
+        how_sure=headline.how_sure,
+        most_since=_MOST_SINCE,
+        most_findings=figures.MOST_FINDINGS,
+        verdicts=tuple(reversed(Verdict)),
+    )
+    return environment
+
+
+def _shown(value: Any) -> Markup:
+    """What an expression of a template becomes, unless it is markup of ours already."""
+    return value if isinstance(value, Markup) else Markup(html_text(str(value)))  # noqa: S704 escaped here
+
+
+def _prose(text: str) -> Markup:
+    """Words of ours, where what stands between backticks is to be typed."""
+    parts = (
+        f"<code>{_typed(part)}</code>" if index % 2 else _moments(part) for index, part in enumerate(text.split("`"))
+    )
+    return Markup("".join(parts))  # noqa: S704 escaped here
+
+
+def _moments(text: str) -> Markup:
+    """A text whose times are not broken at their hyphens."""
+    return Markup(_MOMENT.sub(r'<span class="moment">\g<0></span>', html_text(text)))  # noqa: S704 escaped here
+
+
+def _typed(command: str) -> Markup:
+    """What is to be typed; a hyphen in a word of it is no place to go on in the next line."""
+    words = (
+        f'<span class="typed">{html_text(word)}</span>' if "-" in word else html_text(word)
+        for word in command.split(" ")
+    )
+    return Markup(" ".join(words))  # noqa: S704 escaped here
+
+
+def _breakable(name: str) -> Markup:
+    """A name of ours that may go on in the next line after any underscore."""
+    return Markup(html_text(name).replace("_", "_<wbr>"))  # noqa: S704 escaped here
+
+
+@cache
+def _asset(name: str) -> str:
+    return resources.files("txn_analysis.report.html").joinpath("templates", name).read_text(encoding="utf-8").strip()
+
+
+def _source_hash(text: str) -> str:
+    """The name of an inline style or script in the page's policy (CSP 3, `hash-source`)."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
