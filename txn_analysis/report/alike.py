@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.report.figures import hidden_by
+from txn_analysis.report.figures import all_hidden_by
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text.escape import clip
 from txn_analysis.text.words import count
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,14 +29,14 @@ class Alike(NamedTuple):
     """
 
     owner: str
-    findings: tuple[Finding, ...]
+    findings: FindingRows
     shown: int
 
     def sentence(self, report: AuditReport) -> str:
         """How many more there are than the first, and what they hide; escaped."""
         more = len(self.findings) - 1
-        partitions = len({(one.topic, one.partition) for one in self.findings})
-        hidden = [hidden_by(report, one) for one in self.findings]
+        partitions = len(self.findings.topic_partitions)
+        hidden = all_hidden_by(report, self.findings)
         unknown = hidden.count(None)
         records = count(sum(number or 0 for number in hidden), "record")
         whose = f"of {self.owner} with the same verdict, rule and cause"
@@ -55,9 +57,9 @@ def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alik
         most: so many are shown.
         most_of_one: so many of one group, unless there is room: one application must not hide all others.
     """
-    groups: dict[tuple[object, ...], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault(_key(finding), []).append(finding)
+    rows, groups = FindingRows.of(findings), dict[_Alike, list[int]]()
+    for place, one in enumerate(rows.told(_Named)):
+        groups.setdefault(_key(one), []).append(place)
     shown = dict.fromkeys(groups, 0)
     for at_most in (1, most_of_one, most):
         left = most - sum(shown.values())
@@ -65,15 +67,26 @@ def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alik
             added = min(len(members), at_most, shown[key] + left) - shown[key]
             shown[key] += max(added, 0)
             left -= max(added, 0)
-    return [Alike(_owner(members[0]), tuple(members), shown[key]) for key, members in groups.items() if shown[key]]
+    return [Alike(_owner(key), rows.at(members), shown[key]) for key, members in groups.items() if shown[key]]
 
 
-def _key(finding: Finding) -> tuple[object, ...]:
-    cause = None if finding.cause is None else finding.cause.name
-    return finding.verdict, finding.rule, cause, *_identity(finding)
+class _Named(NamedTuple):
+    verdict: Verdict
+    rule: str
+    cause_name: str | None
+    application: str | None
+    transactional_id: str | None
+    producer_id: int
 
 
-def _identity(finding: Finding) -> tuple[str, str | int]:
+_Alike = tuple[Verdict, str, str | None, str, str | int]
+
+
+def _key(one: _Named) -> _Alike:
+    return one.verdict, one.rule, one.cause_name, *_identity(one)
+
+
+def _identity(finding: _Named) -> tuple[str, str | int]:
     if finding.application is not None:
         return "application", finding.application
     if finding.transactional_id is not None:
@@ -81,6 +94,6 @@ def _identity(finding: Finding) -> tuple[str, str | int]:
     return "producer id", finding.producer_id
 
 
-def _owner(finding: Finding) -> str:
-    kind, name = _identity(finding)
+def _owner(key: _Alike) -> str:
+    *_, kind, name = key
     return f"{kind} {clip(str(name), _OWNER_WIDTH)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding, PartitionHealth, Problem
+    from txn_analysis.tables.finding_rows import FindingRows
 
 WIDTH = 110
 _NARROW = 100
@@ -56,8 +57,8 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     """The lines of the report, of at most `width` columns, with the styles that a terminal may give them."""
     yield from _headline(report, width, reader)
     ordered = figures.by_damage(report, report.unaccepted)
-    hanging = [finding for finding in ordered if finding.verdict is Verdict.HANGING]
-    others = [finding for finding in ordered if finding.verdict is not Verdict.HANGING]
+    hanging = ordered.of_verdict(Verdict.HANGING)
+    others = ordered.of_verdict(*(verdict for verdict in Verdict if verdict is not Verdict.HANGING))
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
         yield from block_lines(report, finding, number, width, reader)
@@ -65,7 +66,7 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     more = hanging[_MOST_BLOCKS : _MOST_BLOCKS + _MOST_ROWS // 2]
     rows = others[: _MOST_ROWS - len(more)]
     yield from _table(report, [*more, *rows], width)
-    left_out = [*hanging[_MOST_BLOCKS + len(more) :], *others[len(rows) :]]
+    left_out = hanging[_MOST_BLOCKS + len(more) :], others[len(rows) :]
     yield from _left_out(report, left_out, width, reader)
     yield from _since(report, width, reader)
     yield Line("")
@@ -132,18 +133,19 @@ def _table(report: AuditReport, rows: Sequence[Finding], width: int) -> Iterator
             yield from paragraph(reason, width, "    ", "      ", "dim")
 
 
-def _left_out(report: AuditReport, rows: Sequence[Finding], width: int, reader: Reader) -> Iterator[Line]:
+def _left_out(report: AuditReport, rows: Sequence[FindingRows], width: int, reader: Reader) -> Iterator[Line]:
     """How many findings are not shown, of which topics, and where they are."""
-    if not rows:
+    number = sum(map(len, rows))
+    if not number:
         return
-    verdicts = Counter(finding.verdict for finding in rows)
-    topics = Counter(finding.topic for finding in rows).most_common()
-    named = [f"{number} of {clip(topic, 40)}" for topic, number in topics[:_MOST_TOPICS]]
+    verdicts = sum((some.verdict_counts for some in rows), Counter[Verdict]())
+    topics = Counter(topic for some in rows for topic in some.column("topic").to_pylist()).most_common()
+    named = [f"{own} of {clip(topic, 40)}" for topic, own in topics[:_MOST_TOPICS]]
     if rest := len(topics) - len(named):
         named.append(f"the rest of {count(rest, 'other topic')}")
-    said = ", ".join(f"{number} {verdict.value}" for verdict, number in verdicts.most_common())
+    said = ", ".join(f"{own} {verdict.value}" for verdict, own in verdicts.most_common())
     yield Line("")
-    yield from paragraph(f"{count(len(rows), 'more open transaction')} not shown: {said}; {', '.join(named)}.", width)
+    yield from paragraph(f"{count(number, 'more open transaction')} not shown: {said}; {', '.join(named)}.", width)
     if report.anonymized is None:
         yield Line(f"   {report_command(report, reader)} --format ndjson", "bold")
 
@@ -263,12 +265,17 @@ def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
     yield from _capped("remarks", [f"{escape(i.topic_partition)}: {escape('; '.join(i.remarks))}" for i in remarked])
 
 
+class _Opened(NamedTuple):
+    topic: str
+    partition: int
+    txn_start_offset: int
+
+
 def _holes_by_compaction(report: AuditReport) -> Callable[[PartitionHealth, Problem], bool]:
     """Says of a problem whether it is a hole before all that is open, as compaction leaves it: ordinary, no damage."""
     first_open: dict[tuple[str, int], int] = {}
-    for found in report.findings:
-        place = found.topic, found.partition
-        first_open[place] = min(found.txn_start_offset, first_open.get(place, found.txn_start_offset))
+    for topic, partition, start in report.findings.told(_Opened):
+        first_open[topic, partition] = min(start, first_open.get((topic, partition), start))
 
     def is_ordinary(item: PartitionHealth, problem: Problem) -> bool:
         start = first_open.get((item.topic, item.partition))

@@ -17,6 +17,7 @@ from txn_analysis.settings import Name, TimeMs  # noqa: TC001 pydantic reads the
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
 from txn_analysis.tables import ACCEPTED
 from txn_analysis.tables.accepted import Decision
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text.escape import clip
 from txn_analysis.text.words import iso_utc
 from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types of fields
@@ -141,7 +142,10 @@ def accepted_of(
     if settings.accepted is not None:
         own = (one for one in read_decisions(settings.accepted) if one.cluster == run.cluster)
         decided += [Decided(one, settings.accepted) for one in own]
-    return accepted_findings(findings, decided, run.as_of_ms)
+    if not decided:
+        return ()
+    about = FindingRows.of(findings).where_one_of("producer_id", {one.decision.producer_id for one in decided})
+    return accepted_findings(about, decided, run.as_of_ms)
 
 
 def _kept(warehouse: Warehouse, cluster: str) -> list[Decision]:

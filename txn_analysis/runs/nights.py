@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.plan.since import Since
     from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Finding
+    from txn_analysis.tables.finding_rows import FindingRows
 
 MOST_NIGHTS = 30
 """So many runs behind one are looked at to count how many nights a finding is there; it says where it may be more."""
@@ -36,7 +36,7 @@ def runs_behind(warehouse: Warehouse, last: RunRecord) -> list[RunRecord]:
     return [run for _, run in sorted(before, key=lambda found: found[0])]
 
 
-def since_last_night(warehouse: Warehouse, run: RunRecord, findings: Sequence[Finding]) -> Since | None:
+def since_last_night(warehouse: Warehouse, run: RunRecord, findings: FindingRows) -> Since | None:
     """What a run tells against the runs behind it; None where there is none.
 
     Only captures count that were behind the run when it judged, so that a report says the same whenever it is printed.
@@ -59,9 +59,12 @@ def since_last_night(warehouse: Warehouse, run: RunRecord, findings: Sequence[Fi
         if one.capture in captures and one.asked is None and (one.as_of_ms or 0) >= (whole_from_ms or 0)
     ]
     shown = behind[:MOST_NIGHTS]
-    producers = sorted({finding.producer_id for finding in findings if finding.verdict in TOLD})
+    if not shown:
+        return None
+    told = findings.of_verdict(*TOLD).told(ToldFinding)
+    producers = sorted({one.producer_id for one in told})
     is_all = len(shown) == len(behind) and whole_from_ms is None
-    return since(findings, _nights(warehouse, shown, producers), is_all=is_all)
+    return since(told, _nights(warehouse, shown, producers), is_all=is_all)
 
 
 def _nights(warehouse: Warehouse, runs: Sequence[RunRecord], producers: Sequence[int]) -> Iterator[Night]:
