@@ -41,7 +41,7 @@ def test_the_report_says_the_times_of_the_plan(before_ms: int | None) -> None:
     row = rows.finding(appended_before_ms=before_ms)
     found = report(row)
     (record,) = abort_plan([row], Settings(), rows.AS_OF_MS)
-    assert window_of(found, found.findings[0]) == (record.not_before_ms, record.not_after_ms)
+    assert window_of(found, found.findings[0].appended_before_ms) == (record.not_before_ms, record.not_after_ms)
 
 
 def test_a_finding_says_when_its_abort_may_be_sent() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txn_analysis.tables import PartitionHealth
+    from txn_analysis.tables.finding_rows import FindingRows
 
 
 class Outcome(StrEnum):
@@ -84,6 +85,13 @@ class Judged(Protocol):
         """By how much it is beyond the bound, negative within it; None where no clock tells."""
 
 
+class Answered(NamedTuple):
+    """That much of a finding."""
+
+    verdict: Verdict
+    late_by_ms: int | None
+
+
 _Judged = TypeVar("_Judged", bound=Judged)
 
 
@@ -98,6 +106,11 @@ def in_doubt(findings: Iterable[_Judged], *, has_state: bool) -> list[_Judged]:
         has_state: at least one partition of `__transaction_state` was given.
     """
     return [f for f in findings if not has_state or _is_open_question(f)]
+
+
+def rows_in_doubt(findings: FindingRows, *, has_state: bool) -> FindingRows:
+    """The same of rows; see `in_doubt`."""
+    return findings.where([_is_open_question(one) for one in findings.told(Answered)]) if has_state else findings
 
 
 def _is_open_question(finding: Judged) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from txn_analysis.engine.engine import no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Judgement, judge_of
-from txn_analysis.judge.outcome import Sight, outcome_of
+from txn_analysis.judge.outcome import Answered, Sight, outcome_of
 from txn_analysis.judge.warning_lines import nearest_bound, open_warnings
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
@@ -45,6 +45,7 @@ from txn_analysis.tables import (
     PartitionHealth,
     Transaction,
 )
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
 from txn_analysis.tables.prunes import TakenContent
@@ -128,14 +129,14 @@ class Judged:
     Attributes:
         run: the run.
         health: one row of `partition_health` per partition, for the report.
-        findings: as reports show them: without the rules that were asked.
+        findings: as reports show them.
         plan: rows of `abort_plan`.
         record: of the run.
     """
 
     run: Run
     health: Sequence[PartitionHealth]
-    findings: tuple[Finding, ...]
+    findings: FindingRows
     plan: pa.Table
     record: RunRecord
 
@@ -162,7 +163,7 @@ def judge(run: Run, logs: Logs) -> Judged:
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]
     own, cases = judges_of(run, side, logs.health)[ONLY]
     costs, settings = _costs_of(run, side.viewed, own), run.settings
-    findings, plan, nearest = list[Finding](), list[pa.RecordBatch](), list[Judgement]()
+    shown, plan, nearest = list[FindingRows](), list[pa.RecordBatch](), list[Judgement]()
 
     def rows() -> Iterator[pa.RecordBatch]:
         for some in cases():
@@ -170,15 +171,16 @@ def judge(run: Run, logs: Logs) -> Judged:
             found = [finding_of(one, run.run_id, _finding_id(run, one), costs.of(one)) for one in judged]
             nearest[:] = nearest_bound([*nearest, *judged], settings)
             plan.append(plan_rows(planned(found, settings, run.as_of_ms)))
-            findings.extend(finding.shown for finding in found)
-            yield batch_of(Finding, found, FINDINGS.arrow_schema)
+            made = batch_of(Finding, found, FINDINGS.arrow_schema)
+            shown.append(FindingRows.of_batches([made]))
+            yield made
 
     with no_search_for_cycles():
         run.replace(rows(), FINDINGS)
     warnings = [*open_warnings(nearest, run.as_of_ms), *of_ids]
-    aborts = whole_plan(plan)
+    aborts, findings = whole_plan(plan), FindingRows.together(shown)
     record = _record_of(run, health, state, own, findings, aborts, warnings)
-    return Judged(run, health, tuple(findings), aborts, record)
+    return Judged(run, health, findings, aborts, record)
 
 
 def judges_of(
@@ -273,12 +275,12 @@ def _record_of(
     health: Sequence[PartitionHealth],
     state: StateEvidence,
     own: Judge,
-    findings: Sequence[Finding],
+    findings: FindingRows,
     plan: pa.Table,
     warnings: Sequence[WarningLine],
 ) -> RunRecord:
     settings = run.settings
-    outcome = outcome_of(findings, has_state=state.seen_count > 0, sight=Sight.of(health))
+    outcome = outcome_of(findings.told(Answered), has_state=state.seen_count > 0, sight=Sight.of(health))
     coverage = state.coverage(holes_waived=settings.transaction_state_complete)
     # Whoever reads the run later counts on as many partitions of the state.
     counted = {
@@ -296,7 +298,7 @@ def _record_of(
         parameters=json.dumps(parameters(settings) | counted, sort_keys=True),
         input_count=sum(item.capture_rank == 0 for item in run.evidence.inputs),
         table_versions=run.warehouse.versions(EVIDENCE_TABLES),
-        verdict_counts=dict(Counter(finding.verdict.value for finding in findings)),
+        verdict_counts={verdict.value: number for verdict, number in findings.verdict_counts.items()},
         state_coverage=json.dumps(
             coverage.plain()
             | {"disproved": own.disproved}

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.tables.accepted import Decision
+from txn_analysis.tables.finding_rows import FindingRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,7 +96,8 @@ def decision_about(
     return Decision(finding.finding_id, 0, cluster, *place, *said, **evidence)
 
 
-def unaccepted(findings: Iterable[Finding], accepted: Iterable[AcceptedFinding]) -> tuple[Finding, ...]:
+def unaccepted(findings: Iterable[Finding], accepted: Iterable[AcceptedFinding]) -> FindingRows:
     """The findings that nobody accepted, or that came back."""
     named = {one.finding_id for one in accepted if one.standing is Standing.ACCEPTED}
-    return tuple(finding for finding in findings if finding.finding_id not in named)
+    rows = FindingRows.of(findings)
+    return rows.where([name not in named for name in rows.column("finding_id").to_pylist()]) if named else rows

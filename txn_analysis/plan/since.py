@@ -77,7 +77,7 @@ class Since(NamedTuple):
         still = tuple(one for one in self.still if one.finding_id not in accepted)
         return self._replace(new=tuple(name for name in self.new if name not in accepted), still=still)
 
-    def of_topics(self, topics: Collection[str], findings: Iterable[Finding]) -> Since:
+    def of_topics(self, topics: Collection[str], findings: Iterable[Finding | ToldFinding]) -> Since:
         """The same of some topics alone; `findings` are those of the run that are on them."""
         own = {finding.finding_id for finding in findings}
         return self._replace(
@@ -96,7 +96,7 @@ class Night(NamedTuple):
     told: tuple[ToldFinding, ...]
 
 
-def since(findings: Iterable[Finding], nights: Iterator[Night], *, is_all: bool) -> Since | None:
+def since(findings: Iterable[Finding | ToldFinding], nights: Iterator[Night], *, is_all: bool) -> Since | None:
     """What a run tells against the nights behind it; None without one.
 
     Args:
@@ -118,7 +118,7 @@ def since(findings: Iterable[Finding], nights: Iterator[Night], *, is_all: bool)
     return Since(last.run_id, last.capture, last.as_of_ms, new, still, tuple(gone))
 
 
-def _counted(told: Iterable[Finding], nights: Iterable[Night], *, is_all: bool) -> Iterator[StillOpen]:
+def _counted(told: Iterable[Finding | ToldFinding], nights: Iterable[Night], *, is_all: bool) -> Iterator[StillOpen]:
     """In how many nights in a row each finding is there, of those that the first of the nights has."""
     there, first = [*told], dict[str, StillOpen]()
     for number, night in enumerate(nights, start=2):
@@ -147,10 +147,14 @@ def _by_place(told: Iterable[ToldFinding]) -> _Places:
     return places
 
 
-def _same(finding: Finding, places: _Places) -> list[ToldFinding]:
+def _same(finding: Finding | ToldFinding, places: _Places) -> list[ToldFinding]:
     """Of earlier findings those that are the same transaction."""
-    others = places.get(finding.producer_place, [])
-    return [one for one in others if _overlap(finding.span, (one.txn_start_offset, one.last_offset))]
+    others = places.get((finding.topic, finding.partition, finding.producer_id), [])
+    return [one for one in others if _overlap(_span(finding), _span(one))]
+
+
+def _span(one: Finding | ToldFinding) -> tuple[int, int | None]:
+    return one.txn_start_offset, one.last_offset
 
 
 def _overlap(one: tuple[int, int | None], other: tuple[int, int | None]) -> bool:

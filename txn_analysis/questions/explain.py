@@ -224,7 +224,7 @@ def _explanation(
     said = {name: getattr(finding, name) for name in Explanation.model_fields if name in Finding._fields}
     return Explanation(
         **said,
-        facts=tuple(facts(report, next(one for one in report.findings if one.finding_id == finding.finding_id))),
+        facts=tuple(facts(report, report.findings.where_one_of("finding_id", [finding.finding_id])[0])),
         events=tuple(events),
         rules=finding.rules_asked,
         are_batches_kept=bool(batches),

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.kafka.names import INTERNAL_TOPICS, LOG_APPEND_TIME, is_brokers_time
 from txn_analysis.kafka.transactions import TOMBSTONE
+from txn_analysis.plan.since import TOLD, ToldFinding
 from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.log_slices import Place, Shown, flags, log_points, marker_points
 from txn_analysis.questions.stats_over_time import slices_of
@@ -34,7 +35,8 @@ from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, PARTITION_HEALTH, RUNS, TRANSACTIONS, Finding
+from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.tables.finding_rows import SHOWN, FindingRows
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.verdict import Verdict
 
@@ -76,7 +78,7 @@ def load_report(
     run = tables.run
     check_seen(tables, Filters(topics))
     own = warehouse.records(ReadInput, INPUTS, cluster=[run.cluster], capture=[run.capture])
-    findings = tables.records(Finding, FINDINGS)
+    findings = FindingRows.of_batches(tables.batches(FINDINGS, *SHOWN))
     since = since_last_night(warehouse, run, findings)
     accepted, forgotten = accepted_of(warehouse, settings, run, findings), tables.forgotten_captures
     return build_report(
@@ -107,9 +109,8 @@ def worst_places(report: AuditReport) -> dict[Place, Shown]:
     """
     partitions = report.partitions_by_place
     verdicts = defaultdict(list)
-    for finding in report.findings:
-        if finding.verdict is not Verdict.IN_PROGRESS:
-            verdicts[finding.topic, finding.partition].append(finding.verdict.severity)
+    for one in report.findings.of_verdict(*TOLD).told(ToldFinding):
+        verdicts[one.topic, one.partition].append(one.verdict.severity)
     ranked = sorted(verdicts, key=lambda place: (-max(verdicts[place]), -_hidden(partitions.get(place)), place))
     windows = {place: _window(partitions.get(place)) for place in ranked}
     return dict([(place, window) for place, window in windows.items() if window is not None][:MOST_PARTITIONS])
@@ -127,9 +128,8 @@ def _window(item: PartitionHealth | None) -> Shown | None:
 
 
 def _worst_ids(report: AuditReport) -> list[str]:
-    open_too_long = (f for f in report.findings if f.verdict is not Verdict.IN_PROGRESS)
-    ids = (finding.transactional_id for finding in by_damage(report, open_too_long))
-    return list(dict.fromkeys(name for name in ids if name is not None))[:MOST_IDS]
+    ids = by_damage(report, report.findings.of_verdict(*TOLD)).column("transactional_id").unique()
+    return [name for name in ids.to_pylist() if name is not None][:MOST_IDS]
 
 
 def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:

@@ -5,7 +5,7 @@ Only of the newest nights the findings are read: a calendar of many years costs 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from txn_analysis.runs.run_tables import Capture
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Finding, Prune
+    from txn_analysis.tables import Prune
+    from txn_analysis.tables.finding_rows import FindingRows
 
 MOST_TOLD = 180
 """Of so many nights of a cluster the findings are read; of older ones only what `runs` says."""
@@ -103,15 +104,11 @@ def _not_judged(capture: Capture) -> CalendarNight:
 
 def _judged(run: _NightRun) -> CalendarNight:
     """A night by what `runs` says alone."""
-    answer, number = _answer_of(Outcome(run.outcome), run.verdict_counts or {})
+    answer, number = _answer(Outcome(run.outcome), run.verdict_counts or {})
     return CalendarNight(run.capture, run.as_of_ms, run.run_id, answer, number)
 
 
-def _answer(outcome: Outcome, findings: Iterable[Finding]) -> tuple[Answer, int]:
-    return _answer_of(outcome, Counter(finding.verdict for finding in findings))
-
-
-def _answer_of(outcome: Outcome, verdicts: Mapping[str, int]) -> tuple[Answer, int]:
+def _answer(outcome: Outcome, verdicts: Mapping[str, int] | Mapping[Verdict, int]) -> tuple[Answer, int]:
     if hanging := verdicts.get(Verdict.HANGING, 0):
         return Answer.HANGING, hanging
     if outcome is Outcome.COULD_NOT_TELL:
@@ -129,7 +126,7 @@ def _told(
     rows = {run.run_id: run for run in warehouse.records(RunRecord, RUNS, run_id=run_ids)}
     decided = decisions_of(warehouse, settings, cluster)
     found: dict[str, CalendarNight] = {}
-    unsure: dict[str, tuple[Finding, ...]] = {}
+    unsure: dict[str, FindingRows] = {}
     for night in told_nights(warehouse, [rows[run_id] for run_id in run_ids], prunes):
         run = night.run
         accepted = accepted_findings(night.findings, decided, run.as_of_ms)
@@ -142,11 +139,11 @@ def _told(
         since = None if night.since is None else night.since.without(counted)
         against = None if since is None else Against(len(since.new), len(since.gone), len(since.still))
         found[run.run_id] = CalendarNight(
-            run.capture, run.as_of_ms, run.run_id, *_answer(outcome, opened), against, len(counted)
+            run.capture, run.as_of_ms, run.run_id, *_answer(outcome, opened.verdict_counts), against, len(counted)
         )
     for run_id, sight in _sights(warehouse, [*unsure]).items():
         outcome = outcome_of(unsure[run_id], has_state=_has_state(rows[run_id]), sight=sight)
-        answer, number = _answer(outcome, unsure[run_id])
+        answer, number = _answer(outcome, unsure[run_id].verdict_counts)
         found[run_id] = found[run_id]._replace(answer=answer, number=number)
     return found
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.report.figures import hidden_by
+from txn_analysis.report.figures import all_hidden_by
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, listed
 from txn_analysis.verdict import Verdict
@@ -21,6 +22,16 @@ _OWNER_WIDTH = 80
 _MOST_PLACES = 5
 
 
+class _Member(NamedTuple):
+    verdict: Verdict
+    topic: str
+    partition: int
+    txn_start_offset: int
+    transactional_id: str | None
+    is_producer_live: bool
+    producer_may_return: bool
+
+
 class Alike(NamedTuple):
     """Open transactions of one owner with one verdict, rule and cause, the worst first.
 
@@ -31,7 +42,7 @@ class Alike(NamedTuple):
     """
 
     owner: str
-    findings: tuple[Finding, ...]
+    findings: FindingRows
     shown: int
 
     def sentence(self, report: AuditReport) -> str:
@@ -42,19 +53,20 @@ class Alike(NamedTuple):
     @property
     def others(self) -> str:
         """Where those behind the first are, as far as there is room, and how many of their ids to fence; escaped."""
-        places = [f"{escape(one.topic_partition)} from {one.txn_start_offset}" for one in self.findings[1:]]
-        ids = {
-            one.transactional_id for one in self.findings if one.must_end_producer and one.verdict is Verdict.HANGING
-        }
-        ids.discard(self.findings[0].transactional_id)
+        first, *others = self.findings.told(_Member)
+        places = [f"{escape(f'{one.topic}-{one.partition}')} from {one.txn_start_offset}" for one in others]
+        is_hanging = first.verdict is Verdict.HANGING
+        can_write = (one for one in others if one.is_producer_live or one.producer_may_return)
+        ids = {one.transactional_id for one in can_write if is_hanging}
+        ids.discard(first.transactional_id)
         fenced = f". Fence {count(len(ids), 'other id')} as well: the script prints how" if ids else ""
         return f"{listed(places, _MOST_PLACES)}{fenced}"
 
     def summary(self, report: AuditReport) -> str:
         """How many more there are than the first, and what they hide; escaped."""
         more = len(self.findings) - 1
-        partitions = len({(one.topic, one.partition) for one in self.findings})
-        hidden = [hidden_by(report, one) for one in self.findings]
+        partitions = len(self.findings.topic_partitions)
+        hidden = all_hidden_by(report, self.findings)
         unknown = hidden.count(None)
         records = count(sum(number or 0 for number in hidden), "record")
         whose = f"of {self.owner} with the same verdict, rule and cause"
@@ -73,7 +85,8 @@ def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alik
         most: so many are shown.
         most_of_one: so many of one group, unless there is room: one application must not hide all others.
     """
-    groups = _grouped(findings)
+    rows = FindingRows.of(findings)
+    groups = _grouped(rows)
     shown = dict.fromkeys(groups, 0)
     for at_most in (1, most_of_one, most):
         left = most - sum(shown.values())
@@ -81,28 +94,40 @@ def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alik
             added = min(len(members), at_most, shown[key] + left) - shown[key]
             shown[key] += max(added, 0)
             left -= max(added, 0)
-    return [Alike(_owner(members[0]), tuple(members), shown[key]) for key, members in groups.items() if shown[key]]
+    return [Alike(_owner(key), rows.at(members), shown[key]) for key, members in groups.items() if shown[key]]
 
 
-def folded(findings: Iterable[Finding]) -> list[Alike]:
+def folded(findings: FindingRows) -> list[Alike]:
     """The groups of more than `FEW`, of which a text shows the first; in the order of the worst of each."""
-    groups = _grouped(findings).values()
-    return [Alike(_owner(members[0]), tuple(members), 1) for members in groups if len(members) > FEW]
+    groups = _grouped(findings).items()
+    return [Alike(_owner(key), findings.at(members), 1) for key, members in groups if len(members) > FEW]
 
 
-def _grouped(findings: Iterable[Finding]) -> dict[tuple[object, ...], list[Finding]]:
-    groups: dict[tuple[object, ...], list[Finding]] = {}
-    for finding in findings:
-        groups.setdefault(_key(finding), []).append(finding)
+class _Named(NamedTuple):
+    verdict: Verdict
+    rule: str
+    cause_name: str | None
+    application: str | None
+    transactional_id: str | None
+    producer_id: int
+
+
+_Alike = tuple[Verdict, str, str | None, str, str | int]
+
+
+def _grouped(findings: FindingRows) -> dict[_Alike, list[int]]:
+    """The places of the members of each group."""
+    groups: dict[_Alike, list[int]] = {}
+    for place, one in enumerate(findings.told(_Named)):
+        groups.setdefault(_key(one), []).append(place)
     return groups
 
 
-def _key(finding: Finding) -> tuple[object, ...]:
-    cause = None if finding.cause is None else finding.cause.name
-    return finding.verdict, finding.rule, cause, *_identity(finding)
+def _key(one: _Named) -> _Alike:
+    return one.verdict, one.rule, one.cause_name, *_identity(one)
 
 
-def _identity(finding: Finding) -> tuple[str, str | int]:
+def _identity(finding: _Named) -> tuple[str, str | int]:
     if finding.application is not None:
         return "application", finding.application
     if finding.transactional_id is not None:
@@ -110,6 +135,6 @@ def _identity(finding: Finding) -> tuple[str, str | int]:
     return "producer id", finding.producer_id
 
 
-def _owner(finding: Finding) -> str:
-    kind, name = _identity(finding)
+def _owner(key: _Alike) -> str:
+    *_, kind, name = key
     return f"{kind} {clip(str(name), _OWNER_WIDTH)}"

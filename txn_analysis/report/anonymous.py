@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.plan.accepted import AcceptedFinding
 from txn_analysis.settings import Settings
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text.escape import escape
 
 if TYPE_CHECKING:
@@ -158,9 +159,7 @@ def anonymized(
     pseudonyms = Pseudonyms(key, names)
     found: AuditReport = _without_names(report, pseudonyms)
     ordered = {
-        "findings": tuple(
-            sorted(found.findings, key=lambda f: (-f.verdict.severity, f.topic, f.partition, f.txn_start_offset))
-        ),
+        "findings": found.findings.worst_first(),
         "partitions": tuple(sorted(found.partitions, key=lambda item: (item.topic, item.partition))),
         "inputs": tuple(sorted(found.inputs, key=lambda item: item.path)),
     }
@@ -194,7 +193,7 @@ def _parts(value: Any, field: str) -> Iterator[tuple[str, Any]]:
         yield from ((one.name, getattr(value, one.name)) for one in dataclasses.fields(value))
     elif hasattr(value, "_fields"):
         yield from zip(value._fields, value, strict=True)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple | FindingRows):
         yield from ((field, part) for part in value)
 
 
@@ -219,6 +218,8 @@ def _without_names(value: Any, pseudonyms: Pseudonyms, field: str = "") -> Any:
         made = type(value).model_construct(**parts)
     elif hasattr(value, "_fields") or dataclasses.is_dataclass(value):
         made = type(value)(**{name: _without_names(part, pseudonyms, name) for name, part in _parts(value, field)})
+    elif isinstance(value, FindingRows):
+        made = FindingRows.of(_without_names(part, pseudonyms, field) for part in value)
     elif isinstance(value, list | tuple):
         made = type(value)(_without_names(part, pseudonyms, field) for part in value)
     else:

@@ -8,16 +8,16 @@ nothing that it could be true of. And what is said where the files look like tho
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.rule import Doubtful
 from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, LOG, STATE_TOPIC
 from txn_analysis.plan.accepted import unaccepted
+from txn_analysis.plan.since import ToldFinding
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
@@ -30,6 +30,8 @@ from txn_analysis.report.model import (
     VerifiedPart,
     WarningItem,
 )
+from txn_analysis.tables import Impact  # noqa: TC001 records are made by the types of their fields
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text.escape import shell_option, shell_word
 from txn_analysis.text.words import listed
 from txn_analysis.verdict import Verdict
@@ -72,8 +74,9 @@ def build_report(
         prunes: what age took of its cluster, ever.
     """
     input_items = sorted(inputs, key=attrgetter("path"))
-    finding_items = sorted((finding.shown for finding in findings), key=_worst_first)
-    impacts = {(item.topic, item.partition): item.impact for item in finding_items if item.impact is not None}
+    finding_items = FindingRows.of(findings).worst_first()
+    costly = _costly(finding_items)
+    impacts = {(one.topic, one.partition): one.impact for one in costly}
     partitions = sorted(
         (one._replace(impact=impacts.get((one.topic, one.partition))) for one in health),
         key=attrgetter("topic", "partition"),
@@ -82,11 +85,12 @@ def build_report(
     run_item, coverage = _run_item(run, forgotten_captures, of_prunes, engine), _coverage(run, input_items, partitions)
     if topics:
         partitions = [item for item in partitions if item.topic in topics]
-        finding_items = [item for item in finding_items if item.topic in topics]
-        since = since and since.of_topics(topics, finding_items)
-        run_item = run_item.model_copy(update={"verdict_counts": _counts(Counter(f.verdict for f in finding_items))})
-    own = {finding.finding_id for finding in finding_items}
-    accepted = tuple(one for one in accepted if one.finding_id in own)
+        finding_items = finding_items.where_one_of("topic", topics)
+        costly = [one for one in costly if one.topic in topics]
+        since = since and since.of_topics(topics, finding_items.told(ToldFinding))
+        run_item = run_item.model_copy(update={"verdict_counts": _counts(finding_items.verdict_counts)})
+        own = {*finding_items.column("finding_id").to_pylist()}
+        accepted = [one for one in accepted if one.finding_id in own]
     sight = Sight.of(partitions)._replace(has_logs=coverage.has_logs)
     of_run = [] if topics else json.loads(run.warnings)
     return AuditReport(
@@ -94,39 +98,49 @@ def build_report(
         inputs=tuple(input_items),
         coverage=coverage,
         partitions=tuple(partitions),
-        findings=tuple(finding_items),
-        impact=_cluster_impact(partitions, finding_items),
+        findings=finding_items,
+        impact=_cluster_impact(partitions, costly),
         warnings=tuple(WarningItem.model_validate(row) for row in of_run),
         outcome=_outcome(unaccepted(finding_items, accepted), run_item, coverage, sight),
         since=since,
-        accepted=accepted,
+        accepted=tuple(accepted),
         topics=tuple(sorted(topics)),
     )
 
 
-def _outcome(findings: Sequence[Finding], run: RunItem, coverage: Coverage, sight: Sight) -> OutcomeItem:
-    doubtful = in_doubt(findings, has_state=coverage.has_state)
-    answer = outcome_of(findings, has_state=coverage.has_state, sight=sight)
-    hanging = [finding for finding in findings if finding.verdict is Verdict.HANGING]
-    meant = {Outcome.FINDINGS: hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, [])
+class _Costly(NamedTuple):
+    """A finding that holds the last stable offset of its partition."""
+
+    topic: str
+    partition: int
+    verdict: Verdict
+    impact: Impact | None
+
+
+def _costly(findings: FindingRows) -> list[_Costly]:
+    """As many as there are partitions at most."""
+    return findings.where(findings.column("impact").is_valid()).told(_Costly)
+
+
+def _outcome(findings: FindingRows, run: RunItem, coverage: Coverage, sight: Sight) -> OutcomeItem:
+    doubtful = rows_in_doubt(findings, has_state=coverage.has_state)
+    answer = outcome_of(findings.told(Answered), has_state=coverage.has_state, sight=sight)
+    hanging = findings.of_verdict(Verdict.HANGING)
+    meant = {Outcome.FINDINGS: hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, findings[:0])
     is_blind = bool(sight.contested) or not findings
     of_sight = _what_shows(sight) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
     return OutcomeItem(
         answer=answer,
         transaction_count=len(meant),
-        partitions=_places(meant),
+        partitions=tuple(sorted(meant.topic_partitions)),
         doubtful_count=len(doubtful),
-        doubtful_partitions=_places(doubtful),
+        doubtful_partitions=tuple(sorted(doubtful.topic_partitions)),
         settled_by=(*_remedies(doubtful, run, coverage), *of_sight),
     )
 
 
-def _places(findings: Iterable[Finding]) -> tuple[str, ...]:
-    return tuple(sorted({finding.topic_partition for finding in findings}))
-
-
-def _cluster_impact(partitions: list[PartitionHealth], findings: list[Finding]) -> ClusterImpact:
-    late = {(f.topic, f.partition) for f in findings if f.impact is not None and f.verdict is not Verdict.IN_PROGRESS}
+def _cluster_impact(partitions: list[PartitionHealth], costly: Iterable[_Costly]) -> ClusterImpact:
+    late = {(one.topic, one.partition) for one in costly if one.verdict is not Verdict.IN_PROGRESS}
     blocked = [item for item in partitions if (item.topic, item.partition) in late]
     since = {item: item.impact.hidden_since_ms for item in blocked if item.impact and item.impact.hidden_since_ms}
     oldest = min(since, key=lambda item: since[item] or 0, default=None)
@@ -151,28 +165,18 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return None if None in known else sum(count for count in known if count is not None)
 
 
-def _worst_first(finding: Finding) -> tuple[int, str, int, int, int]:
-    return (
-        -finding.verdict.severity,
-        finding.topic,
-        finding.partition,
-        finding.txn_start_offset,
-        finding.producer_id,
-    )
-
-
 def _is_before(prune: Prune, run: RunRecord) -> bool:
     """The run was judged without what it took; a run that is not written yet has no number."""
     return bool(prune.contents) and (not run.run_number or run.run_number > prune.last_run_number)
 
 
-def _prune_item(prune: Prune, findings: Iterable[Finding]) -> PruneItem:
+def _prune_item(prune: Prune, findings: FindingRows) -> PruneItem:
     places = {(one.topic, one.partition) for one in prune.partitions}
     has_states = any(topic == STATE_TOPIC for topic, _ in places)
     lacking = (
         finding.finding_id
-        for finding in findings
-        if finding.verdict is Verdict.INCONCLUSIVE and (has_states or (finding.topic, finding.partition) in places)
+        for finding in findings.of_verdict(Verdict.INCONCLUSIVE).told(ToldFinding)
+        if has_states or (finding.topic, finding.partition) in places
     )
     return PruneItem(
         prune_id=prune.prune_id, pruned_ms=prune.pruned_ms, before_ms=prune.before_ms, finding_ids=tuple(lacking)
@@ -255,26 +259,25 @@ def _what_shows(sight: Sight) -> tuple[Remedy, ...]:
     return (Remedy(missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
 
 
-def _remedies(doubtful: Sequence[Finding], run: RunItem, coverage: Coverage) -> tuple[Remedy, ...]:
+def _remedies(doubtful: FindingRows, run: RunItem, coverage: Coverage) -> tuple[Remedy, ...]:
     """What would settle the findings that are in doubt, the remedy of most transactions first."""
     if (clusters := coverage.clusters) is not None:
         return (_remedy_of(doubtful, looks_like(clusters), what_to_do(clusters, run)),)
     state = coverage.transaction_state
-    of_rule: defaultdict[str, list[Finding]] = defaultdict(list)
-    for finding in doubtful:
-        of_rule[_kind(finding, state)].append(finding)
+    kinds = [_kind(rule, state) for rule in doubtful.column("rule").to_pylist()]
+    of_kind = {kind: doubtful.where([kind == own for own in kinds]) for kind in sorted({*kinds})}
     is_vouched = bool(run.parameters.get("transaction_state_complete"))
     found = [
-        _remedy(kind, Doubtful(tuple(findings), state, run.as_of_ms, is_vouched), is_partial=bool(coverage.asked))
-        for kind, findings in sorted(of_rule.items())
+        _remedy(kind, Doubtful(findings, state, run.as_of_ms, is_vouched), is_partial=bool(coverage.asked))
+        for kind, findings in of_kind.items()
     ]
     return tuple(sorted(found, key=lambda remedy: -remedy.transaction_count))
 
 
-def _kind(finding: Finding, state: Mapping[str, Any]) -> str:
+def _kind(name: str, state: Mapping[str, Any]) -> str:
     """The rule of a finding; without any state that is what is missing, unless its own log is not even whole."""
-    rule = rule_named(finding.rule)
-    return finding.rule if state.get("seen") or (rule and rule.is_of_the_log) else _NO_STATE
+    rule = rule_named(name)
+    return name if state.get("seen") or (rule and rule.is_of_the_log) else _NO_STATE
 
 
 def _remedy(kind: str, doubtful: Doubtful, *, is_partial: bool) -> Remedy:
@@ -285,8 +288,9 @@ def _remedy(kind: str, doubtful: Doubtful, *, is_partial: bool) -> Remedy:
     return _remedy_of(doubtful.findings, missing, text + (_OR_ALL if is_partial else ""))
 
 
-def _remedy_of(findings: Sequence[Finding], missing: str, text: str) -> Remedy:
-    return Remedy(missing=missing, text=text, transaction_count=len(findings), partitions=_places(findings))
+def _remedy_of(findings: FindingRows, missing: str, text: str) -> Remedy:
+    places = tuple(sorted(findings.topic_partitions))
+    return Remedy(missing=missing, text=text, transaction_count=len(findings), partitions=places)
 
 
 _NO_STATE = "no state"

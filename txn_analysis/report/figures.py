@@ -8,9 +8,10 @@ says whose it is; both are told where it depends on the clock whether the transa
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from txn_analysis.judge.causes import cause_named
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, duration, iso_utc, listed, size
 from txn_analysis.verdict import Verdict
@@ -18,6 +19,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from txn_analysis.judge.outcome import Judged
     from txn_analysis.report.model import AuditReport, WarningItem
     from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth
 
@@ -46,21 +48,65 @@ class Reader(NamedTuple):
 ANYBODY = Reader()
 
 
-def by_damage(report: AuditReport, findings: Iterable[Finding]) -> list[Finding]:
+class Placed(Protocol):
+    """As much of a finding as says what it hides."""
+
+    @property
+    def topic(self) -> str:
+        """Its topic."""
+
+    @property
+    def partition(self) -> int:
+        """Its partition."""
+
+    @property
+    def blocks_partition(self) -> bool:
+        """Its start is the last stable offset."""
+
+
+class Clocked(Protocol):
+    """As much of a finding as says by whose clock it is late."""
+
+    @property
+    def last_timestamp_ms(self) -> int | None:
+        """The producer's last timestamp."""
+
+    @property
+    def appended_after_ms(self) -> int | None:
+        """The brokers' lower bound of its last append."""
+
+    @property
+    def appended_before_ms(self) -> int | None:
+        """The brokers' upper bound of its last append."""
+
+
+class _Blocking(NamedTuple):
+    topic: str
+    partition: int
+    blocks_partition: bool
+
+
+class _Times(NamedTuple):
+    last_timestamp_ms: int | None
+    appended_after_ms: int | None
+    appended_before_ms: int | None
+
+
+def by_damage(report: AuditReport, findings: Iterable[Finding]) -> FindingRows:
     """Findings in the order of their damage; ties by topic, partition and start offset.
 
     Tables and JSON keep the order of the contract instead, which does not change from run to run.
     """
-    return sorted(
-        findings,
-        key=lambda finding: (
-            *(-finding.verdict.severity, -(hidden_by(report, finding) or 0)),
-            *(finding.topic, finding.partition, finding.txn_start_offset, finding.producer_id),
-        ),
-    )
+    rows = FindingRows.of(findings)
+    return rows.worst_first([hidden or 0 for hidden in all_hidden_by(report, rows)])
 
 
-def hidden_by(report: AuditReport, finding: Finding) -> int | None:
+def all_hidden_by(report: AuditReport, findings: FindingRows) -> list[int | None]:
+    """Of each finding what it hides; see `hidden_by`."""
+    return [hidden_by(report, one) for one in findings.told(_Blocking)]
+
+
+def hidden_by(report: AuditReport, finding: Placed) -> int | None:
     """Records that `read_committed` consumers cannot read because of it; None where the files do not say.
 
     What an older open transaction hides counts for that one.
@@ -71,14 +117,14 @@ def hidden_by(report: AuditReport, finding: Finding) -> int | None:
     return None if partition is None else partition.hidden_record_count
 
 
-def judged_idle_ms(report: AuditReport, finding: Finding) -> int | None:
+def judged_idle_ms(report: AuditReport, finding: Judged) -> int | None:
     """How long it has been idle by the clock that lateness is judged by, the brokers' where the client's is not
     credible; None where no clock tells.
     """
     return None if finding.late_by_ms is None else finding.late_by_ms + report.run.late_after_ms
 
 
-def is_contradicted(report: AuditReport, finding: Finding) -> bool:
+def is_contradicted(report: AuditReport, finding: Clocked) -> bool:
     """The brokers' clocks say that its last record was not written when its client's timestamp says so."""
     skew_ms = int(report.run.parameters.get("max_clock_skew_ms") or 0)
     last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
@@ -99,7 +145,7 @@ def idle_by_brokers(report: AuditReport, finding: Finding) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def is_decided_by_clock(report: AuditReport, finding: Finding) -> bool:
+def is_decided_by_clock(report: AuditReport, finding: Clocked) -> bool:
     """Whether it is late depends on whose clock is asked, or may do: the brokers' do not clearly say what the client's
     says.
     """
@@ -121,7 +167,7 @@ def clock_line(report: AuditReport, finding: Finding) -> str | None:
 
 def clock_sentence(report: AuditReport) -> str | None:
     """That it depends on the clock what is late; None where it does not."""
-    number = sum(is_decided_by_clock(report, finding) for finding in report.findings)
+    number = sum(is_decided_by_clock(report, one) for one in report.findings.told(_Times))
     if not number:
         return None
     return (
@@ -133,8 +179,8 @@ def clock_sentence(report: AuditReport) -> str | None:
 
 def clock_remark(report: AuditReport) -> str | None:
     """That clients' timestamps are contradicted without any effect; None where all that are have one."""
-    contradicted = [finding for finding in report.findings if is_contradicted(report, finding)]
-    number = sum(not is_decided_by_clock(report, finding) for finding in contradicted)
+    contradicted = (one for one in report.findings.told(_Times) if is_contradicted(report, one))
+    number = sum(not is_decided_by_clock(report, one) for one in contradicted)
     if not number:
         return None
     of = count(len(report.findings), "open transaction")

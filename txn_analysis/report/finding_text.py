@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from txn_analysis.judge.applications import framework_of
 from txn_analysis.judge.rules import rule_named
@@ -129,7 +130,7 @@ def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
         if (rule := rule_named(finding.rule)) is not None:
             yield Paragraph("do", rule.remedy)
         return
-    if has_expired(report, finding, reader.now_ms):
+    if has_expired(report, finding.appended_before_ms, reader.now_ms):
         yield Paragraph("do", "copy the files and audit again: a plan from these files has expired")
         return
     name = finding.transactional_id
@@ -146,23 +147,26 @@ def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
     yield Paragraph("abort", send_sentence(report, finding))
 
 
-def window_of(report: AuditReport, finding: Finding) -> Window | None:
-    """When the abort of a hanging transaction may be sent, as its plan says; None where no clock dates it."""
+def window_of(report: AuditReport, appended_before_ms: int | None) -> Window | None:
+    """When the abort of a hanging transaction may be sent, as its plan says; None where no clock dates it.
+
+    Args:
+        report: of the run.
+        appended_before_ms: the broker's moment before which its last record was appended.
+    """
     run = report.run
-    return window(
-        finding.appended_before_ms, run.as_of_ms, late_after_ms=run.late_after_ms, plan_valid_ms=run.plan_valid_ms
-    )
+    return window(appended_before_ms, run.as_of_ms, late_after_ms=run.late_after_ms, plan_valid_ms=run.plan_valid_ms)
 
 
-def has_expired(report: AuditReport, finding: Finding, now_ms: int | None) -> bool:
+def has_expired(report: AuditReport, appended_before_ms: int | None, now_ms: int | None) -> bool:
     """Whether it is too late to send the abort; never where nobody says what the time is."""
-    found = window_of(report, finding)
+    found = window_of(report, appended_before_ms)
     return now_ms is not None and found is not None and now_ms > found.not_after_ms
 
 
 def send_sentence(report: AuditReport, finding: Finding) -> str:
     """From when until when the abort may be sent."""
-    found = window_of(report, finding)
+    found = window_of(report, finding.appended_before_ms)
     if found is None:
         return "unknown: no broker's clock dates it"
     return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}, see Next"
@@ -181,13 +185,24 @@ def ends_sentence(report: AuditReport, finding: Finding) -> str | None:
     return lists + ending_sentence(ending, report.run.as_of_ms) + costs
 
 
+class _Following(NamedTuple):
+    txn_start_offset: int
+    producer_id: int
+    transactional_id: str | None
+    verdict: Verdict
+
+
+def _key(one: Finding | _Following) -> tuple[int, int]:
+    """What tells it from others on its partition."""
+    return one.txn_start_offset, one.producer_id
+
+
 def then_sentence(report: AuditReport, finding: Finding, partition: PartitionHealth | None) -> str | None:
     """How far `read_committed` consumers can read once it is aborted; None where that is not known."""
     if partition is None:
         return None
-    here = report.findings_by_place[finding.topic, finding.partition]
-    others = [other for other in here if other is not finding]
-    following = min(others, key=lambda other: other.txn_start_offset, default=None)
+    here, own = report.findings_on(finding.topic, finding.partition).told(_Following), _key(finding)
+    following = min((o for o in here if _key(o) != own), key=attrgetter("txn_start_offset"), default=None)
     if following is None:
         end = partition.end_offset if finding.blocks_partition else None  # else something unknown holds it
         return None if end is None else f"consumers reach the end of the log, offset {end}"
@@ -196,7 +211,19 @@ def then_sentence(report: AuditReport, finding: Finding, partition: PartitionHea
     return f"consumers {verb} offset {following.txn_start_offset}, {held_by}"
 
 
-def name_of(finding: Finding) -> str:
+class _Owned(Protocol):
+    """As much of a finding as says whose it is."""
+
+    @property
+    def producer_id(self) -> int:
+        """Its producer id."""
+
+    @property
+    def transactional_id(self) -> str | None:
+        """Its transactional id, if one is known."""
+
+
+def name_of(finding: _Owned) -> str:
     """Whose transaction it is; escaped."""
     if finding.transactional_id is None:
         return f"producer id {finding.producer_id}"

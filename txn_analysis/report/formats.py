@@ -14,7 +14,8 @@ from pydantic import TypeAdapter
 
 from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.report.model import SCHEMA_VERSION, AuditReport
+from txn_analysis.report.model import SCHEMA_VERSION, AuditReport, FindingItem, InputItem, PartitionItem
+from txn_analysis.tables.finding_rows import CAUSE_NAME
 from txn_analysis.text.escape import escape, formula_guard
 from txn_analysis.verdict import Verdict
 
@@ -139,7 +140,7 @@ def report_schema() -> dict[str, Any]:
 
 
 _ROWS_AT_ONCE = 500
-_MANY = ("inputs", "partitions", "findings")
+_MANY = {"inputs": tuple[InputItem, ...], "partitions": tuple[PartitionItem, ...], "findings": tuple[FindingItem, ...]}
 
 
 def json_report(report: AuditReport) -> Iterator[str]:
@@ -180,11 +181,9 @@ def findings_ndjson(report: AuditReport) -> Iterator[str]:
 
 def _rows(report: AuditReport, name: str) -> Iterator[Json]:
     """The items of one field as JSON has them, of which some are made at a time."""
-    items, kind = getattr(report, name), type(report).model_fields[name].annotation
-    assert kind is not None
-    form = TypeAdapter[Any](kind)
+    items, form = getattr(report, name), TypeAdapter[Any](_MANY[name])
     for start in range(0, len(items), _ROWS_AT_ONCE):
-        yield from form.dump_python(items[start : start + _ROWS_AT_ONCE], mode="json")
+        yield from form.dump_python(tuple(items[start : start + _ROWS_AT_ONCE]), mode="json")
 
 
 MOST_PARTITIONS = 200
@@ -261,8 +260,8 @@ def _of_cluster(report: AuditReport, finished_ms: int) -> Iterator[_Figure]:
 
 
 def _by_name(report: AuditReport) -> Iterator[_Figure]:
-    verdicts = Counter(finding.verdict for finding in report.unaccepted)
-    causes = Counter(finding.cause.name for finding in report.hanging if finding.cause is not None)
+    verdicts = report.unaccepted.verdict_counts
+    causes = Counter(report.hanging.column(CAUSE_NAME).to_pylist())
     by_verdict = [((verdict.value,), verdicts[verdict]) for verdict in Verdict]
     by_cause = [((cause.name,), causes[cause.name]) for cause in CAUSES]
     accepted = [((), len(report.counted_accepted))]
@@ -298,13 +297,20 @@ def _of_partitions(report: AuditReport) -> Iterator[_Figure]:
     yield _Figure("partitions_left_out", "Open ones beyond those with metrics of their own.", (), [((), left_out)])
 
 
+class _Idle(NamedTuple):
+    topic: str
+    partition: int
+    idle_ms: int | None
+    last_timestamp_ms: int | None
+
+
 def _late_places(report: AuditReport) -> set[tuple[str, int]]:
     """As `ProducerStateManager.hasLateTransaction`: the transaction that begins first, by its last timestamp alone."""
-    bound_ms = report.run.late_after_ms
+    bound_ms, findings = report.run.late_after_ms, report.findings
     return {
-        (f.topic, f.partition)
-        for f in report.findings
-        if f.impact is not None and f.idle_ms is not None and (f.last_timestamp_ms or 0) > 0 and f.idle_ms > bound_ms
+        (one.topic, one.partition)
+        for one in findings.where(findings.column("impact").is_valid()).told(_Idle)
+        if one.idle_ms is not None and (one.last_timestamp_ms or 0) > 0 and one.idle_ms > bound_ms
     }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import pyarrow.compute as pc
+
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
+from txn_analysis.plan.since import ToldFinding
 from txn_analysis.report.build import looks_like, what_to_do
 from txn_analysis.report.figures import ANYBODY, age, by_damage
 from txn_analysis.report.finding_text import (
@@ -25,11 +27,11 @@ from txn_analysis.text.words import count, iso_utc, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport, PruneItem
-    from txn_analysis.tables import Finding
+    from txn_analysis.tables.finding_rows import FindingRows
 
 MOST_PLACES = 5
 _TOPIC_WIDTH = 80
@@ -62,7 +64,7 @@ class Headline:
     """
 
     word: str | None
-    findings: tuple[Finding, ...]
+    findings: FindingRows
     verdict: Verdict | None
     unseen: str = ""
     is_some_accepted: bool = False
@@ -71,7 +73,7 @@ class Headline:
     @property
     def places(self) -> list[str]:
         """The partitions that it is about, in the order of the findings; escaped."""
-        return list(dict.fromkeys(escape(finding.topic_partition) for finding in self.findings))
+        return [escape(place) for place in self.findings.topic_partitions]
 
     @property
     def what(self) -> str:
@@ -94,20 +96,20 @@ class Headline:
 def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headline:
     """The first line for somebody who asks for what is at or above a verdict."""
     outcome = report.outcome_at(fail_on)
-    worst = max((f.verdict for f in report.unaccepted), key=lambda verdict: verdict.severity, default=None)
-    hangs = {finding.finding_id for finding in report.findings if finding.verdict is Verdict.HANGING}
-    is_some_accepted = any(one.finding_id in hangs for one in report.counted_accepted)
+    worst, nothing = report.unaccepted.worst, report.findings[:0]
+    accepted = report.findings.where_one_of("finding_id", [one.finding_id for one in report.counted_accepted])
+    is_some_accepted = accepted.worst is Verdict.HANGING
     asked = _asked(report)
     if outcome is Outcome.CLEAN:
-        return Headline(None, (), None, is_some_accepted=is_some_accepted, asked=asked)
+        return Headline(None, nothing, None, is_some_accepted=is_some_accepted, asked=asked)
     if outcome is Outcome.COULD_NOT_TELL and not report.doubtful:
-        return Headline("COULD NOT TELL", (), Verdict.INCONCLUSIVE, escape(report.sight.missing or ""))
+        return Headline("COULD NOT TELL", nothing, Verdict.INCONCLUSIVE, escape(report.sight.missing or ""))
     if worst is None:
-        return Headline(None, (), None, is_some_accepted=is_some_accepted, asked=asked)
+        return Headline(None, nothing, None, is_some_accepted=is_some_accepted, asked=asked)
     if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
-        doubtful = report.doubtful or tuple(f for f in report.unaccepted if f.verdict is worst)
-        return Headline("COULD NOT TELL", tuple(by_damage(report, doubtful)), Verdict.INCONCLUSIVE)
-    named = tuple(by_damage(report, (finding for finding in report.unaccepted if finding.verdict is worst)))
+        doubtful = report.doubtful or report.unaccepted.of_verdict(worst)
+        return Headline("COULD NOT TELL", by_damage(report, doubtful), Verdict.INCONCLUSIVE)
+    named = by_damage(report, report.unaccepted.of_verdict(worst))
     return Headline(worst.value.upper().replace("_", " "), named, worst)
 
 
@@ -178,7 +180,7 @@ def _asked(report: AuditReport) -> str:
 
 def doubts(report: AuditReport) -> Iterator[Doubt]:
     """What the headline must not hide."""
-    counts = Counter(finding.verdict for finding in report.unaccepted)
+    counts = report.unaccepted.verdict_counts
     inconclusive, suspect = (counts[verdict] for verdict in (Verdict.INCONCLUSIVE, Verdict.SUSPECT))
     if suspect:
         text = f"{count(suspect, 'open transaction')} suspect: do not abort. The list below says what is wrong."
@@ -227,8 +229,8 @@ def next_steps(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
 
 
 def _look(report: AuditReport) -> Iterator[Step]:
-    suspects = {f.rule for f in report.unaccepted if f.verdict is Verdict.SUSPECT}
-    for rule in filter(None, map(rule_named, sorted(suspects))):
+    suspects = report.unaccepted.of_verdict(Verdict.SUSPECT).column("rule").unique()
+    for rule in filter(None, map(rule_named, sorted(suspects.to_pylist()))):
         yield Step(f"Suspect, {rule.name}: {rule.remedy}")
 
 
@@ -247,7 +249,7 @@ def _nothing_to_do(report: AuditReport) -> str:
     if not report.unaccepted:
         return f"Nothing. {count(len(report.findings), 'open transaction')}, all accepted."
     number = len(report.unaccepted)
-    waiting = sum(finding.verdict is Verdict.INCONCLUSIVE for finding in report.unaccepted)
+    waiting = report.unaccepted.verdict_counts[Verdict.INCONCLUSIVE]
     if waiting:
         return f"Nothing yet. {count(waiting, 'transaction')} without an answer, and not late. Audit again later."
     return f"Nothing. {count(number, 'transaction')} {'is' if number == 1 else 'are'} open, and in order."
@@ -257,7 +259,7 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
     """How what hangs is repaired: plan, producers, script, verification; or that the files are too old for it."""
     options, now_ms = reader.options, reader.now_ms
     hanging = by_damage(report, report.hanging)
-    if not hanging:
+    if not len(hanging):
         return
     if (too_old := expired_sentence(report, now_ms)) is not None:
         yield Step(
@@ -266,14 +268,15 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
             explain_command(report, hanging[0], options),
         )
         return
-    current = [finding for finding in hanging if not has_expired(report, finding, now_ms)]
+    moments = [ms for ms in _moments_of(hanging) if not has_expired(report, ms, now_ms)]
+    current = hanging.where_one_of("appended_before_ms", moments)
     yield Step(
         "Write the abort plan, a script. Before each abort it checks the time and the brokers, and asks you.",
         f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {SCRIPT}",
     )
-    returning = [finding for finding in current if finding.must_end_producer]
+    returning = current.where(pc.or_(current.column("is_producer_live"), current.column("producer_may_return")))
     if returning:
-        places = listed([f"{escape(f.topic_partition)} ({name_of(f)})" for f in returning], 3)
+        places = listed([f"{escape(f.topic_partition)} ({name_of(f)})" for f in returning.told(ToldFinding)], 3)
         whose, it = ("producer", "it") if len(returning) == 1 else ("producers", "they")
         yield Step(
             f"First end the {whose} of {places}: {it} may write there again, and an abort would destroy that as well. "
@@ -281,7 +284,7 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
             f"beside `check` (3.0 or newer). For older ones {SCRIPT} prints the commands. Both ask the brokers at:",
             "export BROKERS=host:9092",
         )
-    yield _sending(report, current)
+    yield _sending(report, returning, moments)
     yield Step(
         "When the markers are written, copy the files and audit again. This tells whether each abort worked"
         f"{'; start the applications again once it says `repaired`' if returning else ''}:",
@@ -292,15 +295,21 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
 def expired_sentence(report: AuditReport, now_ms: int | None) -> str | None:
     """That the files are too old for an abort of what hangs; None where they are not, or nothing hangs."""
     hanging = report.hanging
-    if not hanging or not all(has_expired(report, finding, now_ms) for finding in hanging):
+    if not hanging or not all(has_expired(report, ms, now_ms) for ms in _moments_of(hanging)):
         return None
     return f"Copied at {iso_utc(report.run.as_of_ms)}, {age(report, now_ms)}: a plan from these files has expired."
 
 
-def _sending(report: AuditReport, findings: list[Finding]) -> Step:
-    ended = [f.transactional_id for f in findings if f.must_end_producer and f.transactional_id is not None]
-    ids = list(dict.fromkeys(ended))
-    windows = [found for finding in findings if (found := window_of(report, finding)) is not None]
+def _moments_of(findings: FindingRows) -> list[int | None]:
+    """The brokers' moments before which their last records were appended, each once."""
+    moments: list[int | None] = findings.column("appended_before_ms").unique().to_pylist()
+    return moments
+
+
+def _sending(report: AuditReport, returning: FindingRows, moments: Iterable[int | None]) -> Step:
+    """How the script is run, with the producers to end first, and the moments by which the aborts are dated."""
+    ids = [name for name in returning.column("transactional_id").unique().to_pylist() if name is not None]
+    windows = [found for ms in moments if (found := window_of(report, ms)) is not None]
     when = ""
     if windows and (start := max(w.not_before_ms for w in windows)) < (end := min(w.not_after_ms for w in windows)):
         when = f" All aborts may be sent from {iso_utc(start)} to {iso_utc(end)}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Annotated, Any, get_type_hints
@@ -11,13 +10,14 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
 from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_function, plain_serializer_function_ser_schema
 
-from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
 from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS, Ending
 from txn_analysis.log.two_logs import TwoClusters
 from txn_analysis.plan.accepted import AcceptedFinding, Standing, unaccepted
 from txn_analysis.plan.since import Since, StillOpen, ToldFinding
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
 from txn_analysis.tables.inputs import AskedPartition, ReadInput
 from txn_analysis.verdict import Verdict
@@ -89,6 +89,16 @@ _SENTENCES = ("evidence", "missing_evidence")
 _OF_FINDINGS = *(name for name in SINGLE_VALUES if name not in {"run_id", "application"}), *_SENTENCES
 _SHOWN = (*_OF_FINDINGS, "cause", "impact", "application", "ending")
 FindingItem = Annotated[Finding, InJson("FindingItem", _SHOWN, needed=frozenset(_SENTENCES))]
+
+
+class InJsonOneByOne:
+    """Makes pydantic keep findings as rows, and write them as a list of objects."""
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Records become rows, and are written as records."""
+        form = handler.generate_schema(tuple[FindingItem, ...])
+        written = plain_serializer_function_ser_schema(tuple, return_schema=form)
+        return no_info_wrap_validator_function(lambda found, _: FindingRows.of(found), form, serialization=written)
 
 
 class PruneItem(Item):
@@ -284,7 +294,7 @@ class AuditReport(Item):
     inputs: tuple[InputItem, ...]
     coverage: Coverage
     partitions: tuple[PartitionItem, ...]
-    findings: tuple[FindingItem, ...]
+    findings: Annotated[FindingRows, InJsonOneByOne()]
     impact: ClusterImpact | None = None
     warnings: tuple[WarningItem, ...] = ()
     outcome: OutcomeItem
@@ -297,16 +307,12 @@ class AuditReport(Item):
         """The partitions by topic and number."""
         return {(item.topic, item.partition): item for item in self.partitions}
 
-    @cached_property
-    def findings_by_place(self) -> dict[tuple[str, int], list[Finding]]:
-        """The findings of each partition that has some, by topic and number, in their order."""
-        found = defaultdict(list)
-        for finding in self.findings:
-            found[finding.topic, finding.partition].append(finding)
-        return dict(found)
+    def findings_on(self, topic: str, partition: int) -> FindingRows:
+        """The findings of a partition, in their order."""
+        return self.findings.where_one_of("topic", [topic]).where_one_of("partition", [partition])
 
     @cached_property
-    def unaccepted(self) -> tuple[Finding, ...]:
+    def unaccepted(self) -> FindingRows:
         """The findings that nobody accepted, or that came back: headline, exit code and metrics are about these."""
         return unaccepted(self.findings, self.accepted)
 
@@ -315,20 +321,20 @@ class AuditReport(Item):
         """What is accepted and counts as that."""
         return tuple(one for one in self.accepted if one.standing is Standing.ACCEPTED)
 
-    @property
-    def hanging(self) -> tuple[Finding, ...]:
+    @cached_property
+    def hanging(self) -> FindingRows:
         """The findings that an abort marker would repair, without what is accepted."""
-        return tuple(finding for finding in self.unaccepted if finding.verdict is Verdict.HANGING)
+        return self.unaccepted.of_verdict(Verdict.HANGING)
 
     @property
-    def doubtful(self) -> tuple[Finding, ...]:
+    def doubtful(self) -> FindingRows:
         """The findings of which it could not be told whether they hang, without what is accepted."""
-        return tuple(in_doubt(self.unaccepted, has_state=self.coverage.has_state))
+        return rows_in_doubt(self.unaccepted, has_state=self.coverage.has_state)
 
     def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
         """How the run came out for somebody who asks for what is at or above a verdict."""
         has_state = self.coverage.has_state
-        return outcome_of(self.unaccepted, has_state=has_state, sight=self.sight, fail_on=fail_on)
+        return outcome_of(self.unaccepted.told(Answered), has_state=has_state, sight=self.sight, fail_on=fail_on)
 
     @property
     def sight(self) -> Sight:

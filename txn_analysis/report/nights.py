@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.plan.accepted import Standing
+from txn_analysis.plan.since import ToldFinding
 from txn_analysis.text.escape import clip, escape
 from txn_analysis.text.words import count, iso_utc
 
@@ -12,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.plan.accepted import AcceptedFinding
-    from txn_analysis.plan.since import Since, StillOpen, ToldFinding
+    from txn_analysis.plan.since import Since, StillOpen
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
 
 _ID_WIDTH = 80
 _REASON_WIDTH = 300
@@ -56,8 +56,10 @@ def title(report: AuditReport) -> str:
 
 def night_rows(report: AuditReport, *, shows_accepted: bool) -> Iterator[NightRow]:
     """What is new, gone and still there, then what is no longer accepted, and at last what is, where it is shown."""
-    findings = {finding.finding_id: finding for finding in report.findings}
     since = _unaccepted_since(report)
+    if since is None and not report.accepted:
+        return
+    findings = {one.finding_id: one for one in report.findings.told(ToldFinding)}
     if since is not None:
         for name in since.new:
             yield NightRow("new", f"{_where(findings[name])}: {findings[name].verdict.value}", name)
@@ -91,7 +93,7 @@ def history_command(reader: Reader) -> str:
     return f"txn-analysis verify --history{reader.options}"
 
 
-def _where(one: Finding | ToldFinding) -> str:
+def _where(one: ToldFinding) -> str:
     name = f"producer id {one.producer_id}" if one.transactional_id is None else clip(one.transactional_id, _ID_WIDTH)
     return f"{escape(one.topic_partition)} from offset {one.txn_start_offset}, {name}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding, PartitionHealth, Problem
+    from txn_analysis.tables.finding_rows import FindingRows
 
 WIDTH = 110
 _NARROW = 100
@@ -59,10 +60,10 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     yield from _headline(report, width, reader)
     ordered = figures.by_damage(report, report.unaccepted)
     groups = {group.findings[0].finding_id: group for group in folded(ordered)} if _is_long(ordered) else {}
-    alike = {finding.finding_id for group in groups.values() for finding in group.findings[1:]}
-    single = [finding for finding in ordered if finding.finding_id not in alike]
-    hanging = [finding for finding in single if finding.verdict is Verdict.HANGING]
-    others = [finding for finding in single if finding.verdict is not Verdict.HANGING]
+    alike = {name for group in groups.values() for name in _ids(group.findings)[1:]}
+    single = ordered.where([name not in alike for name in _ids(ordered)])
+    hanging = single.of_verdict(Verdict.HANGING)
+    others = single.of_verdict(*(verdict for verdict in Verdict if verdict is not Verdict.HANGING))
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
         yield from block_lines(report, finding, number, width, reader, groups.get(finding.finding_id))
@@ -70,8 +71,8 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     more = hanging[_MOST_BLOCKS : _MOST_BLOCKS + _MOST_ROWS // 2]
     rows = others[: _MOST_ROWS - len(more)]
     yield from _table(report, [*more, *rows], width, groups)
-    seen = {finding.finding_id for finding in (*hanging[: _MOST_BLOCKS + len(more)], *rows)}
-    yield from _left_out(report, [finding for finding in ordered if finding.finding_id not in seen], width, reader)
+    seen = {*_ids(hanging[: _MOST_BLOCKS + len(more)]), *_ids(rows)}
+    yield from _left_out(report, ordered.where([name not in seen for name in _ids(ordered)]), width, reader)
     yield from _since(report, width, reader)
     yield Line("")
     yield rule_line("What was read", width)
@@ -81,9 +82,14 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     yield from _warnings(report, width, reader)
 
 
-def _is_long(findings: Sequence[Finding]) -> bool:
+def _ids(findings: FindingRows) -> list[str]:
+    ids: list[str] = findings.column("finding_id").to_pylist()
+    return ids
+
+
+def _is_long(findings: FindingRows) -> bool:
     """Not each of them has room: then what repeats gives room to others."""
-    hanging = sum(finding.verdict is Verdict.HANGING for finding in findings)
+    hanging = findings.verdict_counts[Verdict.HANGING]
     return hanging > _MOST_BLOCKS or len(findings) - hanging > _MOST_ROWS
 
 
@@ -143,16 +149,15 @@ def _table(report: AuditReport, rows: Sequence[Finding], width: int, groups: Map
             yield from paragraph(reason, width, "    ", "      ", "dim")
 
 
-def _left_out(report: AuditReport, rows: Sequence[Finding], width: int, reader: Reader) -> Iterator[Line]:
+def _left_out(report: AuditReport, rows: FindingRows, width: int, reader: Reader) -> Iterator[Line]:
     """How many findings are not shown, of which topics, and where they are."""
     if not rows:
         return
-    verdicts = Counter(finding.verdict for finding in rows)
-    topics = Counter(finding.topic for finding in rows).most_common()
+    topics = Counter(rows.column("topic").to_pylist()).most_common()
     named = [f"{number} of {clip(topic, 40)}" for topic, number in topics[:_MOST_TOPICS]]
     if rest := len(topics) - len(named):
         named.append(f"the rest of {count(rest, 'other topic')}")
-    said = ", ".join(f"{number} {verdict.value}" for verdict, number in verdicts.most_common())
+    said = ", ".join(f"{number} {verdict.value}" for verdict, number in rows.verdict_counts.most_common())
     yield Line("")
     yield from paragraph(f"{count(len(rows), 'more open transaction')} not shown: {said}; {', '.join(named)}.", width)
     if report.anonymized is None:
@@ -277,12 +282,17 @@ def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
     yield from _capped("remarks", [f"{escape(i.topic_partition)}: {escape('; '.join(i.remarks))}" for i in remarked])
 
 
+class _Opened(NamedTuple):
+    topic: str
+    partition: int
+    txn_start_offset: int
+
+
 def _holes_by_compaction(report: AuditReport) -> Callable[[PartitionHealth, Problem], bool]:
     """Says of a problem whether it is a hole before all that is open, as compaction leaves it: ordinary, no damage."""
     first_open: dict[tuple[str, int], int] = {}
-    for found in report.findings:
-        place = found.topic, found.partition
-        first_open[place] = min(found.txn_start_offset, first_open.get(place, found.txn_start_offset))
+    for topic, partition, start in report.findings.told(_Opened):
+        first_open[topic, partition] = min(start, first_open.get((topic, partition), start))
 
     def is_ordinary(item: PartitionHealth, problem: Problem) -> bool:
         start = first_open.get((item.topic, item.partition))

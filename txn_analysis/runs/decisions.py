@@ -17,6 +17,7 @@ from txn_analysis.settings import Name, TimeMs  # noqa: TC001 pydantic reads the
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
 from txn_analysis.tables import ACCEPTED
 from txn_analysis.tables.accepted import Decision
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text.escape import clip
 from txn_analysis.text.words import iso_utc
 from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types of fields
@@ -133,7 +134,11 @@ def accepted_of(
     warehouse: Warehouse, settings: Settings, run: RunRecord, findings: Sequence[Finding]
 ) -> tuple[AcceptedFinding, ...]:
     """What people decided about the findings of a run; see `decisions_of`."""
-    return accepted_findings(findings, decisions_of(warehouse, settings, run.cluster), run.as_of_ms)
+    decided = decisions_of(warehouse, settings, run.cluster)
+    if not decided:
+        return ()
+    about = FindingRows.of(findings).where_one_of("producer_id", {one.decision.producer_id for one in decided})
+    return accepted_findings(about, decided, run.as_of_ms)
 
 
 def decisions_of(warehouse: Warehouse, settings: Settings, cluster: str) -> list[Decided]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from txn_analysis.plan.since import Since
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Prune
+    from txn_analysis.tables.finding_rows import FindingRows
 
 MOST_NIGHTS = 30
 """So many runs behind one are looked at to count how many nights a finding is there; it says where it may be more."""
@@ -39,7 +40,7 @@ def runs_behind(warehouse: Warehouse, last: RunRecord) -> list[RunRecord]:
     return [run for _, run in sorted(before, key=lambda found: found[0])]
 
 
-def since_last_night(warehouse: Warehouse, run: RunRecord, findings: Sequence[Finding]) -> Since | None:
+def since_last_night(warehouse: Warehouse, run: RunRecord, findings: FindingRows) -> Since | None:
     """What a run tells against the runs behind it; None where there is none.
 
     Only captures count that were behind the run when it judged, so that a report says the same whenever it is printed.
@@ -57,9 +58,12 @@ def since_last_night(warehouse: Warehouse, run: RunRecord, findings: Sequence[Fi
     whole_from_ms = _whole_from_ms(prunes_of(warehouse, run.cluster))
     behind = [*_compared(run, reversed(runs_behind(warehouse, run)), whole_from_ms)]
     shown = behind[:MOST_NIGHTS]
-    producers = sorted({finding.producer_id for finding in findings if finding.verdict in TOLD})
+    if not shown:
+        return None
+    told = findings.of_verdict(*TOLD).told(ToldFinding)
+    producers = sorted({one.producer_id for one in told})
     is_all = len(shown) == len(behind) and whole_from_ms is None
-    return since(findings, _nights(warehouse, shown, producers), is_all=is_all)
+    return since(told, _nights(warehouse, shown, producers), is_all=is_all)
 
 
 def _whole_from_ms(prunes: Iterable[Prune]) -> int | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.judge.facts import Facts
     from txn_analysis.logic import Truth
-    from txn_analysis.tables import Finding
+    from txn_analysis.tables.finding_rows import FindingRows
     from txn_analysis.verdict import Verdict
 
 _MOST_PLACES = 3
@@ -30,7 +30,7 @@ class Doubtful(NamedTuple):
         is_state_vouched: the operator gave their word that the state is complete.
     """
 
-    findings: tuple[Finding, ...]
+    findings: FindingRows
     state: Mapping[str, Any]
     as_of_ms: int | None
     is_state_vouched: bool
@@ -38,7 +38,7 @@ class Doubtful(NamedTuple):
     @property
     def places(self) -> str:
         """Their partitions, as far as there is room."""
-        names = sorted({finding.topic_partition for finding in self.findings})
+        names = sorted(self.findings.topic_partitions)
         more = len(names) - _MOST_PLACES
         return ", ".join(names[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
 
@@ -71,7 +71,7 @@ class Doubtful(NamedTuple):
     @property
     def needs_all_of_the_state(self) -> bool:
         """Partitions of the state are missing, and the id of some producer is not known: any of them may hold it."""
-        return bool(self.state.get("missing")) and any(f.transactional_id is None for f in self.findings)
+        return bool(self.state.get("missing")) and self.findings.column("transactional_id").null_count > 0
 
     def asks_for(self, assurance: str) -> bool:
         """Whether the operator's word would settle all of them, as far as the files do not disprove it."""
@@ -155,7 +155,7 @@ def unknown_time(doubtful: Doubtful) -> tuple[str, str]:
     as_of_ms = doubtful.as_of_ms
     if as_of_ms is None:
         return "no broker's clock speaks in the files", "say with `--as-of TIME` when they were copied"
-    if all((finding.last_timestamp_ms or 0) > as_of_ms for finding in doubtful.findings):
+    if all((ms or 0) > as_of_ms for ms in doubtful.findings.column("last_timestamp_ms").to_pylist()):
         later = f"`--as-of TIME`, if the files were copied later than {iso_utc(as_of_ms)}"
         return "they were written after the moment that counts as that of the copy", later
     return (

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge.outcome import Answered
 from txn_analysis.report.figures import judged_idle_ms
 from txn_analysis.report.pictures import (
     BOTTOM,
@@ -100,7 +101,7 @@ def partition_drawing(
 
 def _held_by(report: AuditReport, item: PartitionHealth) -> str:
     """The verdict on what holds the last stable offset, worst first."""
-    here = report.findings_by_place.get((item.topic, item.partition), ())
+    here = report.findings_on(item.topic, item.partition)
     return next((finding.verdict.value for finding in here if finding.blocks_partition), "unknown")
 
 
@@ -138,7 +139,7 @@ def _log_in_words(item: PartitionHealth, start_ms: int, end_ms: int) -> str:
 def _open_lines(
     report: AuditReport, item: PartitionHealth, points: Sequence[LogPoint], x: Scale, y: Scale
 ) -> list[Glyph]:
-    here = report.findings_by_place.get((item.topic, item.partition), [])
+    here = report.findings_on(item.topic, item.partition)
     return [
         Glyph(
             x(_time_at(points, finding.txn_start_offset)),
@@ -256,7 +257,7 @@ class AgesDrawing(Drawing):
 def ages_drawing(report: AuditReport) -> AgesDrawing | None:
     """The picture of all open transactions by the age that lateness is judged by; None where no age is known."""
     bound_ms = report.run.late_after_ms
-    ages = [(finding.verdict, judged_idle_ms(report, finding)) for finding in report.findings]
+    ages = [(one.verdict, judged_idle_ms(report, one)) for one in report.findings.told(Answered)]
     aged = [(verdict, age) for verdict, age in ages if age is not None]
     if not aged:
         return None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.outcome import Outcome
@@ -86,12 +86,12 @@ def html_report(
     again = report_command(report, reader)
     context = {
         "report": report,
-        "worst": max((f.verdict for f in report.unaccepted), key=lambda verdict: verdict.severity, default=None),
+        "worst": report.unaccepted.worst,
         "headline": headline.headline(report, reader.fail_on),
         "since": nights.second_line(report),
         "since_rows": _since_rows(report, views),
         "since_title": nights.title(report),
-        "verdict_counts": Counter(finding.verdict for finding in report.unaccepted),
+        "verdict_counts": report.unaccepted.verdict_counts,
         "history_command": None if report.since is None or report.anonymized else nights.history_command(reader),
         "narrowed": headline.narrowed(report),
         "settles": headline.what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
@@ -138,7 +138,11 @@ def _finding_views(
     report: AuditReport, reader: Reader, groups: Sequence[Alike], logs: Sequence[PartitionDrawing]
 ) -> list[FindingView]:
     anchors = {drawing.name: f"log-{number}" for number, drawing in enumerate(logs, start=1)}
-    shown = [(group, number, one) for number, group in enumerate(groups) for one in group.findings[: group.shown]]
+    shown = [
+        (group, number, one, is_first)
+        for number, group in enumerate(groups)
+        for one, is_first in zip(group.findings[: group.shown], chain([True], repeat(False)), strict=False)
+    ]
     return [
         FindingView(
             finding,
@@ -151,9 +155,9 @@ def _finding_views(
             anchors.get(escape(finding.topic_partition)),
             place,
             number,
-            group.sentence(report) if finding is group.findings[0] and len(group.findings) > 1 else None,
+            group.sentence(report) if is_first and len(group.findings) > 1 else None,
         )
-        for place, (group, number, finding) in enumerate(shown, start=1)
+        for place, (group, number, finding, is_first) in enumerate(shown, start=1)
     ]
 
 
