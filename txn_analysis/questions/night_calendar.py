@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Finding, Prune
 
-MOST_TOLD = 180
+MOST_TOLD = 120
 """Of so many nights of a cluster the findings are read; of older ones only what `runs` says."""
 
 
