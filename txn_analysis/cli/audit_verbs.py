@@ -160,7 +160,8 @@ def captures(request: Request) -> int:
         from txn_analysis.questions.answers import captures_answer
         from txn_analysis.runs.run_tables import captures as held
 
-        answer, nights = captures_answer(held(warehouse, cluster)), []
+        has_rows = any(target.form != "html" for target in request.targets)
+        answer, nights = captures_answer(held(warehouse, cluster) if has_rows else ()), []
         if request.prints("html"):
             from txn_analysis.questions.night_calendar import night_calendar
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Prune
     from txn_analysis.tables.finding_rows import FindingRows
 
-MOST_TOLD = 180
+MOST_TOLD = 120
 """Of so many nights of a cluster the findings are read; of older ones only what `runs` says."""
 
 
