@@ -29,7 +29,9 @@ READ_MS = rows.AS_OF_MS + 60_000
 
 
 def report_with(*verdicts: str) -> AuditReport:
-    return build_report(rows.run(), [], [rows.health()], [rows.finding(verdict=verdict) for verdict in verdicts])
+    """One finding a verdict, each of a producer of its own."""
+    found = (rows.finding(verdict=one, finding_id=f"f{n}", producer_id=n) for n, one in enumerate(verdicts))
+    return build_report(rows.run(), [], [rows.health()], [*found])
 
 
 @pytest.fixture(autouse=True)
