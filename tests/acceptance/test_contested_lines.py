@@ -45,7 +45,7 @@ def audited(folder: Path, last: Batch, *tools: Tool) -> AuditReport:
 
 def test_lines_that_would_open_a_transaction_leave_the_answer_open(tmp_path: Path) -> None:
     report = audited(tmp_path, OPENS, DEEP)
-    assert (report.outcome.answer, report.findings) == (Outcome.COULD_NOT_TELL, ())
+    assert (report.outcome.answer, len(report.findings)) == (Outcome.COULD_NOT_TELL, 0)
     assert headline(report).text.startswith("COULD NOT TELL: lines of a dump that may be text of a client")
     assert "without --deep-iteration" in report.outcome.settled_by[0].text
 
