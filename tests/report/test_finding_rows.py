@@ -65,7 +65,7 @@ def test_those_of_a_verdict_keep_their_order(given: list[Finding]) -> None:
 
 def test_a_report_shows_neither_rules_nor_what_would_change_the_verdict() -> None:
     asked = rows.finding()._replace(would_change=("a later copy",))
-    assert list(FindingRows.of([asked])) == [asked.shown]
+    assert list(FindingRows.of([asked])) == [asked._replace(rules_asked=(), would_change=())]
 
 
 def test_nothing_is_nothing() -> None:
