@@ -73,3 +73,12 @@ def test_one_after_another_the_earlier_capture_is_named_and_the_way_out_works(tm
 def test_nights_of_one_cluster_are_not_taken_for_two(tmp_path: Path) -> None:
     audited(tmp_path, NEW)
     assert "two clusters" not in words(audited(tmp_path, "kafka-4.2/capture-3"))
+
+
+def test_a_night_of_the_state_alone_comes_after_one_of_logs(tmp_path: Path) -> None:
+    audited(tmp_path, NEW)
+    said = {"warehouse": str(tmp_path / "w"), "cluster": "mine", "capture": "state"}
+    report = steps.audit(
+        no_session, [str(CASES / NEW / "transaction-state")], Settings.model_validate(PARAMETERS | said)
+    )
+    assert "two clusters" not in words(report)

@@ -207,7 +207,7 @@ class Facts:
     @property
     def where(self) -> str:
         """The partition in Kafka's own spelling."""
-        return str(self.open.topic_partition)
+        return f"{self.open.topic}-{self.open.partition}"
 
     @property
     def coordinator_says(self) -> str | None:

@@ -95,7 +95,7 @@ def _in_two_captures(
     held: defaultdict[int, set[Place]] = defaultdict(set)
     for one in filter(_has_batches, sections):
         held[one.capture_rank].add((one.topic, one.partition))
-    ids = {rank: _folders_by_cluster(s for s in sections if s.capture_rank == rank).keys() for rank in held}
+    ids = {rank: _folders_by_cluster(s for s in sections if s.capture_rank == rank).keys() for rank in {0, *held}}
     for rank in sorted(held.keys() - {0}):
         across = [[t for t in logs if (t.capture_rank, t.other_capture_rank) == (0, rank)] for logs in found.values()]
         differing = sum(map(bool, across))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
     from txn_analysis.tables.inputs import InputSection, Manifest
 
+_in_order = json.JSONEncoder(sort_keys=True).encode
 _LEAST_OF_TASKS = 4  # so that the cores of a small machine have some each
 
 
@@ -113,7 +114,7 @@ def parameters(settings: Settings) -> dict[str, JsonValue]:
 
 def digest(basis: object) -> str:
     """A short name for plain data; the same data has the same one."""
-    return blake2b(json.dumps(basis, sort_keys=True).encode(), digest_size=8).hexdigest()
+    return blake2b(_in_order(basis).encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)

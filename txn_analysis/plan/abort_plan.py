@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding
 
 _FINGERPRINT_BYTES = 16
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
 _ROWS_AT_ONCE = 1_000
 
 # What a record says just as the finding does.
@@ -120,8 +121,7 @@ def _fingerprint_of(rows: Iterable[dict[str, Any]]) -> str:
     digest = hashlib.blake2b(digest_size=_FINGERPRINT_BYTES)
     for place, row in enumerate(rows):
         own = {name: value for name, value in row.items() if name != "plan_fingerprint"}
-        text = json.dumps(own, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-        digest.update(("," if place else "[").encode("ascii") + text.encode("ascii"))
+        digest.update(("," if place else "[").encode("ascii") + _canonical(own).encode("ascii"))
     digest.update(b"]")
     return digest.hexdigest()
 

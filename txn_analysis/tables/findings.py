@@ -155,11 +155,6 @@ class Finding(NamedTuple):
     would_change: Annotated[tuple[str, ...], "the evidence that would change the verdict"] = ()
 
     @property
-    def shown(self) -> Finding:
-        """The same without what reports never show: which rules were asked, and what would change the verdict."""
-        return self._replace(rules_asked=(), would_change=())
-
-    @property
     def topic_partition(self) -> str:
         """Kafka's own spelling, such as `orders-3`."""
         return f"{self.topic}-{self.partition}"

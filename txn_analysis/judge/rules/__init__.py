@@ -214,6 +214,7 @@ RULES: tuple[Rule, ...] = (
 """The last one always holds."""
 
 _BY_NAME = {rule.name: rule for rule in RULES}
+_PLACES = {rule.name: place for place, rule in enumerate(RULES)}
 
 
 def first_rule(facts: Facts) -> Rule:
@@ -223,7 +224,7 @@ def first_rule(facts: Facts) -> Rule:
 
 def before(rule: Rule) -> tuple[Rule, ...]:
     """The rules that were asked before this one held."""
-    return RULES[: RULES.index(rule)]
+    return RULES[: _PLACES[rule.name]]
 
 
 def rule_named(name: str) -> Rule | None:
