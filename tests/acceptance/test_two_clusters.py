@@ -75,10 +75,9 @@ def test_nights_of_one_cluster_are_not_taken_for_two(tmp_path: Path) -> None:
     assert "two clusters" not in words(audited(tmp_path, "kafka-4.2/capture-3"))
 
 
-def test_a_night_of_the_state_alone_comes_after_one_of_logs(tmp_path: Path) -> None:
-    audited(tmp_path, NEW)
-    said = {"warehouse": str(tmp_path / "w"), "cluster": "mine", "capture": "state"}
-    report = steps.audit(
-        no_session, [str(CASES / NEW / "transaction-state")], Settings.model_validate(PARAMETERS | said)
-    )
+def test_an_export_alone_is_audited_behind_a_capture_with_logs(tmp_path: Path) -> None:
+    settings = Settings(warehouse=str(tmp_path / "w"))
+    for paths in ([str(CASES / NEW / part) for part in PARTS], [str(CASES / "kafka-4.2/console")]):
+        report = steps.audit(no_session, paths, settings)
+    assert len(report.run.earlier_captures) == 1
     assert "two clusters" not in words(report)
