@@ -31,10 +31,10 @@ hypothesis.settings.load_profile("repeatable")
 
 
 # What one process runs where `make test` starts two: a file, or all that asks for something that takes long to make.
-_SHARED = {"audit_of": "audits", "scene": "faults"}
+_SHARED = {"audit_of": "audits", "spark": "spark"}
 # The groups that take longest come first, so that in the end no process waits for the other one.
 _LONGEST = (
-    *("audits", "test_both_engines.py", "test_script.py", "test_library.py", "faults"),
+    *("audits", "spark", "test_script.py"),
     *("test_page.py", "test_ways.py", "test_warehouse.py", "test_safety.py", "test_forgeries.py"),
     *("test_answer.py", "test_state_records.py", "test_against_broker.py", "test_texts.py"),
 )
@@ -107,6 +107,12 @@ def spark() -> Iterator[SparkSession]:
     spark.stop()
 
 
+@pytest.fixture(scope="session")
+def no_spark() -> Callable[[], SparkSession]:
+    """In place of a session: what this process does by itself starts none."""
+    return lambda: pytest.fail("Spark was started")
+
+
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A bucket of its own on loopback, which the program finds by the environment, whatever its name."""
@@ -123,11 +129,10 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 
 
 @pytest.fixture(scope="session")
-def empty_warehouse(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A warehouse whose tables were just made, which takes seconds: tests work on copies of it."""
-
+def empty_warehouse(no_spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse whose tables were just made: tests work on copies of it."""
     folder = tmp_path_factory.mktemp("empty") / "warehouse"
-    open_warehouse(spark, str(folder)).create()
+    open_warehouse(no_spark, str(folder)).create()
     return folder
 
 

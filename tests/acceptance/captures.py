@@ -11,8 +11,6 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from txn_analysis.report.model import AuditReport
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
@@ -74,7 +72,7 @@ VARIANTS = (
 )
 
 
-def run_audit(spark: SparkSession, warehouse: str, paths: list[str], **settings: Any) -> AuditReport:
+def run_audit(spark: Any, warehouse: str, paths: list[str], **settings: Any) -> AuditReport:
     """Audit some paths with the captures' parameters, each in a cluster of its own unless one is named."""
     return pipeline.audit(spark, paths, Settings.model_validate({"warehouse": warehouse} | PARAMETERS | settings))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,15 +13,13 @@ from txn_analysis.storage.opening import open_warehouse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.runs.run_tables import RunTables
 
 
 @pytest.fixture(scope="session")
-def audit_of(spark: SparkSession, warehouse: str) -> Callable[[Variant], AuditReport]:
+def audit_of(no_spark: Any, warehouse: str) -> Callable[[Variant], AuditReport]:
     """Audits a capture, each variant once, into a cluster of its own."""
     reports: dict[Variant, AuditReport] = {}
 
@@ -29,7 +27,7 @@ def audit_of(spark: SparkSession, warehouse: str) -> Callable[[Variant], AuditRe
         if variant not in reports:
             same = sum(other.name == variant.name for other in reports)
             cluster = f"{variant.name} {same}" if same else variant.name
-            reports[variant] = run_audit(spark, warehouse, variant.paths, cluster=cluster, **dict(variant.settings))
+            reports[variant] = run_audit(no_spark, warehouse, variant.paths, cluster=cluster, **dict(variant.settings))
         return reports[variant]
 
     return audited
@@ -37,13 +35,13 @@ def audit_of(spark: SparkSession, warehouse: str) -> Callable[[Variant], AuditRe
 
 @pytest.fixture(scope="module")
 def tables_of(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport]
 ) -> Callable[[Variant], RunTables]:
     """The tables of the finished run of a capture."""
 
     def finished(variant: Variant) -> RunTables:
         run = audit_of(variant).run
-        return run_tables(open_warehouse(spark, warehouse), run.cluster, run.run_id)
+        return run_tables(open_warehouse(no_spark, warehouse), run.cluster, run.run_id)
 
     return finished
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.oracle.model import StateRecord, StateValue
 from tests.oracle.state_writer import console_text
@@ -15,7 +15,6 @@ from txn_analysis.storage.opening import open_warehouse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
 
 NOON_MS, MINUTE_MS = 1_795_230_000_000, 60_000
 
@@ -26,16 +25,14 @@ def record(state: str, minute: int, *, name: str = "orders-tx", producer: int = 
     return StateRecord(name, StateValue(producer, 0, state, partitions, at_ms, 60_000, at_ms if partitions else None))
 
 
-def test_of_two_exports_in_one_capture_the_later_one_counts(
-    spark: SparkSession, warehouse: str, tmp_path: Path
-) -> None:
+def test_of_two_exports_in_one_capture_the_later_one_counts(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
     others = [record("Empty", 1, name=f"other-{number}", producer=100 + number) for number in range(50)]
     earlier = [record("Ongoing", 0), *others, record("CompleteCommit", 2)]
     (tmp_path / "a-later.txt").write_text(console_text([record("Ongoing", 5)]))
     (tmp_path / "b-earlier.txt").write_text(console_text(earlier))
     settings = Settings(warehouse=warehouse, cluster="two exports")
-    pipeline.ingest(spark, [str(tmp_path)], settings)
-    evidence = Evidence.of_capture(open_warehouse(spark, warehouse), "two exports")
+    pipeline.ingest(no_spark, [str(tmp_path)], settings)
+    evidence = Evidence.of_capture(open_warehouse(no_spark, warehouse), "two exports")
     settings = settings.model_copy(update={"transaction_state_partitions": 4})
     run = PastRun(evidence.warehouse, "of tonight", evidence, settings, None)
     current = {found.transactional_id: found.state for found in placed(current_states(run), run)}

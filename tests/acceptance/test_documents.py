@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,8 +16,6 @@ from txn_analysis.storage.opening import open_warehouse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.report.model import AuditReport
 
 DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
@@ -25,13 +23,13 @@ DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 
 @pytest.fixture(scope="module")
 def found(
-    spark: SparkSession,
+    no_spark: Any,
     warehouse: str,
     audit_of: Callable[[Variant], AuditReport],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, str]:
     """What is printed for the captures of the pages, under the names that a warehouse of their own gives them."""
-    stored = open_warehouse(spark, warehouse)
+    stored = open_warehouse(no_spark, warehouse)
     demo = audit_of(DEMO)
     tables = run_tables(stored, DEMO.name)
     asked = asked_outputs(tmp_path_factory.mktemp("asked"))

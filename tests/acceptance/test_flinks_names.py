@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,8 +16,6 @@ from txn_analysis.storage.opening import open_warehouse
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.report.model import AuditReport
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
@@ -27,13 +25,13 @@ REMARK = "its transactional id is shaped like Flink's: "
 
 
 @pytest.fixture(scope="module")
-def report(spark: SparkSession, warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
+def report(no_spark: Any, warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
     folder: Path = tmp_path_factory.mktemp("flink")
     for part in SEGMENTS:
         shutil.copytree(CAPTURE / part, folder / part)
     for file in (folder / "transaction-state").iterdir():
         file.write_bytes(file.read_bytes().replace(TRUE_ID.encode(), FLINKS_ID.encode()))
-    return run_audit(spark, warehouse, [str(folder / part) for part in SEGMENTS], cluster=CLUSTER)
+    return run_audit(no_spark, warehouse, [str(folder / part) for part in SEGMENTS], cluster=CLUSTER)
 
 
 def test_the_other_name_belongs_where_the_true_one_does() -> None:
@@ -41,8 +39,8 @@ def test_the_other_name_belongs_where_the_true_one_does() -> None:
     assert len({state_partition(java_hash(name), count) for name in (TRUE_ID, FLINKS_ID)}) == 1
 
 
-def test_it_is_planned_with_a_remark(spark: SparkSession, warehouse: str, report: AuditReport) -> None:
-    plan = run_tables(open_warehouse(spark, warehouse), CLUSTER).abort_plan()
+def test_it_is_planned_with_a_remark(no_spark: Any, warehouse: str, report: AuditReport) -> None:
+    plan = run_tables(open_warehouse(no_spark, warehouse), CLUSTER).abort_plan()
     assert [r.topic_partition for r in plan] == ["ledger.events-1", "orders-0", "orders-2", "payments-0"]
     remarked = {r.transactional_id: r.evidence[-1] for r in plan if any(REMARK in fact for fact in r.evidence)}
     assert list(remarked) == [FLINKS_ID]

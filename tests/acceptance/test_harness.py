@@ -19,8 +19,6 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from pyspark.sql import SparkSession
-
     from tests.torture.inputs import InputReader
     from txn_analysis.report.model import AuditReport
 
@@ -63,7 +61,7 @@ def test_real_captures(reader: InputReader, audit_of: Callable[[Variant], AuditR
 
 @pytest.mark.parametrize(("kind", "number"), MUTATED)
 def test_mutated_captures(
-    spark: SparkSession, warehouse: str, tmp_path: Path, reader: InputReader, kind: str, number: int
+    no_spark: Any, warehouse: str, tmp_path: Path, reader: InputReader, kind: str, number: int
 ) -> None:
     given = mutated(kind, number)
     settings = given.settings | {"cluster": tmp_path.name, "skip_unrecognised": True}
@@ -75,8 +73,8 @@ def test_mutated_captures(
             file.write_bytes(data)
         if name != judged:
             of_night = PARAMETERS | settings | {"warehouse": warehouse, "capture": name}
-            pipeline.ingest(spark, [str(tmp_path / name)], Settings.model_validate(of_night))
-    report = run_audit(spark, warehouse, [str(tmp_path / judged)], capture=judged, **settings)
+            pipeline.ingest(no_spark, [str(tmp_path / name)], Settings.model_validate(of_night))
+    report = run_audit(no_spark, warehouse, [str(tmp_path / judged)], capture=judged, **settings)
     answer = audit_files(reader, given.captures, Settings.model_validate(given.settings), judged=judged)
     assert_alike(report, answer)
 

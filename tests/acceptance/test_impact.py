@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,8 +10,6 @@ from tests.acceptance.captures import VARIANTS, Variant, run_audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
 
@@ -31,11 +29,11 @@ Dynamic configs for topic trades-eu are:
 
 
 @pytest.fixture(scope="module")
-def report(spark: SparkSession, warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
+def report(no_spark: Any, warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
     topics = tmp_path_factory.mktemp("topics") / "topics.txt"
     topics.write_text(TOPICS)
     settings = {"topic_config": str(topics), "free_bytes": 10**9}
-    return run_audit(spark, warehouse, CAPTURE.paths, cluster="impact", **settings)
+    return run_audit(no_spark, warehouse, CAPTURE.paths, cluster="impact", **settings)
 
 
 def test_what_each_partition_hides(report: AuditReport) -> None:

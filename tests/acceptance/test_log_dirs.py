@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.acceptance.captures import VARIANTS, Variant, by_place, rows_of, run_audit
 from tests.log_dir.encoder import encoded
@@ -16,8 +16,6 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import PartitionHealth
@@ -54,7 +52,7 @@ def problems(partition: PartitionHealth) -> list[str]:
     return [problem.reason for problem in partition.problems]
 
 
-def test_a_broker_that_runs(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
+def test_a_broker_that_runs(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
     """Between plan and scan retention deletes, a topic goes away, a segment grows, and another one is cut."""
     log_dir = live_log_dir(tmp_path)
 
@@ -68,7 +66,7 @@ def test_a_broker_that_runs(spark: SparkSession, warehouse: str, tmp_path: Path)
         last.write_bytes(last.read_bytes()[:100])
 
     settings = Settings.model_validate({"warehouse": warehouse, "cluster": "live"})
-    report = pipeline.audit(spark, [str(log_dir)], settings, WhileScanning(happen))
+    report = pipeline.audit(no_spark, [str(log_dir)], settings, WhileScanning(happen))
     oldest_gone, last_gone, grown, snapshot_gone, last_cut = report.partitions  # and none that is only named
     assert (oldest_gone.first_offset, oldest_gone.end_offset, problems(oldest_gone)) == (3, 7, [])
     for lost in (last_gone, last_cut):
@@ -81,5 +79,5 @@ def test_a_broker_that_runs(spark: SparkSession, warehouse: str, tmp_path: Path)
     rejected = {i.path.removeprefix(f"{log_dir}/") for i in report.inputs if i.rejected_bytes}
     assert rejected == {f"orders-{partition}/{5:020}.log" for partition in (1, 4)}
     # What was lost is there again: what was not read the first time counts for nothing now.
-    again = run_audit(spark, warehouse, [str(live_log_dir(log_dir))], cluster="live")
+    again = run_audit(no_spark, warehouse, [str(live_log_dir(log_dir))], cluster="live")
     assert [(p.first_offset, p.end_offset, problems(p)) for p in again.partitions] == [(0, 7, [])] * PARTITIONS

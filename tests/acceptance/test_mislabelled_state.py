@@ -12,8 +12,6 @@ from txn_analysis.report.text_report import text_report
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.report.model import AuditReport
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
@@ -24,14 +22,14 @@ UNKNOWN_PRODUCER = ("orders", 2, 987654321)
 
 
 @pytest.fixture(scope="module")
-def report(spark: SparkSession, warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
+def report(no_spark: Any, warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
     """Partitions 0 and 2 of the state have swapped their names."""
     folder: Path = tmp_path_factory.mktemp("mislabelled")
     for file in (CAPTURE / "transaction-state").iterdir():
         header, rest = file.read_bytes().split(b"\n", 1)
         (folder / file.name).write_bytes(NEW_NAMES.get(header, header) + b"\n" + rest)
     paths = [str(CAPTURE / "segments"), *map(str, folder.glob("*.txt"))]
-    return run_audit(spark, warehouse, paths, cluster="mislabelled")
+    return run_audit(no_spark, warehouse, paths, cluster="mislabelled")
 
 
 def covered(report: AuditReport) -> dict[int, dict[str, Any]]:

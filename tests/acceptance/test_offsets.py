@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,8 +18,6 @@ from txn_analysis.storage.opening import open_warehouse
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from txn_analysis.questions.offset_answer import OffsetAnswer
     from txn_analysis.runs.past_run import PastRun
@@ -210,10 +208,10 @@ def test_no_offset_is_in_no_file_where_several_brokers_were_copied(
 
 
 def test_how_a_file_was_read_in_parts_changes_no_answer(
-    spark: SparkSession, warehouse: str, run_of: Callable[[Variant], PastRun]
+    no_spark: Any, warehouse: str, run_of: Callable[[Variant], PastRun]
 ) -> None:
-    report = run_audit(spark, warehouse, LIVE.paths, cluster="in-pieces", range_bytes=4096)
-    in_pieces = run_tables(open_warehouse(spark, warehouse), "in-pieces", report.run.run_id).finished
+    report = run_audit(no_spark, warehouse, LIVE.paths, cluster="in-pieces", range_bytes=4096)
+    in_pieces = run_tables(open_warehouse(no_spark, warehouse), "in-pieces", report.run.run_id).finished
     for offset in range(0, 205, 17):
         answers = [explain_offset(run, "orders", 0, offset) for run in (run_of(LIVE), in_pieces)]
         assert answers[0] == answers[1].model_copy(update={"run_id": answers[0].run_id})
@@ -223,10 +221,10 @@ FORGED = ("kafka-2.8.payments-0", "kafka-4.2.payments-0")
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_lines_that_a_client_forged_are_at_no_offset(spark: SparkSession, warehouse: str, name: str) -> None:
+def test_lines_that_a_client_forged_are_at_no_offset(no_spark: Any, warehouse: str, name: str) -> None:
     """The key of a record imitates batches from offset 999,999 on, of a producer that does not exist."""
-    report = run_audit(spark, warehouse, [str(CASES / f"forged-payload/{name}.print-data-log.txt")], cluster=name)
-    run = run_tables(open_warehouse(spark, warehouse), name, report.run.run_id).finished
+    report = run_audit(no_spark, warehouse, [str(CASES / f"forged-payload/{name}.print-data-log.txt")], cluster=name)
+    run = run_tables(open_warehouse(no_spark, warehouse), name, report.run.run_id).finished
     answers = {offset: explain_offset(run, "payments", 0, offset) for offset in (100, 189, 230, 999_999)}
     assert {offset: answer.is_told for offset, answer in answers.items()} == {
         100: True,

@@ -6,7 +6,7 @@ The last of the three nights is after an administrator repaired one of four hang
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,8 +21,6 @@ from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from txn_analysis.report.model import AuditReport
 
     Reports = dict[str, AuditReport]
@@ -35,11 +33,11 @@ CLUSTER = "nights in any order"
 
 
 @pytest.fixture(scope="module")
-def reports(spark: SparkSession, warehouse: str) -> Reports:
+def reports(no_spark: Any, warehouse: str) -> Reports:
     """What each audit said when it was made."""
     return {
         capture: run_audit(
-            spark,
+            no_spark,
             warehouse,
             [str(path) for part in PARTS if (path := CASES / capture / part).exists()],
             cluster=CLUSTER,
@@ -54,8 +52,8 @@ def run_of(reports: Reports) -> dict[str, str]:
     return {capture: report.run.run_id for capture, report in reports.items()}
 
 
-def nights(spark: SparkSession, warehouse: str, run_id: str) -> repairs.Nights:
-    return repairs.nights(open_warehouse(spark, warehouse), CLUSTER, run_id)
+def nights(no_spark: Any, warehouse: str, run_id: str) -> repairs.Nights:
+    return repairs.nights(open_warehouse(no_spark, warehouse), CLUSTER, run_id)
 
 
 def expected_of(capture: str) -> dict[tuple[str, int, int], tuple[str, str]]:
@@ -64,21 +62,19 @@ def expected_of(capture: str) -> dict[tuple[str, int, int], tuple[str, str]]:
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_each_night_has_its_answer_and_keeps_it(
-    spark: SparkSession, warehouse: str, reports: Reports, capture: str
-) -> None:
+def test_each_night_has_its_answer_and_keeps_it(no_spark: Any, warehouse: str, reports: Reports, capture: str) -> None:
     report = reports[capture]
     found = {place: (row["verdict"], row["rule"]) for place, row in by_place(rows_of(report)).items()}
     assert found == expected_of(capture)
-    again = loaded_report.load_report(open_warehouse(spark, warehouse), Settings(cluster=CLUSTER), report.run.run_id)
+    again = loaded_report.load_report(open_warehouse(no_spark, warehouse), Settings(cluster=CLUSTER), report.run.run_id)
     run = report.run.model_copy(update={"engine": None})  # the tables do not say which engine judged
     assert again == report.model_copy(update={"run": run})
 
 
 def test_the_repaired_one_is_told_from_those_that_still_hang(
-    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+    no_spark: Any, warehouse: str, run_of: dict[str, str]
 ) -> None:
-    outcomes = {o.record.topic_partition: o for o in repairs.verify(nights(spark, warehouse, run_of[THIRD]))}
+    outcomes = {o.record.topic_partition: o for o in repairs.verify(nights(no_spark, warehouse, run_of[THIRD]))}
     assert {name: outcome.repair for name, outcome in outcomes.items()} == {
         "ledger.events-1": "still_hanging",
         "orders-0": "repaired",
@@ -92,10 +88,10 @@ def test_the_repaired_one_is_told_from_those_that_still_hang(
 
 
 def test_each_report_says_what_is_new_since_the_night_before(
-    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+    no_spark: Any, warehouse: str, run_of: dict[str, str]
 ) -> None:
     second, third = (
-        loaded_report.load_report(open_warehouse(spark, warehouse), Settings(cluster=CLUSTER), run_of[capture])
+        loaded_report.load_report(open_warehouse(no_spark, warehouse), Settings(cluster=CLUSTER), run_of[capture])
         for capture in (SECOND, THIRD)
     )
     assert second.since is None  # no capture was behind it when it was judged
@@ -109,9 +105,11 @@ def test_each_report_says_what_is_new_since_the_night_before(
 
 
 def test_history_says_since_when_and_in_which_run_it_ended(
-    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+    no_spark: Any, warehouse: str, run_of: dict[str, str]
 ) -> None:
-    past = {item.outcome.record.topic_partition: item for item in repairs.past(nights(spark, warehouse, run_of[THIRD]))}
+    past = {
+        item.outcome.record.topic_partition: item for item in repairs.past(nights(no_spark, warehouse, run_of[THIRD]))
+    }
     assert {name: len(item.findings) for name, item in past.items()} == {
         "ledger.events-1": 3,
         "orders-0": 2,
@@ -129,27 +127,27 @@ def test_history_says_since_when_and_in_which_run_it_ended(
 
 
 def test_plan_of_a_later_capture_cannot_be_verified_by_an_earlier_one(
-    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+    no_spark: Any, warehouse: str, run_of: dict[str, str]
 ) -> None:
-    assert repairs.verify(nights(spark, warehouse, run_of[FIRST])) == []
-    assert repairs.verify(nights(spark, warehouse, run_of[FIRST]), run_of[FIRST]) == []
+    assert repairs.verify(nights(no_spark, warehouse, run_of[FIRST])) == []
+    assert repairs.verify(nights(no_spark, warehouse, run_of[FIRST]), run_of[FIRST]) == []
     with pytest.raises(WarehouseError, match="is not behind"):
-        repairs.verify(nights(spark, warehouse, run_of[FIRST]), run_of[THIRD])
+        repairs.verify(nights(no_spark, warehouse, run_of[FIRST]), run_of[THIRD])
 
 
 def test_a_plan_without_a_later_capture_is_not_verified_yet(
-    spark: SparkSession, warehouse: str, run_of: dict[str, str]
+    no_spark: Any, warehouse: str, run_of: dict[str, str]
 ) -> None:
-    first = nights(spark, warehouse, run_of[FIRST])
+    first = nights(no_spark, warehouse, run_of[FIRST])
     for since in (None, run_of[FIRST]):
         found = repairs.unverified(first, repairs.verify(first, since), since)
         assert found == repairs.Unverified(run_of[FIRST], 4, is_dated=True)
-    third = nights(spark, warehouse, run_of[THIRD])
+    third = nights(no_spark, warehouse, run_of[THIRD])
     assert repairs.unverified(third, repairs.verify(third)) is None  # what it recommends again was looked at
 
 
-def test_only_what_is_new_since_a_run(spark: SparkSession, warehouse: str, run_of: dict[str, str]) -> None:
-    tables = run_tables(open_warehouse(spark, warehouse), CLUSTER, run_of[SECOND])
+def test_only_what_is_new_since_a_run(no_spark: Any, warehouse: str, run_of: dict[str, str]) -> None:
+    tables = run_tables(open_warehouse(no_spark, warehouse), CLUSTER, run_of[SECOND])
     third = tables.of(run_of[THIRD]).findings()
     new = queries.find_hanging(tables.findings(), Filters(), since=third)
     assert [row[:2] for row in new.rows] == [("orders", 0)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from playwright.sync_api import Browser
-    from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
@@ -32,9 +31,12 @@ def report(audit_of: Callable[[Variant], AuditReport]) -> AuditReport:
 
 @pytest.fixture(scope="module")
 def pictures(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], report: AuditReport
+    no_spark: Any,
+    warehouse: str,
+    audit_of: Callable[[Variant], AuditReport],
+    report: AuditReport,
 ) -> Pictures:
-    return loaded_report.pictures(open_warehouse(spark, warehouse), report)
+    return loaded_report.pictures(open_warehouse(no_spark, warehouse), report)
 
 
 def test_pictures_end_where_the_report_ends(report: AuditReport, pictures: Pictures) -> None:

@@ -18,8 +18,6 @@ from txn_analysis.storage.opening import open_warehouse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
     from tests.acceptance.captures import Variant
     from tests.core.answer import Answer
     from txn_analysis.report.model import AuditReport
@@ -48,11 +46,11 @@ def expected(capture: str) -> set[tuple[Any, ...]]:
 
 
 def test_files_say_which_nodes_hold_a_log_though_equal_copies_are_read_once(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport]
 ) -> None:
     variant = next(v for v in VARIANTS if v.paths == [str(CASE / "capture-1/log-dirs")])
     audit_of(variant)
-    rows = Evidence.of_capture(open_warehouse(spark, warehouse), variant.name).sections
+    rows = Evidence.of_capture(open_warehouse(no_spark, warehouse), variant.name).sections
     orders, state = TopicPartition("orders", 0), TopicPartition("__transaction_state", 3)
     assert brokers_of(rows, [orders, state]) == {orders: {"1", "2", "3"}, state: {"1", "2", "3"}}
     own = [row for row in rows if row.log_dir == str(CASE / "capture-1/log-dirs/n2")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,8 +15,6 @@ from txn_analysis.storage.opening import open_warehouse
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
 
@@ -55,9 +53,9 @@ def test_what_begins_above_the_log_start_is_no_contradiction(report: AuditReport
     assert report.partitions_by_place["clicks", 0].last_stable_offset == HANG["txn_start_offset"]
 
 
-def test_the_local_disk_keeps_all_of_it(spark: SparkSession, warehouse: str, report: AuditReport) -> None:
+def test_the_local_disk_keeps_all_of_it(no_spark: Any, warehouse: str, report: AuditReport) -> None:
     topics = str(CASES / CAPTURE / "topics.txt")
-    found = run_audit(spark, warehouse, TIERED.paths, cluster="tiered", topic_config=topics, **dict(TRUE_WORDS))
+    found = run_audit(no_spark, warehouse, TIERED.paths, cluster="tiered", topic_config=topics, **dict(TRUE_WORDS))
     impact = found.findings[0].impact
     assert impact is not None
     since_ms = impact.hidden_since_ms or 0
@@ -79,10 +77,8 @@ def test_the_hang_is_found_and_the_brokers_agree(report: AuditReport) -> None:
     )
 
 
-def test_an_offset_in_remote_storage_is_not_called_deleted(
-    spark: SparkSession, warehouse: str, report: AuditReport
-) -> None:
-    tables = run_tables(open_warehouse(spark, warehouse), TIERED.name, report.run.run_id)
+def test_an_offset_in_remote_storage_is_not_called_deleted(no_spark: Any, warehouse: str, report: AuditReport) -> None:
+    tables = run_tables(open_warehouse(no_spark, warehouse), TIERED.name, report.run.run_id)
     answer = explain_offset(tables.finished, "clicks", 0, 3)
     begins = OFFSETS["earliest-local"]["clicks"]
     assert not answer.is_told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +16,6 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
 
 TIMES = 20
 
@@ -24,22 +23,22 @@ TIMES = 20
 @pytest.mark.parametrize(
     "kept_segments", [2, 40], ids=["files-are-deleted-while-they-are-read", "files-stay-for-a-while"]
 )
-def test_a_directory_that_changes_is_read_twenty_times(spark: SparkSession, tmp_path: Path, kept_segments: int) -> None:
+def test_a_directory_that_changes_is_read_twenty_times(no_spark: Any, tmp_path: Path, kept_segments: int) -> None:
     seen = set()
     with BusyBroker(tmp_path, pause_s=0.002, kept_segments=kept_segments) as broker:
         for _ in range(TIMES):
             broker.next_round()
-            planned = plan_inputs(spark, find_files([str(tmp_path)])).inputs
+            planned = plan_inputs(no_spark, find_files([str(tmp_path)])).inputs
             check_inputs(planned, skip_unrecognised=False)
             seen.add(frozenset(plan.input_id for plan in planned))
     assert broker.problem is None
     assert len(seen) == TIMES  # it did change
 
 
-def test_an_audit_of_a_directory_that_changes_finds_what_is_open(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_audit_of_a_directory_that_changes_finds_what_is_open(no_spark: Any, tmp_path: Path) -> None:
     kafka_logs = tmp_path / "kafka-logs"
     with BusyBroker(kafka_logs, pause_s=0.05, kept_segments=1000) as broker:
-        report = audit(spark, [str(kafka_logs)], Settings(warehouse=str(tmp_path / "warehouse")))
+        report = audit(no_spark, [str(kafka_logs)], Settings(warehouse=str(tmp_path / "warehouse")))
     assert broker.problem is None
     opened = {(f.topic_partition, f.producer_id, f.txn_start_offset) for f in report.findings}
     assert {(f"orders-{number}", NEVER_ENDED, BATCHES_PER_SEGMENT) for number in range(3)} <= opened

@@ -3,7 +3,7 @@ from __future__ import annotations
 import gzip
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -17,9 +17,6 @@ from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES
 from txn_analysis.reading.inputs.survey_job import pack
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 FORGED = b"x\n" + deep("evil-0", record(0, printed=False))
@@ -352,7 +349,7 @@ def test_packing_keeps_the_order_and_balances(sizes: list[int], group_count: int
         assert sum(sizes[k] for k in group) <= sum(sizes) / group_count + 2 * max(sizes)
 
 
-def test_files_are_planned_by_content(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_are_planned_by_content(no_spark: Any, tmp_path: Path) -> None:
     long = shallow("long-0", 40_000) + deep("b-0", record(0))
     assert len(long) > CHUNK_BYTES
     cut = gzip.compress(shallow("cut-0", 5000))[:-20]
@@ -368,7 +365,7 @@ def test_files_are_planned_by_content(spark: SparkSession, tmp_path: Path) -> No
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    planned = plan_inputs(spark, find_files([str(tmp_path)])).inputs
+    planned = plan_inputs(no_spark, find_files([str(tmp_path)])).inputs
     by_name = {Path(p.path).name: p for p in planned}
     assert list(by_name) == ["a.txt", "c.txt", "e.txt", "g.gz", "h.gz"]
     assert by_name["c.txt"].sections == plan(long).sections
@@ -379,7 +376,7 @@ def test_files_are_planned_by_content(spark: SparkSession, tmp_path: Path) -> No
     assert by_name["g.gz"].kind is None
     assert "the gzip stream is cut or damaged" in (by_name["g.gz"].problem or "")
     (tmp_path / "e.txt").unlink()
-    (packed,) = plan_inputs(spark, find_files([f"{tmp_path}/d.zst"])).inputs
+    (packed,) = plan_inputs(no_spark, find_files([f"{tmp_path}/d.zst"])).inputs
     assert (packed.input_id, packed.compression) == (by_name["c.txt"].input_id, "zstd")
     assert packed.sections == by_name["c.txt"].sections
 
