@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.report.model import AuditReport
 
 DUMPED = [v for v in VARIANTS if "segments" in v.parts and "transaction-state" in v.parts]
@@ -53,11 +51,11 @@ def brokers_answer(file: Path) -> list[dict[str, int | None]]:
 
 @pytest.mark.parametrize("variant", ANSWERED, ids=lambda v: v.capture)
 def test_producers_are_what_the_brokers_said(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], variant: Variant
+    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport], variant: Variant
 ) -> None:
     """No difference needs explaining: nothing was written between these captures and the brokers' answers."""
     audit_of(variant)
-    tables = run_tables(open_warehouse(spark, warehouse), variant.name)
+    tables = run_tables(open_warehouse(no_spark, warehouse), variant.name)
     health = listed(tables, PARTITION_HEALTH, "topic", "partition", "producers")
     found = {f"{row['topic']}-{row['partition']}": row["producers"] for row in health}
     for file in sorted((CASES / variant.capture / "oracle").glob("producers-*.txt")):
@@ -73,11 +71,11 @@ def test_producers_are_what_the_brokers_said(
     ids=["all", "specified-partition"],
 )
 def test_what_hangs_is_what_kafkas_own_tool_says(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], oracle: str, filters: Filters
+    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport], oracle: str, filters: Filters
 ) -> None:
     """The cases of Kafka's `TransactionsCommandTest`: its table, cell by cell, but for how old things have become."""
     audit_of(FIND_HANGING)
-    answer = find_hanging(run_tables(open_warehouse(spark, warehouse), FIND_HANGING.name).findings(), filters)
+    answer = find_hanging(run_tables(open_warehouse(no_spark, warehouse), FIND_HANGING.name).findings(), filters)
     tool = (CASES / FIND_HANGING.capture / f"oracle/{oracle}.txt").read_text()
     assert cells(replace(answer, text_columns=len(COLUMNS_OF_FIND_HANGING)).text()) == cells(tool)
 
@@ -89,17 +87,17 @@ def cells(table: str) -> tuple[list[str], set[tuple[str, ...]]]:
     return header[: at + 1], {tuple(row[:at]) for row in rows}
 
 
-def plan_of(spark: SparkSession, warehouse: str, cluster: str) -> list[AbortRecord]:
-    rows = listed(run_tables(open_warehouse(spark, warehouse), cluster), ABORT_PLAN)
+def plan_of(no_spark: Any, warehouse: str, cluster: str) -> list[AbortRecord]:
+    rows = listed(run_tables(open_warehouse(no_spark, warehouse), cluster), ABORT_PLAN)
     return [AbortRecord.model_validate(row) for row in rows]
 
 
 def test_the_plan_holds_what_hangs_and_nothing_that_is_pending(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport]
 ) -> None:
     variant = next(v for v in DUMPED if v.capture == "kafka-4.2/capture-1" and "segments" in v.parts)
     audit_of(variant)
-    plan = plan_of(spark, warehouse, variant.name)
+    plan = plan_of(no_spark, warehouse, variant.name)
     ended = {str(record.transactional_id) for record in plan if record.must_end_producer}
     text, left_out = write_txn_markers(plan, 1, ended)
     assert left_out == []

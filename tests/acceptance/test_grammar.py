@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import functions as F
 
 from tests.acceptance.captures import CASES
-from tests.table_rows import committed, listed
+from tests.table_rows import listed
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
@@ -17,8 +16,6 @@ from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
@@ -41,7 +38,7 @@ NOT_PRINTED: dict[str, set[str]] = {
 
 
 @pytest.fixture(scope="module")
-def inputs(spark: SparkSession, warehouse: str) -> dict[str, str]:
+def inputs(no_spark: Any, warehouse: str) -> dict[str, str]:
     """The input id of every file of every version, all but the refused deep dumps of 2.1, read in one ingest.
 
     Files of the same content are one input, as the shallow dumps of neighbouring versions are.
@@ -52,8 +49,8 @@ def inputs(spark: SparkSession, warehouse: str) -> dict[str, str]:
         for file in sorted((GRAMMAR / version).iterdir())
         if (version, file.name) not in {("2.1.1", "orders-0.deep.txt"), ("2.1.1", "orders-0.payload.txt")}
     ]
-    pipeline.ingest(spark, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
-    rows = listed(open_warehouse(spark, warehouse), INPUTS, "path", "input_id", cluster=["grammar"])
+    pipeline.ingest(no_spark, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
+    rows = listed(open_warehouse(no_spark, warehouse), INPUTS, "path", "input_id", cluster=["grammar"])
     by_content = {Path(row["path"]).read_bytes(): row["input_id"] for row in rows}
     return {f"{file.parent.name}/{file.name}": by_content[file.read_bytes()] for file in files}
 
@@ -65,9 +62,8 @@ class Stored:
         self._inputs = inputs
         self._rows: dict[tuple[str, str], list[Row]] = {}
         for table in (ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES):
-            rows = committed(warehouse, table).where(F.col("input_id").isin([*inputs.values()])).collect()
-            for row in rows:
-                self._rows.setdefault((table.name, row["input_id"]), []).append(row.asDict(recursive=True))
+            for row in listed(warehouse, table, input_id=inputs.values()):
+                self._rows.setdefault((table.name, row["input_id"]), []).append(row)
 
     def rows(self, table: Table, file: str, leave_out: set[str]) -> list[Row]:
         """The rows of one file, without their places and some columns."""
@@ -76,8 +72,8 @@ class Stored:
 
 
 @pytest.fixture(scope="module")
-def stored(spark: SparkSession, warehouse: str, inputs: dict[str, str]) -> Stored:
-    return Stored(open_warehouse(spark, warehouse), inputs)
+def stored(no_spark: Any, warehouse: str, inputs: dict[str, str]) -> Stored:
+    return Stored(open_warehouse(no_spark, warehouse), inputs)
 
 
 @pytest.mark.parametrize("form", ["deep", "payload", "shallow"])
@@ -113,6 +109,6 @@ def test_snapshots_and_aborted_transactions(stored: Stored, version: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["orders-0.deep.txt", "orders-0.payload.txt"])
-def test_a_deep_dump_of_2_1_is_refused_with_the_remedy(spark: SparkSession, warehouse: str, name: str) -> None:
+def test_a_deep_dump_of_2_1_is_refused_with_the_remedy(no_spark: Any, warehouse: str, name: str) -> None:
     with pytest.raises(InputError, match=r"without --deep-iteration/--print-data-log, or with kafka-dump-log 2\.2"):
-        pipeline.ingest(spark, [str(GRAMMAR / "2.1.1" / name)], Settings(warehouse=warehouse, cluster="refused"))
+        pipeline.ingest(no_spark, [str(GRAMMAR / "2.1.1" / name)], Settings(warehouse=warehouse, cluster="refused"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.acceptance.captures import PARAMETERS, VARIANTS, run_audit
 from tests.oracle.dump_writer import Tool, log_files
@@ -19,8 +19,6 @@ from txn_analysis.tables import INPUTS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
-
     from tests.acceptance.captures import Variant
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import PartitionHealth
@@ -32,7 +30,7 @@ Logs = dict[str, tuple[Batch, ...]]
 
 
 def test_a_capture_that_arrives_in_several_calls_equals_the_whole(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport]
 ) -> None:
     files = sorted(str(file) for path in VARIANT.paths for file in Path(path).rglob("*") if file.is_file())
     random.Random(SEED).shuffle(files)
@@ -40,8 +38,8 @@ def test_a_capture_that_arrives_in_several_calls_equals_the_whole(
     parts = (files[:third], files[third : 2 * third], files[2 * third :])
     settings = PARAMETERS | {"warehouse": warehouse, "cluster": "bit by bit", "capture": "tonight"}
     for part in parts[:2]:
-        pipeline.ingest(spark, part, Settings.model_validate(settings))
-    report = run_audit(spark, warehouse, parts[2], cluster="bit by bit", capture="tonight")
+        pipeline.ingest(no_spark, part, Settings.model_validate(settings))
+    report = run_audit(no_spark, warehouse, parts[2], cluster="bit by bit", capture="tonight")
     whole = audit_of(VARIANT)
     assert [f._replace(run_id="", finding_id="") for f in report.findings] == [
         f._replace(run_id="", finding_id="") for f in whole.findings
@@ -50,13 +48,13 @@ def test_a_capture_that_arrives_in_several_calls_equals_the_whole(
 
 
 def test_content_that_is_known_is_not_read_again(
-    spark: SparkSession, warehouse: str, tmp_path: Path, audit_of: Callable[[Variant], AuditReport]
+    no_spark: Any, warehouse: str, tmp_path: Path, audit_of: Callable[[Variant], AuditReport]
 ) -> None:
     audit_of(VARIANT)
     known = sorted(file for path in VARIANT.paths for file in Path(path).rglob("*") if file.is_file())
     (tmp_path / "another-name.txt").write_bytes(known[0].read_bytes())
     settings = Settings.model_validate(PARAMETERS | {"warehouse": warehouse, "cluster": "known"})
-    ingested = pipeline.ingest(spark, [str(tmp_path)], settings)
+    ingested = pipeline.ingest(no_spark, [str(tmp_path)], settings)
     assert (ingested.input_count, ingested.new_input_count) == (1, 0)
 
 
@@ -72,7 +70,7 @@ def marker(offset: int, *, producer: int = 7, time_ms: int = 0) -> Batch:
     return replace(ended, coordinator_epoch=5, max_timestamp_ms=time_ms or 1_000 + offset)
 
 
-def test_todays_files_are_compared_with_yesterdays(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
+def test_todays_files_are_compared_with_yesterdays(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
     """One partition was rewritten by compaction since, one got a longer active segment, one contradicts itself."""
     batches = (data(0, 3), marker(3), data(4, producer=8))
     yesterday: Logs = {
@@ -85,20 +83,20 @@ def test_todays_files_are_compared_with_yesterdays(spark: SparkSession, warehous
         "longer": (*batches, marker(5, producer=8, time_ms=9_000)),
         "contradicting": (data(0), data(1, crc=99), data(2)),
     }
-    report = audited_nights(spark, warehouse, tmp_path, (yesterday, today))
+    report = audited_nights(no_spark, warehouse, tmp_path, (yesterday, today))
     found = {p.topic: p for p in report.partitions}
     assert problems(found["rewritten"]) == []
     assert (problems(found["longer"]), found["longer"].open_transaction_count) == ([], 0)
     assert found["longer"].witnesses == ("copies agree up to offset 4",)
     (reason,) = problems(found["contradicting"])
     assert reason.startswith("copies differ from offset 1 on: ")
-    inputs = listed(open_warehouse(spark, warehouse), INPUTS, "capture", "path", cluster=[tmp_path.name])
+    inputs = listed(open_warehouse(no_spark, warehouse), INPUTS, "capture", "path", cluster=[tmp_path.name])
     paths = {row["capture"]: row["path"] for row in inputs if "contradicting" in row["path"]}
     assert reason.endswith(f"{paths['today']} and {paths['yesterday']}")
 
 
 def audited_nights(
-    spark: SparkSession, warehouse: str, folder: Path, nights: tuple[Logs, Logs], **settings: str
+    no_spark: Any, warehouse: str, folder: Path, nights: tuple[Logs, Logs], **settings: str
 ) -> AuditReport:
     """The report of today, with yesterday's files read before."""
     for night, logs in zip(("yesterday", "today"), nights, strict=True):
@@ -108,9 +106,9 @@ def audited_nights(
             (folder / night / name).write_bytes(text)
     common = {"warehouse": warehouse, "cluster": folder.name} | settings
     pipeline.ingest(
-        spark, [str(folder / "yesterday")], Settings.model_validate(PARAMETERS | common | {"capture": "yesterday"})
+        no_spark, [str(folder / "yesterday")], Settings.model_validate(PARAMETERS | common | {"capture": "yesterday"})
     )
-    return run_audit(spark, warehouse, [str(folder / "today")], cluster=folder.name, capture="today", **settings)
+    return run_audit(no_spark, warehouse, [str(folder / "today")], cluster=folder.name, capture="today", **settings)
 
 
 def problems(partition: PartitionHealth) -> list[str]:

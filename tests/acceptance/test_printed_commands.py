@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from tests.docs.commands import Command
 
     Run = Callable[..., tuple[int, str, str]]
@@ -46,7 +44,7 @@ def printed_in(text: str) -> list[Command]:
 
 @pytest.fixture
 def run(
-    spark: SparkSession,
+    no_spark: Any,
     empty_warehouse: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -56,8 +54,8 @@ def run(
     shutil.copytree(empty_warehouse, tmp_path / WORDS[1])
 
     @contextmanager
-    def session(*_: Any, **__: Any) -> Iterator[SparkSession]:
-        yield spark
+    def session(*_: Any, **__: Any) -> Iterator[Any]:
+        yield no_spark
 
     for module in ("spark",):
         monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", session)

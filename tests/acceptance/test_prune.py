@@ -237,7 +237,7 @@ def test_a_report_says_which_prune_took_what_an_answer_may_lack(old_night: Path)
     assert again.run.prunes == later.run.prunes
 
 
-@pytest.mark.parametrize("at", [pytest.param(at, marks=[] if at in {0, 3} else pytest.mark.cluster) for at in range(8)])
+@pytest.mark.parametrize("at", [pytest.param(at, marks=[] if at == 3 else pytest.mark.cluster) for at in range(8)])
 def test_killed_anywhere_it_answers_right_and_is_finished_by_the_next(
     nights: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:

@@ -29,7 +29,7 @@ def nights(number: int) -> str:
 
 
 @pytest.mark.parametrize("is_dark", [False, True])
-@pytest.mark.parametrize("number", [0, 1, 10, 400])
+@pytest.mark.parametrize("number", [0, 10, *(pytest.param(n, marks=pytest.mark.cluster) for n in (1, 400))])
 def test_nothing_is_wrong_for_whoever_cannot_see_it(
     open_page: Callable[..., Opened], number: int, is_dark: bool
 ) -> None:

@@ -241,7 +241,7 @@ def test_a_cleaner_that_passes_while_the_state_is_read(dash: Broker) -> None:
     assert (dash.copy / first.relative_to(dash.log_dir)).read_bytes() == first.read_bytes()
 
 
-@pytest.mark.parametrize("signal", ["TERM", "KILL"])
+@pytest.mark.parametrize("signal", [pytest.param("TERM", marks=pytest.mark.cluster), "KILL"])
 def test_a_kit_that_is_killed_is_resumed(broker: Broker, signal: str) -> None:
     broker.describes()
     broker.happens_at(6, f"kill -{signal} $PPID")

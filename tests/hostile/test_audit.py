@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from pyspark.sql import functions as F
 
 from tests.acceptance.captures import rows_of, run_audit
 from tests.hostile.numbers import out_of_range
 from tests.hostile.scenes import SETTINGS, TOOLS, honest, key_of
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
-from tests.table_rows import committed, listed
+from tests.table_rows import listed
 from txn_analysis.errors import InputError
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, REJECTS
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
 
 CLOCKS = (
     b"1700000000000000",  # microseconds
@@ -37,22 +35,22 @@ def write(folder: Path, files: Mapping[str, bytes]) -> str:
     return str(folder)
 
 
-def test_files_of_all_kinds_of_hostility_are_read_or_named(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
+def test_files_of_all_kinds_of_hostility_are_read_or_named(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
     scene = honest(TOOLS["4.2 payload"])
     odd = odd_payloads() | slow_lines(20_000) | dict(list(out_of_range())[::97])
     # No forged state: what is broken in the state is broken for all.
     odd = {name: text for name, text in odd.items() if b"__transaction_state" not in text and b"Dumping" in text}
     with pytest.raises(InputError):
-        run_audit(spark, warehouse, [write(tmp_path / "odd", odd)])
+        run_audit(no_spark, warehouse, [write(tmp_path / "odd", odd)])
     folders = [str(tmp_path / "odd"), write(tmp_path / "scene", scene.files)]
-    report = run_audit(spark, warehouse, folders, cluster="odd", skip_unrecognised=True, **SETTINGS)
+    report = run_audit(no_spark, warehouse, folders, cluster="odd", skip_unrecognised=True, **SETTINGS)
     rows = rows_of(report)
     hanging = {key_of(row) for row in rows if row["verdict"] == "hanging" and row["topic"] in {"clicks", "payments-eu"}}
     assert hanging == set()
-    stored = open_warehouse(spark, warehouse)
+    stored = open_warehouse(no_spark, warehouse)
     inputs = {row["input_id"]: row for row in listed(stored, INPUTS, cluster=["odd"])}
     rejected = dict.fromkeys(inputs, 0)
-    for row in committed(stored, REJECTS).where(F.col("input_id").isin([*inputs])).collect():
+    for row in listed(stored, REJECTS, input_id=[*inputs]):
         rejected[row["input_id"]] += row["length_bytes"]
         assert row["length_bytes"] > 0
         assert row["offset_bytes"] + row["length_bytes"] <= inputs[row["input_id"]]["text_bytes"]
@@ -61,15 +59,15 @@ def test_files_of_all_kinds_of_hostility_are_read_or_named(spark: SparkSession, 
     }
 
 
-def test_a_hostile_state_leaves_no_verdict(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
+def test_a_hostile_state_leaves_no_verdict(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
     scene = honest(TOOLS["4.2 payload"])
     files = scene.files | bad_json()
     folder = write(tmp_path / "files", files)
-    report = run_audit(spark, warehouse, [folder], cluster="hostile state", skip_unrecognised=True, **SETTINGS)
+    report = run_audit(no_spark, warehouse, [folder], cluster="hostile state", skip_unrecognised=True, **SETTINGS)
     assert scene.wrong(rows_of(report)) == []
 
 
-def test_no_clock_is_too_far_off(spark: SparkSession, warehouse: str, tmp_path: Path) -> None:
+def test_no_clock_is_too_far_off(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
     """Clients may send any time, and a damaged dump may show any broker's time."""
     scene = honest(TOOLS["4.2 payload"])
     files = dict(scene.files)
@@ -79,7 +77,7 @@ def test_no_clock_is_too_far_off(spark: SparkSession, warehouse: str, tmp_path: 
             text = scene.files[name].replace(b"Dumping " + name[:-4].encode() + b"/", b"Dumping " + folder)
             files[f"{number}.{name}"] = _with_clock(text, clock)
     paths = [write(tmp_path / "files", files)]
-    report = run_audit(spark, warehouse, paths, cluster="far clocks", skip_unrecognised=True, **SETTINGS)
+    report = run_audit(no_spark, warehouse, paths, cluster="far clocks", skip_unrecognised=True, **SETTINGS)
     rows = rows_of(report)
     assert {row["topic"] for row in rows} >= {"far.orders", "far.clicks", "orders"}
     assert scene.wrong([row for row in rows if not row["topic"].startswith("far.")]) == []

@@ -80,6 +80,7 @@ def test_a_file_that_a_manifest_in_a_bucket_names_is_missed_there(bucket: Bucket
         audited("s3://kept/copies", "s3a://kept/audits/w")
 
 
+@pytest.mark.cluster  # three audits, there and here
 def test_what_is_old_goes_out_of_a_bucket_as_off_a_disk(bucket: Bucket, tmp_path: Path) -> None:
     day_ms, now_ms = 86_400_000, 1_900_000_000_000
     places = {"s3://kept/w", str(tmp_path / "w")}
