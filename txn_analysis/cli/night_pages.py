@@ -53,9 +53,11 @@ def pages_beside(file: Path) -> dict[str, str]:
 
 
 def _run_of(page: Path) -> str | None:
+    if not page.is_file():  # to open a named pipe waits for whoever writes into it
+        return None
     try:
         with page.open("rb") as stream:
-            named = _RUN.search(stream.read(_HEAD_BYTES)) if page.is_file() else None
+            named = _RUN.search(stream.read(_HEAD_BYTES))
     except OSError:
         return None
     return None if named is None else named[1].decode()
