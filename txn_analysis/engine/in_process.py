@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from txn_analysis.columns.values import packed, unpacked
 from txn_analysis.engine.buckets import in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
@@ -37,7 +38,7 @@ class InProcess(Engine[HeldRows]):
 
     Args:
         warehouse: whose tables are read.
-        bucket_count: into how many buckets keys are divided; of all of them only the rows are in memory.
+        bucket_count: into how many buckets keys are divided; those that wait for their turn are packed.
     """
 
     name = EngineName.LOCAL
@@ -74,21 +75,25 @@ class InProcess(Engine[HeldRows]):
     def _by_bucket(
         self, key: Sequence[str], function: GroupFunction, inputs: Mapping[str, HeldRows]
     ) -> Iterator[pa.RecordBatch]:
-        held: list[defaultdict[str, list[pa.RecordBatch]]] = [defaultdict(list) for _ in range(self._bucket_count)]
+        held: list[defaultdict[str, list[bytes]]] = [defaultdict(list) for _ in range(self._bucket_count)]
         for name, rows in inputs.items():
             for batch in rows.batches():
                 for bucket, own in in_buckets(batch, key, self._bucket_count):
-                    held[bucket][name].append(own)
+                    held[bucket][name].append(packed([own], rows.schema))
         while held:
             parts = held.pop()
             if parts:
-                tables = {name: pa.Table.from_batches(parts[name], rows.schema) for name, rows in inputs.items()}
+                tables = {name: _whole(parts[name], rows.schema) for name, rows in inputs.items()}
                 yield from _made_of(tables, function)
 
     @contextmanager
     def kept(self, rows: HeldRows) -> Iterator[HeldRows]:
-        """As of `Engine`."""
-        yield self.made(rows.held)
+        """As of `Engine`; packed, as they are read several times, and are as many as there are keys."""
+        if self._bucket_count == 1:
+            yield self.made(rows.held)
+            return
+        held = [packed([batch], rows.schema) for batch in rows.batches()]
+        yield HeldRows(rows.schema, lambda: (batch for each in held for batch in unpacked(each).to_batches()))
 
     def collected(self, rows: HeldRows) -> pa.Table:
         """As of `Engine`."""
@@ -99,6 +104,10 @@ class InProcess(Engine[HeldRows]):
         if self._warehouse is None:
             raise ValueError(table.name)
         self._warehouse.replace([*function(rows.batches())], table, **slice_of)
+
+
+def _whole(parts: Sequence[bytes], schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches((batch for each in parts for batch in unpacked(each).to_batches()), schema)
 
 
 def _made_of(tables: Mapping[str, pa.Table], function: GroupFunction) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from txn_analysis.columns.values import packed, unpacked
 from txn_analysis.engine.buckets import in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 
-# All that Spark sees of rows: Arrow messages without their schema. How it would turn nested columns into its own and
-# back depends on its version, and on settings of the session.
+# All that Spark sees of rows: Arrow streams. How it would turn nested columns into its own and back depends on its
+# version, and on settings of the session.
 PACKED = pa.schema([("rows", pa.binary())])
 """One row is one batch."""
 IN_BUCKETS = pa.schema([("bucket", pa.int32()), ("input", pa.string()), *PACKED])
@@ -52,7 +53,7 @@ def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
 
 
 def _packed(name: str, slices: Mapping[int, pa.RecordBatch]) -> pa.RecordBatch:
-    rows = pa.array([s.serialize().to_pybytes() for s in slices.values()], pa.binary())
+    rows = _streams(slices.values())
     columns = [pa.array([*slices], pa.int32()), pa.array([name] * len(slices)), rows]
     return pa.RecordBatch.from_arrays(columns, schema=IN_BUCKETS)
 
@@ -168,33 +169,33 @@ def _frame(rows: FrameRows) -> DataFrame:
 
 def _packed_each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield pa.RecordBatch.from_arrays([_messages([batch])], schema=PACKED)
+        yield pa.RecordBatch.from_arrays([_streams([batch])], schema=PACKED)
 
 
 def _packed_table(rows: pa.Table) -> pa.Table:
-    return pa.table([_messages(rows.to_batches(_ROWS_PER_BATCH))], schema=PACKED)
+    return pa.table([_streams(rows.to_batches(_ROWS_PER_BATCH))], schema=PACKED)
 
 
-def _messages(batches: Iterable[pa.RecordBatch]) -> pa.Array:
-    return pa.array([batch.serialize().to_pybytes() for batch in batches], pa.binary())
+def _streams(batches: Iterable[pa.RecordBatch]) -> pa.Array:
+    return pa.array([packed([batch], batch.schema) for batch in batches], pa.binary())
 
 
-def _unpacked(packed: DataFrame, schema: pa.Schema) -> FrameRows:
+def _unpacked(frame: DataFrame, schema: pa.Schema) -> FrameRows:
     """The rows of a frame of packed ones."""
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return (rows for batch in batches for rows in _batches(batch["rows"], schema))
+        return (rows for batch in batches for rows in _batches(batch["rows"]))
 
-    return FrameRows(schema, (Source(packed, unpack),))
-
-
-def _table(packed: pa.Table, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_batches(_batches(packed["rows"], schema), schema)
+    return FrameRows(schema, (Source(frame, unpack),))
 
 
-def _batches(messages: pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _table(packed_rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.Table.from_batches(_batches(packed_rows["rows"]), schema)
+
+
+def _batches(streams: pa.Array) -> Iterator[pa.RecordBatch]:
     # Sessions may hand over large binary values.
-    return (pa.ipc.read_record_batch(rows.as_buffer(), schema) for rows in pc.cast(messages, pa.binary()))
+    return (rows for stream in pc.cast(streams, pa.binary()) for rows in unpacked(stream).to_batches())
 
 
 def _of_bucket(

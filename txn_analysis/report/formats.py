@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter
@@ -140,6 +141,7 @@ def report_schema() -> dict[str, Any]:
 
 
 _ROWS_AT_ONCE = 500
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _MANY = {"inputs": tuple[InputItem, ...], "partitions": tuple[PartitionItem, ...], "findings": tuple[FindingItem, ...]}
 
 
@@ -148,30 +150,27 @@ def json_report(report: AuditReport) -> Iterator[str]:
     whole = report.model_dump(mode="json", exclude={*_MANY})
     for place, name in enumerate(type(report).model_fields):
         yield f'{"," if place else "{"}\n  "{name}": '
-        if name not in _MANY or not getattr(report, name):
-            yield _indented(whole.get(name, []), 1)
-            continue
-        for number, row in enumerate(_rows(report, name)):
-            yield f"{',' if number else '['}\n    {_indented(row, 2)}"
-        yield "\n  ]"
+        if name in _MANY and getattr(report, name):
+            yield from _indented_rows(report, name)
+        else:
+            yield _deeper(json.dumps(whole.get(name, []), indent=2))
     yield "\n}\n"
 
 
-def _indented(value: Json, depth: int) -> str:
-    """As `json.dumps` indents it, which does so item by item in Python: three times as slowly."""
-    if not (isinstance(value, dict | list) and value):
-        return json.dumps(value)
-    outer = "\n" + "  " * depth
-    inner = f"{outer}  "
-    values = value.values() if isinstance(value, dict) else value
-    if not any(isinstance(each, dict | list) and each for each in values):
-        flat = json.dumps(value, separators=(f",{inner}", ": "))
-        return f"{flat[0]}{inner}{flat[1:-1]}{outer}{flat[-1]}"
-    parts = [_indented(each, depth + 1) for each in values]
-    if isinstance(value, dict):
-        parts = [f"{json.dumps(name)}: {part}" for name, part in zip(value, parts, strict=True)]
-        return f"{{{inner}{f',{inner}'.join(parts)}{outer}}}"
-    return f"[{inner}{f',{inner}'.join(parts)}{outer}]"
+def _indented_rows(report: AuditReport, name: str) -> Iterator[str]:
+    """The items of one field as a list, of which some are made at a time: by pydantic, whose text is `json.dumps`'."""
+    for number, (form, some) in enumerate(_some_at_a_time(report, name)):
+        items = form.dump_json(some, indent=2).decode()[1:-2]  # without the list's own brackets
+        yield f"{',' if number else '['}{_deeper(_NOT_ASCII.sub(_escaped, items))}"
+    yield "\n  ]"
+
+
+def _deeper(text: str) -> str:
+    return text.replace("\n", "\n  ")  # words hold none: it is escaped in them
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return json.dumps(character[0])[1:-1]
 
 
 def findings_ndjson(report: AuditReport) -> Iterator[str]:
@@ -180,10 +179,16 @@ def findings_ndjson(report: AuditReport) -> Iterator[str]:
 
 
 def _rows(report: AuditReport, name: str) -> Iterator[Json]:
-    """The items of one field as JSON has them, of which some are made at a time."""
+    """The items of one field as JSON has them."""
+    for form, some in _some_at_a_time(report, name):
+        yield from form.dump_python(some, mode="json")
+
+
+def _some_at_a_time(report: AuditReport, name: str) -> Iterator[tuple[TypeAdapter[Any], tuple[Any, ...]]]:
+    """Items of one field, and what writes them."""
     items, form = getattr(report, name), TypeAdapter[Any](_MANY[name])
     for start in range(0, len(items), _ROWS_AT_ONCE):
-        yield from form.dump_python(tuple(items[start : start + _ROWS_AT_ONCE]), mode="json")
+        yield form, tuple(items[start : start + _ROWS_AT_ONCE])
 
 
 MOST_PARTITIONS = 200

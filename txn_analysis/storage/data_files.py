@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
 
-_ROW_GROUP_BYTES = 64 << 20  # of Arrow memory
+_ROW_GROUP_BYTES = 16 << 20  # of Arrow memory
 _LONGEST_STATISTIC = 32  # characters, as in Delta's own files
 _BATCH_ROWS = 1 << 16
 _FORMAT, _DISK = ds.ParquetFileFormat(), LocalFileSystem()
