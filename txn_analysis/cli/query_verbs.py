@@ -63,7 +63,7 @@ def find_hanging(
     """
     settings = request.settings()
     refuse_broker(broker)
-    from txn_analysis.plan.accepted import unaccepted
+    from txn_analysis.plan.standing import unaccepted
     from txn_analysis.questions import answers as queries
     from txn_analysis.questions import filters as asked
     from txn_analysis.runs.decisions import accepted_of

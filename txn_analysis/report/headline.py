@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.plan.since import ToldFinding
+from txn_analysis.plan.standing import ToldFinding
 from txn_analysis.report.build import looks_like, what_to_do
 from txn_analysis.report.figures import ANYBODY, age, by_damage
 from txn_analysis.report.finding_text import (
