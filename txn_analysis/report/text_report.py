@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.alike import folded
-from txn_analysis.report.finding_block import block_lines
+from txn_analysis.report.alike import block_lines, folded
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
 from txn_analysis.settings import EngineName
