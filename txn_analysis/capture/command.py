@@ -13,7 +13,7 @@ from txn_analysis.capture.answers import Clock
 from txn_analysis.capture.capturing import Wanted, capture, summary
 from txn_analysis.capture.client_config import client_config, read_properties
 from txn_analysis.errors import AuditError
-from txn_analysis.text.escape import escape
+from txn_analysis.text import escape
 
 NOTHING_STUCK = 4
 _FAILED, _INTERRUPTED = 2, 130

@@ -31,7 +31,7 @@ from txn_analysis.cli.output import (
 from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import ConfigError
-from txn_analysis.text.words import count
+from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

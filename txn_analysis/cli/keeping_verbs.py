@@ -14,8 +14,7 @@ from txn_analysis.cli.output import deliver, deliver_text, moment_of, now_ms
 from txn_analysis.cli.spark import asked_run, check_warehouse, spark_when_needed, stored
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.settings import INPUT, parse_age
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, iso_utc
+from txn_analysis.text import clip, count, escape, iso_utc
 
 if TYPE_CHECKING:
     from txn_analysis.questions.pruning import PruneAnswer, PrunedItem

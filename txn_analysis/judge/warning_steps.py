@@ -31,7 +31,7 @@ from txn_analysis.judge.early_warning import (
 )
 from txn_analysis.kafka.transactions import PREPARE_ABORT
 from txn_analysis.logic import plus
-from txn_analysis.text.words import iso_utc
+from txn_analysis.text import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -34,8 +34,7 @@ from txn_analysis.stores.remote_file import ahead, cost_of
 from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
 from txn_analysis.tables.keeping import TakenContent
-from txn_analysis.text.escape import escape
-from txn_analysis.text.words import listed, size
+from txn_analysis.text import escape, listed, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

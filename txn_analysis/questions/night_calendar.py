@@ -23,7 +23,7 @@ from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.runs.run_tables import captures
 from txn_analysis.tables import PARTITION_HEALTH, RUNS, PartitionHealth
 from txn_analysis.tables.inputs import RunRecord
-from txn_analysis.text.escape import escape, shell_word
+from txn_analysis.text import escape, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from txn_analysis.report.formats import csv_table
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.pictures import EndedSlice  # noqa: TC001 pydantic reads it
 from txn_analysis.report.terminal import labelled
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, duration, iso_utc, size
+from txn_analysis.text import clip, count, duration, escape, iso_utc, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

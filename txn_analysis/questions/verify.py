@@ -32,7 +32,7 @@ from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
-from txn_analysis.text.escape import escape
+from txn_analysis.text import escape
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -23,8 +23,7 @@ from txn_analysis.report.finding_text import (
 )
 from txn_analysis.report.terminal import Line
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, iso_utc, listed
+from txn_analysis.text import clip, count, escape, iso_utc, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -31,8 +31,7 @@ from txn_analysis.report.model import (
 )
 from txn_analysis.tables import Impact  # noqa: TC001 records are made by the types of their fields
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text.escape import shell_option, shell_word
-from txn_analysis.text.words import listed
+from txn_analysis.text import listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

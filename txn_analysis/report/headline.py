@@ -22,8 +22,7 @@ from txn_analysis.report.finding_text import (
     window_of,
 )
 from txn_analysis.settings import flag_name
-from txn_analysis.text.escape import clip, escape, shell_word
-from txn_analysis.text.words import count, iso_utc, listed
+from txn_analysis.text import clip, count, escape, iso_utc, listed, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.plan.standing import Standing, ToldFinding
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, iso_utc
+from txn_analysis.text import clip, count, escape, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,7 @@ from txn_analysis.report.alike import block_lines, folded
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
 from txn_analysis.settings import EngineName
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, duration, iso_utc, listed, ranges, size
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, ranges, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
 from txn_analysis.tables import ACCEPTED
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.keeping import Decision
-from txn_analysis.text.escape import clip
-from txn_analysis.text.words import iso_utc
+from txn_analysis.text import clip, iso_utc
 from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types of fields
 
 if TYPE_CHECKING:

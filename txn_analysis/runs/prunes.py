@@ -18,7 +18,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.warehouse import MatchKey, Size
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
 from txn_analysis.tables.keeping import TakenContent
-from txn_analysis.text.escape import clip
+from txn_analysis.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

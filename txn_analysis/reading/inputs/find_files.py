@@ -22,7 +22,7 @@ from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.stores import places
 from txn_analysis.stores.store import StoreError, found_below, has_glob, store_of
-from txn_analysis.text.words import size
+from txn_analysis.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -18,8 +18,7 @@ from txn_analysis.report.pictures import (
     count_ticks,
     time_ticks,
 )
-from txn_analysis.text.escape import escape
-from txn_analysis.text.words import count, duration, iso_utc
+from txn_analysis.text import count, duration, escape, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

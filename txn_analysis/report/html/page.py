@@ -16,8 +16,7 @@ from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partitio
 from txn_analysis.report.html.rendering import rendered
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import statements
-from txn_analysis.text.escape import escape
-from txn_analysis.text.words import count
+from txn_analysis.text import count, escape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
