@@ -49,8 +49,8 @@ def place_of(path: str) -> str:
 
     A URI is its own; of `-` it is where standard input is kept.
     """
-    if path == STANDARD_INPUT and (kept := _kept_at()) is not None:
-        return str(kept)
+    if path == STANDARD_INPUT and _kept:
+        return str(_kept[-1])
     if path.startswith(os.sep) or places.place_of(path) is not None:
         return path
     return os.path.join(os.getcwd(), path)  # noqa: PTH109 `Path` would drop what does not change where it leads
@@ -236,12 +236,7 @@ _STEP_BYTES = 1 << 20
 # Of the disk that keeps it so much stays free for whoever else writes there, the warehouse among them.
 _LEFT_FREE_BYTES, _LEFT_FREE_PART = 256 << 20, 16
 
-_kept: list[Path] = []  # while a command runs that reads it
-
-
-def _kept_at() -> Path | None:
-    """The file that holds standard input; None where the command does not read it."""
-    return _kept[-1] if _kept else None
+_kept: list[Path] = []  # the file that holds it, while a command runs that reads it
 
 
 @contextmanager
