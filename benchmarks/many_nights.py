@@ -27,7 +27,7 @@ from benchmarks import results
 from benchmarks.report import machine, table, today
 from tests.acceptance.captures import CASES, PARAMETERS
 from txn_analysis.pipeline import steps
-from txn_analysis.plan.accepted import decision_about
+from txn_analysis.plan.standing import decision_about
 from txn_analysis.runs.decisions import keep, wanted_findings
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings

@@ -1,10 +1,10 @@
 """How far one walks through the code while one small capture is read and judged: `python -m benchmarks.walk`.
 
 The capture `data/cases/kafka-4.2/capture-1` is audited. While sections of its logs are read, while those of its
-`__transaction_state` are, and while `judge(run, …)` works, every call of a function of `txn_analysis` is looked at. All
-modules but those of `capture` are imported before, and what an audit does at once is done one after the other. One more
-audit is made before: what a process makes once, such as a pattern of its words, is not on the way of each record.
-Counted are
+`__transaction_state` are, and while what is open is judged and written, every call of a function of `txn_analysis` is
+looked at. All modules but those of `capture` are imported before, and what an audit does at once is done one after the
+other. One more audit is made before: what a process makes once, such as a pattern of its words, is not on the way of
+each record. Counted are
 
 * files: the files of `txn_analysis` of which at least one function is called, those that read and write rows included;
 * lines: of the functions that are called, and of all of these files;
@@ -30,6 +30,7 @@ from tests.test_rooms import MAY_KNOW
 from txn_analysis.cli.main import app
 from txn_analysis.kafka.names import STATE
 from txn_analysis.pipeline import ingest_tasks, steps
+from txn_analysis.pipeline.judging import Judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,17 +131,22 @@ def walked() -> dict[str, Walk]:
                 vars(module)["in_parallel"] = _one_after_the_other
     _audit()
     walks = {name: Walk() for name in (BATCH_LINES, STATE_RECORDS, VERDICTS)}
-    judge, read_section = vars(steps)["judge"], vars(ingest_tasks)["_read_section"]
+    read_section = vars(ingest_tasks)["_read_section"]
 
-    def judged(*arguments: Any) -> Any:
-        with walks[VERDICTS]:
-            return judge(*arguments)
+    def on_the_way(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*arguments: Any) -> Any:
+            with walks[VERDICTS]:
+                return function(*arguments)
+
+        return called
 
     def read(text: Any, parts: Any, ingest_id: str) -> Any:
         with walks[STATE_RECORDS if parts[0].section.kind == STATE else BATCH_LINES]:
             return [*read_section(text, parts, ingest_id)]
 
-    vars(steps)["judge"], vars(ingest_tasks)["_read_section"] = judged, read
+    vars(ingest_tasks)["_read_section"] = read
+    vars(steps)["judged_of"] = on_the_way(vars(steps)["judged_of"])
+    Judged.write = on_the_way(Judged.write)  # type: ignore[method-assign]
     _audit()
     return walks
 

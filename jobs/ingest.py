@@ -7,7 +7,7 @@ from txn_analysis.cli.output import deliver_text
 from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.reading.inputs.standard_input import standard_input
+from txn_analysis.reading.inputs.find_files import standard_input
 
 
 @job("ingest", "--warehouse txn-warehouse --capture tonight segments/ transaction-state/", uses=READING)

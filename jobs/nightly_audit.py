@@ -10,7 +10,7 @@ from txn_analysis.cli.spark import spark_session
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.loaded_report import pictures as pictures_of_report
-from txn_analysis.reading.inputs.standard_input import standard_input
+from txn_analysis.reading.inputs.find_files import standard_input
 from txn_analysis.storage.opening import open_warehouse
 
 

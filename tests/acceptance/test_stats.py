@@ -9,9 +9,8 @@ import pytest
 from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.stats import stats_of
-from txn_analysis.questions.stats_answer import By
-from txn_analysis.questions.stats_over_time import Window
-from txn_analysis.questions.stats_text import stats_csv, stats_text
+from txn_analysis.questions.stats_answer import By, stats_csv, stats_text
+from txn_analysis.questions.stats_columns import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable

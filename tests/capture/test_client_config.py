@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from txn_analysis.capture.client_config import client_config, read_properties
+from txn_analysis.capture.command import client_config, read_properties
 from txn_analysis.errors import ConfigError
 
 SCRAM = """

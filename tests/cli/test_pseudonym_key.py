@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from txn_analysis.cli.pseudonym_key import pseudonym_key
+from txn_analysis.cli.audit_verbs import pseudonym_key
 from txn_analysis.errors import ConfigError
 
 if TYPE_CHECKING:

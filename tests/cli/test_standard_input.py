@@ -19,8 +19,7 @@ import pytest
 
 from tests.acceptance.captures import CASES
 from txn_analysis.errors import InputError
-from txn_analysis.reading.inputs.find_files import find_files, place_of
-from txn_analysis.reading.inputs.standard_input import standard_input
+from txn_analysis.reading.inputs.find_files import find_files, place_of, standard_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

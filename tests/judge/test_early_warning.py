@@ -12,7 +12,7 @@ from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
 from txn_analysis.judge.early_warning import WARNINGS, median_of
-from txn_analysis.judge.warning_lines import nearest_bound, open_warnings
+from txn_analysis.judge.warning_steps import nearest_bound, open_warnings
 from txn_analysis.pipeline.coordinator_side import warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.early_warning import EarlyWarning
-    from txn_analysis.judge.warning_lines import WarningLine
+    from txn_analysis.judge.warning_steps import WarningLine
 
 Row = dict[str, Any]
 

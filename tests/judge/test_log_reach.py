@@ -6,7 +6,7 @@ import pytest
 
 from tests.judge.cases import NOW_MS, Case
 from tests.judge.proof_of_absence import EARLY
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 
 ENDING_EARLY = [case for case in EARLY if case.rule == "log_may_end_early"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report import rows
-from txn_analysis.plan.accepted import (
+from txn_analysis.plan.standing import (
     EVIDENCE,
     AcceptedFinding,
     Decided,

@@ -18,7 +18,7 @@ from txn_analysis.plan.script import fence_with_kafkas_tool, ways_to_fence
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.text_report import text_report
-from txn_analysis.text.escape import shell_word
+from txn_analysis.text import shell_word
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook.md"
 PROGRAMS = ("kafka-transactions.sh", "jshell", "python3", "kafka-producer-perf-test.sh")

@@ -20,7 +20,7 @@ from txn_analysis.plan.plan_file import (
     what_was_checked,
 )
 from txn_analysis.settings import Settings
-from txn_analysis.text.words import iso_utc
+from txn_analysis.text import iso_utc
 
 if TYPE_CHECKING:
     from txn_analysis.tables import AbortRecord

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.report import rows
-from txn_analysis.plan.since import Night, Since, ToldFinding, since
+from txn_analysis.plan.standing import Night, Since, ToldFinding, since
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

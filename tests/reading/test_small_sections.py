@@ -14,11 +14,10 @@ from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.reading.texts import BATCH_SIZE, batch, deep, dumping, plan, record, shallow
-from txn_analysis.reading import small_sections
-from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.dump import scan
+from txn_analysis.reading.dump.scan import SmallSections, scan_range
 from txn_analysis.reading.inputs.planned_input import ScanRange
 from txn_analysis.reading.log_dir.segment import scan_segment
-from txn_analysis.reading.small_sections import SmallSections
 from txn_analysis.tables.batches import Batches
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def test_few_lines_are_left_to_the_expressions() -> None:
 
 
 def test_a_group_is_no_larger_than_what_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_sections, "TOGETHER_BYTES", 2 * len(CHAINED[2]))
+    monkeypatch.setattr(scan, "TOGETHER_BYTES", 2 * len(CHAINED[2]))
     assert not check([dump(text) for text in CHAINED], scan_range)
 
 

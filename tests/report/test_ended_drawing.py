@@ -6,10 +6,9 @@ import re
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
-from txn_analysis.report.ended_slices import EndedSlice
-from txn_analysis.report.html.ended_drawing import ended_drawing
+from txn_analysis.report.html.bar_drawings import ended_drawing
 from txn_analysis.report.html.page import html_report
-from txn_analysis.report.pictures import Pictures
+from txn_analysis.report.pictures import EndedSlice, Pictures
 
 START_MS = 1_795_229_900_000
 SLICES = (

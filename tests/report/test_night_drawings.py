@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis.report.html.night_drawings import nights_drawing
+from txn_analysis.report.html.bar_drawings import nights_drawing
 from txn_analysis.report.pictures import NightPoint, PartitionTimeline
 
 DAY_MS = 86_400_000

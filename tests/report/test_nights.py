@@ -11,7 +11,7 @@ from txn_analysis.report.html.page import html_report
 from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
-    from txn_analysis.plan.since import Since
+    from txn_analysis.plan.standing import Since
     from txn_analysis.report.model import AuditReport
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.stores.test_audits import CAPTURE, LOG_DIR, audited
-from txn_analysis.stores.ahead import ahead
+from txn_analysis.stores.remote_file import ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

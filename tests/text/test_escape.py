@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from txn_analysis.report.formats import csv_table
-from txn_analysis.text.escape import (
+from txn_analysis.text import (
     clip,
     escape,
     formula_guard,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from txn_analysis.text.words import count, duration, iso_utc, listed, size
+from txn_analysis.text import count, duration, iso_utc, listed, size
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from txn_analysis.capture.files import CaptureFiles, FileEntry, Manifest, checkp
 from txn_analysis.capture.partition_capture import Captured, PartitionCapture
 from txn_analysis.capture.triage import Ends, behind
 from txn_analysis.kafka.names import COORDINATORS_FILE, COORDINATORS_FORMAT, STATE_TOPIC
-from txn_analysis.text.words import count, listed, size
+from txn_analysis.text import count, listed, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -1,30 +1,22 @@
-"""The verbs that fill a warehouse and say what it holds: `audit`, `ingest`, `report`, `captures`, `forget`."""
+"""The verbs that fill a warehouse and say what it holds: `audit`, `ingest`, `report`, `captures`."""
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import shutil
+import stat
 import sys
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.keeping_verbs import prune_after
 from txn_analysis.cli.night_pages import calendar_page
-from txn_analysis.cli.options import (
-    Anonymize,
-    Now,
-    Paths,
-    Request,
-    RunId,
-    Schema,
-    ShowAccepted,
-    Topics,
-    Width,
-)
+from txn_analysis.cli.options import Anonymize, Now, Paths, Request, RunId, Schema, ShowAccepted, Topics, Width
 from txn_analysis.cli.output import (
     check_metrics,
     deliver,
@@ -36,12 +28,10 @@ from txn_analysis.cli.output import (
     read_at,
     reader_of,
 )
-from txn_analysis.cli.pseudonym_key import pseudonym_key
-from txn_analysis.cli.spark import check_new_warehouse, check_warehouse, progress, spark_when_needed, stored
+from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code
-from txn_analysis.settings import INPUT
-from txn_analysis.text.escape import escape
-from txn_analysis.text.words import count
+from txn_analysis.errors import ConfigError
+from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -50,7 +40,6 @@ if TYPE_CHECKING:
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
-    from txn_analysis.runs.run_tables import Forgotten
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
 
@@ -172,52 +161,9 @@ def captures(request: Request) -> int:
     return 0
 
 
-def forget(
-    request: Request,
-    capture: Annotated[
-        str,
-        typer.Option(
-            "--capture", metavar="NAME", help="The capture, as the verb `captures` lists it.", rich_help_panel=INPUT
-        ),
-    ],
-) -> int:
-    """Take one capture out of the warehouse.
-
-    The runs that judged it go with it. Runs of later captures that used it stay, and their reports say so; their abort
-    plans are not printed any more. Gaps that it filled are open again in later audits. Copied
-    files are not touched.
-
-    Exit code: 0, or 2 if there is no such warehouse or capture.
-    """
-    settings = request.settings()
-    check_warehouse(settings)
-    with spark_when_needed(settings, 0) as spark:
-        # Not needed for --help.
-        from txn_analysis.runs.run_tables import forget as forget_capture
-        from txn_analysis.storage.opening import open_warehouse
-
-        forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, capture)
-    forms = {"json": lambda: json.dumps(forgotten._asdict(), indent=2) + "\n", "text": lambda: _in_words(forgotten)}
-    deliver(request.targets, forms)
-    if forgotten.abort_count:
-        aborts = count(forgotten.abort_count, "abort")
-        print(f"note: its runs recommended {aborts}, which `verify` does not follow any more", file=sys.stderr)
-    return 0
-
-
-def _in_words(forgotten: Forgotten) -> str:
-    runs = f" ({', '.join(forgotten.runs)})" if forgotten.runs else ""
-    gone = f"{count(forgotten.input_count, 'input')}, {count(len(forgotten.runs), 'run')}{runs}"
-    lines = [f"forgot capture {escape(forgotten.capture)} of cluster {escape(forgotten.cluster)}: {gone}"]
-    stays = "had it behind it, and stays: audit its files again to judge without it"
-    lines += [f"{run} {stays}" for run in forgotten.resting_runs]
-    return "".join(f"{line}\n" for line in lines)
-
-
 def _given(paths: list[str], settings: Settings) -> AbstractContextManager[None]:
     """Keeps standard input, where it is among the paths; what is wrong with the others is said before it is read."""
-    from txn_analysis.reading.inputs.find_files import find_files
-    from txn_analysis.reading.inputs.standard_input import STANDARD_INPUT, standard_input
+    from txn_analysis.reading.inputs.find_files import STANDARD_INPUT, find_files, standard_input
 
     if STANDARD_INPUT in paths:
         find_files([path for path in paths if path != STANDARD_INPUT])
@@ -292,3 +238,38 @@ def deliver_report(
         else:
             deliver([target], texts)
     return exit_code(report.outcome_at(settings.fail_on), settings)
+
+
+_KEY_BYTES = 32
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def pseudonym_key(file: str) -> bytes:
+    """The key of `report --anonymize` in a file; where there is none, a new one, readable by its owner alone.
+
+    Raises:
+        ConfigError: it cannot be read or made, others may read it, or it is too short to be one.
+    """
+    path = Path(file).expanduser()
+    try:
+        _make_key(path)
+        key = path.read_bytes().strip()
+        mode = path.stat().st_mode
+    except (OSError, RuntimeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"pseudonym_key {file}: {why}; name a file that can be written, of yours alone") from error
+    if mode & _OTHERS:
+        raise ConfigError(f"pseudonym_key {file}: others may read it, and undo every pseudonym: chmod 600 {file}")
+    if len(key) < _KEY_BYTES:
+        raise ConfigError(f"pseudonym_key {file}: is no key, {_KEY_BYTES} bytes or more; name another file")
+    return key
+
+
+def _make_key(path: Path) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(made, "w", encoding="ascii") as stream:
+        stream.write(secrets.token_hex(_KEY_BYTES) + "\n")

@@ -1,7 +1,9 @@
-"""The verbs by which people say what stays: `accept`, and what goes: `prune`."""
+"""The verbs by which people say what stays: `accept`, and what goes: `forget`, `prune`."""
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,14 +11,14 @@ import typer
 from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.options import Request, RunId, Schema, repeated
 from txn_analysis.cli.output import deliver, deliver_text, moment_of, now_ms
-from txn_analysis.cli.spark import asked_run, stored
+from txn_analysis.cli.spark import asked_run, check_warehouse, spark_when_needed, stored
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.settings import parse_age
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, iso_utc
+from txn_analysis.settings import INPUT, parse_age
+from txn_analysis.text import clip, count, escape, iso_utc
 
 if TYPE_CHECKING:
     from txn_analysis.questions.pruning import PruneAnswer, PrunedItem
+    from txn_analysis.runs.run_tables import Forgotten
     from txn_analysis.settings import Settings
 
 Keep = Annotated[
@@ -91,6 +93,48 @@ def accept(
     forms = forms_of(answer_of(ACCEPT, decided)) | {"toml": lambda: decisions.toml_of(decided)}
     deliver(request.targets, forms)
     return 0
+
+
+def forget(
+    request: Request,
+    capture: Annotated[
+        str,
+        typer.Option(
+            "--capture", metavar="NAME", help="The capture, as the verb `captures` lists it.", rich_help_panel=INPUT
+        ),
+    ],
+) -> int:
+    """Take one capture out of the warehouse.
+
+    The runs that judged it go with it. Runs of later captures that used it stay, and their reports say so; their abort
+    plans are not printed any more. Gaps that it filled are open again in later audits. Copied
+    files are not touched.
+
+    Exit code: 0, or 2 if there is no such warehouse or capture.
+    """
+    settings = request.settings()
+    check_warehouse(settings)
+    with spark_when_needed(settings, 0) as spark:
+        # Not needed for --help.
+        from txn_analysis.runs.run_tables import forget as forget_capture
+        from txn_analysis.storage.opening import open_warehouse
+
+        forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, capture)
+    forms = {"json": lambda: json.dumps(forgotten._asdict(), indent=2) + "\n", "text": lambda: _forgot(forgotten)}
+    deliver(request.targets, forms)
+    if forgotten.abort_count:
+        aborts = count(forgotten.abort_count, "abort")
+        print(f"note: its runs recommended {aborts}, which `verify` does not follow any more", file=sys.stderr)
+    return 0
+
+
+def _forgot(forgotten: Forgotten) -> str:
+    runs = f" ({', '.join(forgotten.runs)})" if forgotten.runs else ""
+    gone = f"{count(forgotten.input_count, 'input')}, {count(len(forgotten.runs), 'run')}{runs}"
+    lines = [f"forgot capture {escape(forgotten.capture)} of cluster {escape(forgotten.cluster)}: {gone}"]
+    stays = "had it behind it, and stays: audit its files again to judge without it"
+    lines += [f"{run} {stays}" for run in forgotten.resting_runs]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def prune(

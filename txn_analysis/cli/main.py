@@ -6,16 +6,7 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli import (
-    audit_verbs,
-    keeping_verbs,
-    machine_verbs,
-    plan_verbs,
-    query_verbs,
-    shell_verbs,
-    tour,
-    why_verbs,
-)
+from txn_analysis.cli import audit_verbs, keeping_verbs, plan_verbs, query_verbs, shell_verbs, tour, why_verbs
 from txn_analysis.cli.options import (
     ENDING,
     JUDGING,
@@ -43,7 +34,7 @@ app = typer.Typer(
 def txn_analysis(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-    verbose: machine_verbs.Verbose = False,
+    verbose: shell_verbs.Verbose = False,
 ) -> None:
     """Find hanging Kafka transactions in files copied off the brokers, and what would end them.
 
@@ -51,7 +42,7 @@ def txn_analysis(
     hangs, 1 something does, 2 something could not be read or done, 3 it could not be told, 130 interrupted.
     """
     if version:
-        machine_verbs.version(verbose)
+        shell_verbs.version(verbose)
     elif verbose:
         raise typer.BadParameter("it says more of --version: give both", param_hint="--verbose")
     elif context.invoked_subcommand is None:
@@ -99,7 +90,7 @@ verb(app, "accept", _told, form=DecisionFormat)(keeping_verbs.accept)
 _held = "txn-analysis captures --warehouse txn-warehouse\n  txn-analysis captures -o nights.html"
 verb(app, "captures", _held, form=CaptureFormat, uses=("accepted",))(audit_verbs.captures)
 verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", form=Format, reads_files=True)(
-    audit_verbs.forget
+    keeping_verbs.forget
 )
 _aged = "txn-analysis prune --warehouse txn-warehouse --keep 90d --dry-run"
 verb(app, "prune", _aged, form=Format, reads_files=True)(keeping_verbs.prune)
@@ -107,8 +98,8 @@ add_command(app, "copy-kit", "txn-analysis copy-kit > copy-kit.sh")(shell_verbs.
 add_command(app, "demo", "txn-analysis demo --to /tmp/hanging --no-pause")(tour.demo)
 add_command(app, "runbook", "txn-analysis runbook | less")(shell_verbs.runbook)
 verb(app, "doctor", "txn-analysis doctor --warehouse s3://audits/txn-warehouse", form=Format, uses=("master",))(
-    machine_verbs.doctor
+    shell_verbs.doctor
 )
 add_command(app, "help", "txn-analysis help audit")(shell_verbs.help_)
-add_command(app, "version", "txn-analysis version --verbose")(machine_verbs.version)
+add_command(app, "version", "txn-analysis version --verbose")(shell_verbs.version)
 add_command(app, "completion", "txn-analysis completion bash")(shell_verbs.completion)

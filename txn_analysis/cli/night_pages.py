@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.cli.output import run_options
-from txn_analysis.text.escape import shell_option, shell_word
+from txn_analysis.text import shell_option, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.cli.options import Target
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings, parse_time
-from txn_analysis.text.escape import clip, shell_word
+from txn_analysis.text import clip, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -28,7 +28,7 @@ from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.kafka.names import INT32_MAX
-from txn_analysis.text.words import count
+from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -25,8 +25,7 @@ from txn_analysis.cli.output import deliver, run_options
 from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.judge.outcome import in_doubt, outcome_of
-from txn_analysis.text.escape import escape, shell_word
-from txn_analysis.text.words import count, listed
+from txn_analysis.text import count, escape, listed, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def find_hanging(
     """
     settings = request.settings()
     refuse_broker(broker)
-    from txn_analysis.plan.accepted import unaccepted
+    from txn_analysis.plan.standing import unaccepted
     from txn_analysis.questions import answers as queries
     from txn_analysis.questions import filters as asked
     from txn_analysis.runs.decisions import accepted_of

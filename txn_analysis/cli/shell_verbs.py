@@ -1,4 +1,4 @@
-"""The habits of a shell: `help` as a command, texts that are printed, and completion of words.
+"""The verbs that read no warehouse: `version`, `doctor`, `help`, texts that are printed, and completion of words.
 
 The scripts with which bash, zsh and fish complete a command line list verbs, options and values as they are when it is
 printed: at a tab no Python starts, which would take a third of a second. What is hidden in `--help` is not offered.
@@ -6,13 +6,16 @@ printed: at a tab no Python starts, which would take a third of a second. What i
 
 from __future__ import annotations
 
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from txn_analysis.cli.output import emit
+from txn_analysis import __version__
+from txn_analysis.cli.options import Request, Schema
+from txn_analysis.cli.output import deliver, deliver_text, emit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -208,3 +211,38 @@ def completion(
     `txn-analysis completion fish > ~/.config/fish/completions/txn-analysis.fish`.
     """
     emit(completion_script(context.find_root().command, shell), None)
+
+
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Print what a report of a bug needs as well: packages, Python, system, Java.")
+]
+
+
+def version(verbose: Verbose = False) -> None:
+    """Print the version."""
+    emit(f"txn-analysis {__version__}\n", None)
+    if verbose:
+        from txn_analysis.engine.machine import versions  # the first line needs nothing of it
+
+        emit("".join(f"{name:13}{found}\n" for name, found in versions(os.environ)), None)
+
+
+def doctor(request: Request, schema: Schema = False) -> int:
+    """Show what is here for audits, and what is missing.
+
+    Python's packages, memory, disk, Java and Spark; up to how much this process judges; what a cluster of Spark would
+    need as well. Spark is not started, and no store and no cluster is asked.
+
+    Exit code: 0 audits run here, if only of what this process may hold; 2 none does.
+    """
+    settings = request.settings()
+    from txn_analysis.engine.machine import Machine, machine, machine_text
+    from txn_analysis.errors import AuditError
+    from txn_analysis.questions.answers import json_text, schema_text
+
+    if schema:
+        deliver_text(request.targets, schema_text(Machine))
+        return 0
+    found = machine(settings, os.environ, __version__)
+    deliver(request.targets, {"json": lambda: json_text(found), "text": lambda: machine_text(found)})
+    return 0 if found.can_audit else AuditError.exit_code

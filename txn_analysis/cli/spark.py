@@ -16,7 +16,7 @@ from txn_analysis.spark.jobs import started_once
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import check_writable
 from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
-from txn_analysis.text.escape import escape
+from txn_analysis.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,7 +16,7 @@ from txn_analysis.cli.output import is_terminal
 from txn_analysis.cli.spark import quietly
 from txn_analysis.cli.verbs import reported_errors
 from txn_analysis.errors import AuditError
-from txn_analysis.text.escape import shell_word
+from txn_analysis.text import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from txn_analysis.cli.spark import quietly
 from txn_analysis.errors import AuditError
 from txn_analysis.settings import RUNNING, Settings
 from txn_analysis.spark.interrupts import Interrupted, ending_at_once, is_interrupted
-from txn_analysis.text.escape import escape
+from txn_analysis.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

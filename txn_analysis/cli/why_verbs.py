@@ -214,9 +214,8 @@ def stats(
     from txn_analysis.questions.answers import json_text, schema_text
     from txn_analysis.questions.filters import check_seen
     from txn_analysis.questions.stats import stats_of
-    from txn_analysis.questions.stats_answer import By, StatsAnswer
-    from txn_analysis.questions.stats_over_time import Window
-    from txn_analysis.questions.stats_text import stats_csv, stats_ndjson, stats_text
+    from txn_analysis.questions.stats_answer import By, StatsAnswer, stats_csv, stats_ndjson, stats_text
+    from txn_analysis.questions.stats_columns import Window
 
     if schema:
         deliver_text(request.targets, schema_text(StatsAnswer))

@@ -12,7 +12,7 @@ from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, PartitionCoverage, StateCount, StateCoverage
 from txn_analysis.kafka.names import HOLES, STATE_TOPIC, java_hash, state_partition
 from txn_analysis.logic import UNBOUNDED_MS, latest
-from txn_analysis.text.words import ranges
+from txn_analysis.text import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.logic import later_of
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

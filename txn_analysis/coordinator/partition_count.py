@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.text.words import ranges
+from txn_analysis.text import ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

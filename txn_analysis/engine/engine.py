@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import EngineName
 from txn_analysis.storage import opening
-from txn_analysis.text.words import size
+from txn_analysis.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

@@ -23,7 +23,7 @@ from txn_analysis.errors import MissingToolError, WarehouseError
 from txn_analysis.spark.jdk import check_jdk, java_program
 from txn_analysis.storage.opening import check_writable, free_memory_bytes, most_in_memory_bytes
 from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
-from txn_analysis.text.words import listed, size
+from txn_analysis.text import listed, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -28,7 +28,7 @@ from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_order import BROKER, OrderOfCopies
 from txn_analysis.log.whole_copies import WholeCopies, WholeCopy
 from txn_analysis.logic import latest
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Early warning: what does not hang yet and will, and by when; from the open transactions and the coordinator's state.
 
 A new kind is an object, and a place in the tuple of what it is about: open transactions, last records of ids, or
-aborts. `warning_lines` makes lines of what they find, and `pipeline` brings the histories.
+aborts. `warning_steps` makes lines of what they find, and `pipeline` brings the histories.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from txn_analysis.kafka.transactions import COMPLETED, ONGOING, PREPARE_COMMIT, 
 from txn_analysis.logic import plus
 from txn_analysis.tables import FoundCause
 from txn_analysis.tables.findings import Confidence
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from txn_analysis.judge.copied import NOTHING_COPIED
 from txn_analysis.judge.facts import AgainstTransaction, Facts, Lateness, LogReach, Loss, StateReach
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, ending_of
 from txn_analysis.logic import UNBOUNDED_MS, is_before, latest, minus, more, plus, possible, proven
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from txn_analysis.coordinator.chain import Rise

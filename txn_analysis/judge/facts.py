@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.judge.copied import NOTHING_COPIED
 from txn_analysis.kafka.transactions import ONGOING, PREPARED, TOMBSTONE
 from txn_analysis.settings import flag_name
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from txn_analysis.coordinator.history import Decision

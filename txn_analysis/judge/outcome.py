@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from txn_analysis.kafka.names import MAY_HIDE_OPEN, STATE_TOPIC
-from txn_analysis.text.words import listed
+from txn_analysis.text import listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -1,13 +1,17 @@
-"""The steps of early warnings, as an engine runs them: from histories of ids to the worst applications of each kind.
+"""Lines of early warnings, an application each and the worst ones first, and the steps by which an engine finds them.
 
 histories --> timeouts; histories, with the median of these --> warnings -- by application --> the worst of each kind
+
+Reports print kinds in the order of `WARNINGS`, and count by application (`application_of`), so that a thousand ids of
+one job are one line. What is kept is bounded: of each kind the worst applications, and how many ids there are in all.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,17 +20,166 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import counted
 from txn_analysis.columns.values import rows_of_values, unpickled
 from txn_analysis.coordinator.state_records import histories_in
-from txn_analysis.judge.early_warning import MANY
-from txn_analysis.judge.warning_lines import by_application, warnings_of_aborts, warnings_of_last, worst_of
+from txn_analysis.judge.applications import application_of
+from txn_analysis.judge.early_warning import (
+    MANY,
+    OF_LAST_RECORDS,
+    OPEN_TRANSACTION_NEAR_BOUND,
+    WARNINGS,
+    is_near_bound,
+    kinds_of_aborts,
+)
 from txn_analysis.kafka.transactions import PREPARE_ABORT
+from txn_analysis.logic import plus
+from txn_analysis.text import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import BatchFunction
+    from txn_analysis.coordinator.history import History
     from txn_analysis.judge.early_warning import Known
-    from txn_analysis.judge.warning_lines import Flagged
+    from txn_analysis.judge.judgement import Judgement
+    from txn_analysis.settings import Settings
+
+_MOST_APPLICATIONS = 10
+_BY_KIND = {warning.kind: warning for warning in WARNINGS}
+_ORDER = {warning.kind: number for number, warning in enumerate(WARNINGS)}
+
+
+class Flagged(NamedTuple):
+    """One warning about one id, with the application that the id seems to belong to; a higher score is worse.
+
+    `at_ms` is when it happens that is warned of; None where no clock says that.
+    """
+
+    kind: str
+    application: str
+    framework: str | None
+    transactional_id: str
+    score: int
+    at_ms: int | None
+
+
+class Warned(NamedTuple):
+    """One kind of warning about the ids of one application: the worst of them, and how many there are."""
+
+    kind: str
+    application: str
+    framework: str | None
+    worst_id: str
+    score: int
+    at_ms: int | None
+    id_count: int
+
+
+@dataclass(frozen=True)
+class WarningLine:
+    """One warning as a report prints it: `subject` is what it is about, `example` its worst id, `count` how many.
+
+    `at_ms` is when it happens to that one; None where no clock says that.
+    """
+
+    kind: str
+    subject: str
+    example: str | None
+    text: str
+    count: int
+    at_ms: int | None = None
+
+
+def _flagged(kind: str, transactional_id: str, score: int, at_ms: int | None = None) -> Flagged:
+    """A warning about an id, with whose it seems to be."""
+    owner = application_of(transactional_id)
+    return Flagged(kind, owner.name, owner.framework, transactional_id, score, at_ms)
+
+
+def _by_application(found: Iterable[Flagged]) -> list[Warned]:
+    """All warnings about the ids of some applications, as one of each kind for each application."""
+    groups: defaultdict[tuple[str, str, str | None], list[Flagged]] = defaultdict(list)
+    for each in found:
+        groups[each.kind, each.application, each.framework].append(each)
+    worst = {group: min(ids, key=lambda each: (-each.score, each.transactional_id)) for group, ids in groups.items()}
+    return [
+        Warned(*group, worst[group].transactional_id, worst[group].score, worst[group].at_ms, len(ids))
+        for group, ids in groups.items()
+    ]
+
+
+def _worst_of(found: Iterable[Warned]) -> list[Warned]:
+    """Of each kind the applications that are worst, in no order."""
+    of_kind: defaultdict[str, list[Warned]] = defaultdict(list)
+    for warned in found:
+        of_kind[warned.kind].append(warned)
+    return [w for own in of_kind.values() for w in sorted(own, key=_badness)[:_MOST_APPLICATIONS]]
+
+
+def _badness(warned: Warned) -> tuple[int, int, str, str]:
+    return -warned.score, -warned.id_count, warned.application, warned.framework or ""
+
+
+def warnings_of(found: Iterable[Warned]) -> list[WarningLine]:
+    """The worst of all that was found, in the order of `WARNINGS`."""
+    in_order = sorted(_worst_of(found), key=lambda w: (_ORDER[w.kind], -w.score, w.application, w.framework or ""))
+    return [_line(warned) for warned in in_order]
+
+
+def _line(warned: Warned) -> WarningLine:
+    whose = "" if warned.framework is None else f" ({warned.framework})"
+    return WarningLine(
+        kind=warned.kind,
+        subject=warned.application,
+        example=warned.worst_id,
+        text=_BY_KIND[warned.kind].text.format(score=warned.score, at=iso_utc(warned.at_ms)) + whose,
+        count=warned.id_count,
+        at_ms=warned.at_ms,
+    )
+
+
+def nearest_bound(judged: Iterable[Judgement], settings: Settings) -> list[Judgement]:
+    """Of judged open transactions those that will be late soonest, the first of them first."""
+    near = (one for one in judged if is_near_bound(one.facts.lateness, settings))
+    return sorted(near, key=lambda one: -(one.late_by_ms or 0))[:_MOST_APPLICATIONS]
+
+
+def open_warnings(nearest: Iterable[Judgement], as_of_ms: int | None) -> list[WarningLine]:
+    """What the open transactions are warned of that `nearest_bound` gave.
+
+    Args:
+        nearest: the transactions.
+        as_of_ms: when the files were copied; None where no broker's clock speaks.
+    """
+    return [_open_line(one, plus(as_of_ms, -(one.late_by_ms or 0))) for one in nearest]
+
+
+def _open_line(one: Judgement, at_ms: int | None) -> WarningLine:
+    start, score = one.opened.txn_start_offset, -(one.late_by_ms or 0)
+    return WarningLine(
+        kind=OPEN_TRANSACTION_NEAR_BOUND.kind,
+        subject=one.facts.where,
+        example=None if one.facts.coordinator is None else one.facts.coordinator.transactional_id,
+        text=OPEN_TRANSACTION_NEAR_BOUND.text.format(start=start, score=score, at=iso_utc(at_ms)),
+        count=1,
+        at_ms=at_ms,
+    )
+
+
+def _warnings_of_last(last: pa.StructArray, known: Known) -> Iterator[Flagged]:
+    """What live ids are warned of by their last records, which nothing later hides."""
+    for warning in OF_LAST_RECORDS:
+        warned = last.filter(pc.fill_null(warning.when(last, known), False))
+        columns = warned.field("transactional_id"), warning.score(warned, known), warning.at(warned, known)
+        for transactional_id, score, at_ms in zip(*(column.to_pylist() for column in columns), strict=True):
+            yield _flagged(warning.kind, transactional_id, score, at_ms)
+
+
+def _warnings_of_aborts(history: History) -> Iterator[Flagged]:
+    """What an id is warned of for being timed out, or fenced, `MANY` times."""
+    for kind, count in Counter(kinds_of_aborts(history)).items():
+        if count >= MANY:
+            yield _flagged(kind, history[-1].transactional_id, count)
+
 
 OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
 """One row is some warnings about ids of one application, pickled."""
@@ -48,8 +201,8 @@ def warnings_by_application(known: Known) -> BatchFunction:
         for rows in batches:
             lists = rows["history"]
             many = lists.filter(pa.array(_aborts_in(lists) >= MANY))
-            of_last = warnings_of_last(_last_of_live(lists), known)
-            of_aborts = (each for history in histories_in(many) for each in warnings_of_aborts(history))
+            of_last = _warnings_of_last(_last_of_live(lists), known)
+            of_aborts = (each for history in histories_in(many) for each in _warnings_of_aborts(history))
             for each in (*of_last, *of_aborts):
                 found[each.application].append(each)
         values = [pickle.dumps(own) for own in found.values()]
@@ -63,7 +216,7 @@ def warnings_by_application(known: Known) -> BatchFunction:
 def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
     """By `application`, of `warnings`. Values: `Warned` of the worst applications of each kind."""
     lists = unpickled(tables["warnings"]["flagged"].to_pylist())
-    return rows_of_values(worst_of(by_application([each for own in lists for each in own])))
+    return rows_of_values(_worst_of(_by_application([each for own in lists for each in own])))
 
 
 def _last_of_live(histories: pa.ListArray) -> pa.StructArray:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.names import LOG, SNAPSHOT, STATE, STATE_TOPIC
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

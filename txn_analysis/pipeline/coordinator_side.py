@@ -36,8 +36,7 @@ from txn_analysis.coordinator.steps import (
     with_views,
 )
 from txn_analysis.judge.early_warning import Known, median_of
-from txn_analysis.judge.warning_lines import warnings_of
-from txn_analysis.judge.warning_steps import OF_APPLICATION, timeouts, warnings_by_application, worst_step
+from txn_analysis.judge.warning_steps import OF_APPLICATION, timeouts, warnings_by_application, warnings_of, worst_step
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit
 
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.warning_lines import WarningLine
+    from txn_analysis.judge.warning_steps import WarningLine
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given
     from txn_analysis.settings import Settings

@@ -29,14 +29,12 @@ from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.runs.prunes import check_content, own_name
 from txn_analysis.spark.jobs import followed
 from txn_analysis.storage.warehouse import commit_inputs, held_inputs
-from txn_analysis.stores.ahead import ahead
 from txn_analysis.stores.places import place_of
-from txn_analysis.stores.remote_file import cost_of
+from txn_analysis.stores.remote_file import ahead, cost_of
 from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
-from txn_analysis.tables.prunes import TakenContent
-from txn_analysis.text.escape import escape
-from txn_analysis.text.words import listed, size
+from txn_analysis.tables.keeping import TakenContent
+from txn_analysis.text import escape, listed, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -16,7 +16,7 @@ from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import BINARY_GRAMMARS, DESCRIBED, LOG, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
-from txn_analysis.reading.dump.scan import read_slice, scan_range, scan_slice
+from txn_analysis.reading.dump.scan import SmallSections, read_slice, scan_range, scan_slice
 from txn_analysis.reading.inputs.accounting import ReadPiece
 from txn_analysis.reading.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
 from txn_analysis.reading.inputs.text import Text
@@ -33,13 +33,12 @@ from txn_analysis.reading.log_dir.producer_files import (
     read_txnindex_section,
 )
 from txn_analysis.reading.log_dir.segment import headers_of, is_small_segment, scan_headers, scan_segment
-from txn_analysis.reading.small_sections import SmallSections
 from txn_analysis.reading.state.console_export import read_console_json, read_console_text
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
 from txn_analysis.reading.state.records import ReadStateRecord
 from txn_analysis.reading.state.segment import StateSegmentReader
 from txn_analysis.storage.warehouse import RowTasks
-from txn_analysis.stores.ahead import ahead
+from txn_analysis.stores.remote_file import ahead
 from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,

@@ -21,7 +21,7 @@ from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Judgement, judge_of
 from txn_analysis.judge.outcome import Answered, Sight, outcome_of
-from txn_analysis.judge.warning_lines import nearest_bound, open_warnings
+from txn_analysis.judge.warning_steps import nearest_bound, open_warnings
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
@@ -48,7 +48,7 @@ from txn_analysis.tables import (
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
-from txn_analysis.tables.prunes import TakenContent
+from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.schema import ONLY, by_audit, given_schema
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.judge.judgement import Case, Cases, Judge
-    from txn_analysis.judge.warning_lines import WarningLine
+    from txn_analysis.judge.warning_steps import WarningLine
     from txn_analysis.pipeline.coordinator_side import CoordinatorSide
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given, Run

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.tables import ABORT_PLAN, AbortRecord
-from txn_analysis.text.escape import escape, shell_option
+from txn_analysis.text import escape, shell_option
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.abort_plan import fingerprinted, plan_fingerprint, why_not_by_epochs
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.tables import AbortRecord
-from txn_analysis.text.escape import clip, escape, shell_option
-from txn_analysis.text.words import count, iso_utc
+from txn_analysis.text import clip, count, escape, iso_utc, shell_option
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

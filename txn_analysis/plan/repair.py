@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.transactions import PREPARED, StateRecord, TopicPartition
-from txn_analysis.text.words import iso_utc
+from txn_analysis.text import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

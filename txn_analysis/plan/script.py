@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.abort_plan import why_not_by_epochs
-from txn_analysis.text.escape import escape, shell_option, shell_word
-from txn_analysis.text.words import count, iso_utc
+from txn_analysis.text import count, escape, iso_utc, shell_option, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -24,8 +24,7 @@ from pydantic import TypeAdapter
 from txn_analysis.errors import WarehouseError
 from txn_analysis.plan.repair import Repair
 from txn_analysis.report.formats import DIALECT, MINUS_ONE, Answer, Column, answer_of
-from txn_analysis.text.escape import escape
-from txn_analysis.text.words import count, iso_utc, utc
+from txn_analysis.text import count, escape, iso_utc, utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from txn_analysis.logic import plus
 from txn_analysis.report.figures import hidden_records
 from txn_analysis.report.formats import Answer, Column, answer_of
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, Finding
-from txn_analysis.text.words import iso_utc, size
+from txn_analysis.text import iso_utc, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -25,8 +25,7 @@ from txn_analysis.report.terminal import wrapped
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.tables import FINDINGS, LOG_BATCHES, TRANSACTIONS, Finding, RuleAsked, Transaction
 from txn_analysis.tables.transactions import OPEN
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import iso_utc
+from txn_analysis.text import clip, escape, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

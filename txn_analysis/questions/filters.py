@@ -17,8 +17,7 @@ from txn_analysis.runs.asked_places import NEEDS_TOPIC, check_places
 from txn_analysis.runs.asked_states import record_counts
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
-from txn_analysis.text.escape import clip
-from txn_analysis.text.words import ranges
+from txn_analysis.text import clip, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

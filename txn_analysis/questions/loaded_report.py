@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 
 from txn_analysis.kafka.names import INTERNAL_TOPICS, LOG_APPEND_TIME, is_brokers_time
 from txn_analysis.kafka.transactions import TOMBSTONE
-from txn_analysis.plan.since import TOLD, ToldFinding
+from txn_analysis.plan.standing import TOLD, ToldFinding
 from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.log_slices import Place, Shown, flags, log_points, marker_points
-from txn_analysis.questions.stats_over_time import slices_of
+from txn_analysis.questions.stats_columns import slices_of
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.pictures import (

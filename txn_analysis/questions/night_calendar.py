@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from txn_analysis.columns.records import Counts, records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.outcome import Outcome, Sight, outcome_of
-from txn_analysis.plan.accepted import Standing, accepted_findings, unaccepted
+from txn_analysis.plan.standing import Standing, accepted_findings, unaccepted
 from txn_analysis.report.night_calendar import Against, Answer, CalendarNight, ClusterNights
 from txn_analysis.runs.decisions import decisions_of
 from txn_analysis.runs.nights import told_nights
@@ -23,7 +23,7 @@ from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.runs.run_tables import captures
 from txn_analysis.tables import PARTITION_HEALTH, RUNS, PartitionHealth
 from txn_analysis.tables.inputs import RunRecord
-from txn_analysis.text.escape import escape, shell_word
+from txn_analysis.text import escape, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_broker
 from txn_analysis.questions.readers import Run  # noqa: TC001 pydantic reads the fields of `OffsetAnswer`
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.terminal import labelled
-from txn_analysis.text.escape import clip, escape, shell_option, shell_word
-from txn_analysis.text.words import count, iso_utc, size
+from txn_analysis.text import clip, count, escape, iso_utc, shell_option, shell_word, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

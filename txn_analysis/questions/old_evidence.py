@@ -29,7 +29,7 @@ from txn_analysis.kafka.names import (
     TXNINDEX,
     ProblemKind,
 )
-from txn_analysis.plan.since import TOLD
+from txn_analysis.plan.standing import TOLD
 from txn_analysis.runs.past_run import sections_of
 from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
 from txn_analysis.tables.transactions import OPEN

@@ -21,8 +21,7 @@ from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.owner import Owner, owner_of
 from txn_analysis.runs.asked_states import histories, of_ids
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
-from txn_analysis.text.escape import clip
-from txn_analysis.text.words import listed
+from txn_analysis.text import clip, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,8 +8,7 @@ from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.questions.owners import Blocks, Kind
 from txn_analysis.report.owner import owner_sentence
 from txn_analysis.report.terminal import labelled
-from txn_analysis.text.escape import clip, escape, shell_option, shell_word
-from txn_analysis.text.words import count, duration, iso_utc, listed
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.plan.since import TOLD
+from txn_analysis.plan.standing import TOLD
 from txn_analysis.questions import verify as repairs
 from txn_analysis.questions.old_evidence import OldEvidence, partitions_of
 from txn_analysis.report.model import Item
@@ -19,7 +19,7 @@ from txn_analysis.runs.run_tables import captures, run_tables
 from txn_analysis.storage.warehouse import Size
 from txn_analysis.tables import FINDINGS, INPUTS, RUNS, Prune
 from txn_analysis.tables.inputs import ReadInput, RunRecord
-from txn_analysis.tables.prunes import TakenContent, TakenPartition
+from txn_analysis.tables.keeping import TakenContent, TakenPartition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,10 +17,17 @@ import pyarrow.compute as pc
 from txn_analysis.columns.records import records_of
 from txn_analysis.judge.applications import application_of
 from txn_analysis.questions.ended import EndedFilters, with_records
-from txn_analysis.questions.first_batches import first_timestamps
 from txn_analysis.questions.stats_answer import By, Group, LongTransaction, StatsAnswer, cannot_say
-from txn_analysis.questions.stats_columns import CAUSES, added_up, by_producer, rows_with, spread
-from txn_analysis.questions.stats_over_time import Window, slices_of
+from txn_analysis.questions.stats_columns import (
+    CAUSES,
+    Window,
+    added_up,
+    by_producer,
+    first_timestamps,
+    rows_with,
+    slices_of,
+    spread,
+)
 from txn_analysis.runs.asked_states import named_producers
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.kafka.transactions import PREPARED
-from txn_analysis.plan.accepted import Standing
 from txn_analysis.plan.repair import (
     After,
     Before,
@@ -24,6 +23,7 @@ from txn_analysis.plan.repair import (
     SeenPartition,
     outcome_of,
 )
+from txn_analysis.plan.standing import Standing
 from txn_analysis.runs.asked_states import states_naming
 from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import runs_behind
@@ -32,7 +32,7 @@ from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
-from txn_analysis.text.escape import escape
+from txn_analysis.text import escape
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

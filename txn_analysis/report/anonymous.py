@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 from txn_analysis.kafka.names import INTERNAL_TOPICS
-from txn_analysis.plan.accepted import AcceptedFinding
+from txn_analysis.plan.standing import AcceptedFinding
 from txn_analysis.settings import Settings
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text.escape import escape
+from txn_analysis.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

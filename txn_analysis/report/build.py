@@ -16,8 +16,7 @@ from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.rule import Doubtful
 from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, LOG, STATE_TOPIC
-from txn_analysis.plan.accepted import unaccepted
-from txn_analysis.plan.since import ToldFinding
+from txn_analysis.plan.standing import ToldFinding, unaccepted
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
@@ -32,16 +31,14 @@ from txn_analysis.report.model import (
 )
 from txn_analysis.tables import Impact  # noqa: TC001 records are made by the types of their fields
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text.escape import shell_option, shell_word
-from txn_analysis.text.words import listed
+from txn_analysis.text import listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from txn_analysis.log.two_logs import TwoClusters
-    from txn_analysis.plan.accepted import AcceptedFinding
-    from txn_analysis.plan.since import Since
+    from txn_analysis.plan.standing import AcceptedFinding, Since
     from txn_analysis.settings import EngineName
     from txn_analysis.tables import Finding, PartitionHealth, Prune
     from txn_analysis.tables.inputs import ReadInput, RunRecord

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.finding_text import report_command
-from txn_analysis.text.escape import clip
-from txn_analysis.text.words import count, iso_utc
+from txn_analysis.text import clip, count, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from txn_analysis.judge.causes import cause_named
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, duration, iso_utc, listed, size
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

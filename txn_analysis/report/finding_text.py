@@ -19,8 +19,7 @@ from txn_analysis.report.figures import (
 )
 from txn_analysis.report.owner import ending_sentence
 from txn_analysis.report.terminal import Line, labelled
-from txn_analysis.text.escape import clip, escape, shell_option, shell_word
-from txn_analysis.text.words import count, duration, iso_utc, size
+from txn_analysis.text import clip, count, duration, escape, iso_utc, shell_option, shell_word, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

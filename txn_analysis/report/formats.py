@@ -17,7 +17,7 @@ from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.model import SCHEMA_VERSION, AuditReport, FindingItem, InputItem, PartitionItem
 from txn_analysis.tables.finding_rows import CAUSE_NAME
-from txn_analysis.text.escape import escape, formula_guard
+from txn_analysis.text import escape, formula_guard
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.plan.since import ToldFinding
+from txn_analysis.plan.standing import ToldFinding
 from txn_analysis.report.build import looks_like, what_to_do
 from txn_analysis.report.figures import ANYBODY, age, by_damage
 from txn_analysis.report.finding_text import (
@@ -22,8 +22,7 @@ from txn_analysis.report.finding_text import (
     window_of,
 )
 from txn_analysis.settings import flag_name
-from txn_analysis.text.escape import clip, escape, shell_word
-from txn_analysis.text.words import count, iso_utc, listed
+from txn_analysis.text import clip, count, escape, iso_utc, listed, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

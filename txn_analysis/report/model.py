@@ -13,8 +13,7 @@ from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_functio
 from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
 from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS, Ending
 from txn_analysis.log.two_logs import TwoClusters
-from txn_analysis.plan.accepted import AcceptedFinding, Standing, unaccepted
-from txn_analysis.plan.since import Since, StillOpen, ToldFinding
+from txn_analysis.plan.standing import AcceptedFinding, Since, Standing, StillOpen, ToldFinding, unaccepted
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
 from txn_analysis.tables.finding_rows import FindingRows

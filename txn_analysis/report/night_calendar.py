@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.text.words import count
+from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.plan.accepted import Standing
-from txn_analysis.plan.since import ToldFinding
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, iso_utc
+from txn_analysis.plan.standing import Standing, ToldFinding
+from txn_analysis.text import clip, count, escape, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.plan.accepted import AcceptedFinding
-    from txn_analysis.plan.since import Since, StillOpen
+    from txn_analysis.plan.standing import AcceptedFinding, Since, StillOpen
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
 

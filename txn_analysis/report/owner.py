@@ -19,8 +19,7 @@ from txn_analysis.kafka.transactions import (
 )
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.model import EndingItem, InJson
-from txn_analysis.text.escape import shell_option
-from txn_analysis.text.words import duration, iso_utc
+from txn_analysis.text import duration, iso_utc, shell_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

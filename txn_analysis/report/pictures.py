@@ -13,10 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from txn_analysis.report.ended_slices import EndedSlice
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -91,6 +88,21 @@ class RunPoint:
     hidden_record_count: int
     unknown_count: int
     hanging_count: int
+
+
+class EndedSlice(NamedTuple):
+    """Transactions, each on one partition, whose end marker came from `from_ms` to before `to_ms`, by their outcome."""
+
+    from_ms: int
+    to_ms: int
+    committed_count: int
+    aborted_count: int
+    unknown_outcome_count: int
+
+    @property
+    def ended_count(self) -> int:
+        """All of them."""
+        return self.committed_count + self.aborted_count + self.unknown_outcome_count
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from txn_analysis.text.escape import escape
-from txn_analysis.text.words import duration, size
+from txn_analysis.text import duration, escape, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

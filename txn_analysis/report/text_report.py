@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.alike import folded
-from txn_analysis.report.finding_block import block_lines
+from txn_analysis.report.alike import block_lines, folded
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
 from txn_analysis.settings import EngineName
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, duration, iso_utc, listed, ranges, size
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, ranges, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

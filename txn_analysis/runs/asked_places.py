@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.tables.inputs import AskedPartition
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import listed, ranges
+from txn_analysis.text import clip, escape, listed, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -11,15 +11,13 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.plan.accepted import EVIDENCE, AcceptedFinding, Decided, accepted_findings, decision_about
-from txn_analysis.plan.since import TOLD
+from txn_analysis.plan.standing import EVIDENCE, TOLD, AcceptedFinding, Decided, accepted_findings, decision_about
 from txn_analysis.settings import Name, TimeMs  # noqa: TC001 pydantic reads the types of fields
 from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
 from txn_analysis.tables import ACCEPTED
-from txn_analysis.tables.accepted import Decision
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text.escape import clip
-from txn_analysis.text.words import iso_utc
+from txn_analysis.tables.keeping import Decision
+from txn_analysis.text import clip, iso_utc
 from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types of fields
 
 if TYPE_CHECKING:

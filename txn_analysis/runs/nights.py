@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.records import records_of
-from txn_analysis.plan.since import TOLD, Night, ToldFinding, since
+from txn_analysis.plan.standing import TOLD, Night, ToldFinding, since
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.tables import FINDINGS, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
@@ -16,7 +16,7 @@ from txn_analysis.tables.inputs import RunRecord
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from txn_analysis.plan.since import Since
+    from txn_analysis.plan.standing import Since
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Prune
     from txn_analysis.tables.finding_rows import FindingRows

@@ -17,8 +17,8 @@ from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.warehouse import MatchKey, Size
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
-from txn_analysis.tables.prunes import TakenContent
-from txn_analysis.text.escape import clip
+from txn_analysis.tables.keeping import TakenContent
+from txn_analysis.text import clip
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -34,8 +34,7 @@ from txn_analysis.tables import (
 )
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
-from txn_analysis.text.escape import clip, escape, shell_option, shell_word
-from txn_analysis.text.words import listed
+from txn_analysis.text import clip, escape, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -25,9 +25,8 @@ import pyarrow as pa
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.opening import LOG, check_writable, make_private
-from txn_analysis.stores.ahead import ahead
 from txn_analysis.stores.places import Place, PlaceError, delta_options, local_path, place_of, shown
-from txn_analysis.stores.remote_file import RemoteFile, streamed
+from txn_analysis.stores.remote_file import RemoteFile, ahead, streamed
 from txn_analysis.stores.store import Version, store_of
 
 if TYPE_CHECKING:

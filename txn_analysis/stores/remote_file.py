@@ -1,20 +1,70 @@
-"""One object, read in ranges: large ranges in parts side by side, and nothing twice that was just read."""
+"""Objects of a store, side by side: ranges of one, of which nothing is read twice in a row, and work on many, in order.
+
+A store takes long to answer, and little to be asked.
+"""
 
 from __future__ import annotations
 
 import io
 import time
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from txn_analysis.stores.store import store_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from txn_analysis.stores.places import Place
     from txn_analysis.stores.store import Store, Version
+
+AT_ONCE = 16
+_MOST_BYTES = 128 << 20
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+def ahead(
+    function: Callable[[_Item], _Result],
+    items: Iterable[_Item],
+    *,
+    at_once: int = AT_ONCE,
+    is_object: Callable[[_Item], bool] = lambda _: True,
+    size_of: Callable[[_Item], int] = lambda _: 0,
+) -> Iterator[tuple[_Item, Callable[[], _Result]]]:
+    """Each item, and what gives the outcome of a function for it; the function works on the next items meanwhile.
+
+    Args:
+        function: what is to be done.
+        items: taken as there is room for them.
+        at_once: for so many items at most.
+        is_object: an item for which it is not true is worked on when its outcome is asked for, in the caller's thread.
+        size_of: the bytes that one of them holds in memory; together they are 128 MiB, or one item.
+    """
+    coming: deque[tuple[_Item, int, Callable[[], _Result]]] = deque()
+    held_bytes = 0
+    with ThreadPoolExecutor(at_once) as pool:
+        try:
+            for item in items:
+                size_bytes = size_of(item)
+                while coming and (len(coming) >= at_once or held_bytes + size_bytes > _MOST_BYTES):
+                    first, its_bytes, outcome = coming.popleft()
+                    held_bytes -= its_bytes
+                    yield first, outcome
+                does = pool.submit(function, item).result if is_object(item) else partial(function, item)
+                coming.append((item, size_bytes, does))
+                held_bytes += size_bytes
+            while coming:
+                first, _, outcome = coming.popleft()
+                yield first, outcome
+        finally:
+            pool.shutdown(cancel_futures=True)
+
 
 _PART_BYTES = 4 << 20
 _PARTS_AT_ONCE = 8

@@ -1,8 +1,8 @@
 """The Delta tables of the warehouse, by what they are about; see `docs/tables.md` for the generated reference."""
 
-from txn_analysis.tables.accepted import ACCEPTED, Decision
 from txn_analysis.tables.findings import ABORT_PLAN, FINDINGS, AbortRecord, Finding, FoundCause, Impact, RuleAsked
 from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
+from txn_analysis.tables.keeping import ACCEPTED, PRUNES, Decision, Prune
 from txn_analysis.tables.logs import (
     ABORTED_TRANSACTIONS,
     GROUP_OFFSETS,
@@ -16,7 +16,6 @@ from txn_analysis.tables.logs import (
     SnapshotEntry,
     TransactionPart,
 )
-from txn_analysis.tables.prunes import PRUNES, Prune
 from txn_analysis.tables.schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.transactions import (
     ENDED_TRANSACTIONS,

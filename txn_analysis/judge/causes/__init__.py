@@ -23,7 +23,7 @@ from txn_analysis.judge.causes.cause import (
 from txn_analysis.logic import is_before
 from txn_analysis.tables import FoundCause
 from txn_analysis.tables.findings import Confidence
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

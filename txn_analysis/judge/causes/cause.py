@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.tables.findings import Confidence
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

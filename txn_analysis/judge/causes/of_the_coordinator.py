@@ -8,7 +8,7 @@ from txn_analysis.judge.causes.cause import Cause, as_far_as_recorded, if_holds,
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, PRODUCER_ID_BLOCK, TOMBSTONE
 from txn_analysis.logic import is_before
 from txn_analysis.tables.findings import Confidence
-from txn_analysis.text.words import listed, utc
+from txn_analysis.text import listed, utc
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts

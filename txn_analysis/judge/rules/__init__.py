@@ -28,7 +28,7 @@ from txn_analysis.judge.rules.by_the_coordinator import (
 from txn_analysis.judge.rules.rule import Rule, broken_log, foreign_state, unknown_time
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.logic import UNBOUNDED_MS, both, no
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from txn_analysis.judge.rules.rule import Rule, early_log, incomplete_state, los
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, PREPARE_ABORT, PREPARE_COMMIT, TWO_PHASE_COMMIT
 from txn_analysis.logic import UNBOUNDED_MS, both, either, no
-from txn_analysis.text.words import utc
+from txn_analysis.text import utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.settings import flag_name
-from txn_analysis.text.words import iso_utc, ranges
+from txn_analysis.text import iso_utc, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Scan: byte ranges of dumped segments become batches, inside the tasks that hold them."""
+"""Scan: byte ranges of logs' sections become batches, inside the tasks that hold them.
+
+Of small sections there may be thousands, and what an array operation costs by itself is more than what the batches of
+one cost: many texts, or segments, are read as one set of columns.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
+from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
 from txn_analysis.reading.dump.batch_lines import (
     COLUMNS,
     Candidates,
@@ -21,14 +25,17 @@ from txn_analysis.reading.dump.batch_text import read_batch_text, whole_texts
 from txn_analysis.reading.dump.doubt import are_linked, follow_chain, may_be_header_keys, may_be_in_records
 from txn_analysis.reading.dump.forms import BATCH_LINE_START, RECORD_LINE_START
 from txn_analysis.reading.log_dir.group_records import read_group_lines
+from txn_analysis.reading.log_dir.segment import is_small_segment, scan_small_segments
 from txn_analysis.tables.batches import Batches, times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.reading.inputs.planned_input import ScanRange
     from txn_analysis.reading.inputs.text import Text
+
+    ReadTogether = Callable[[Sequence[tuple[ScanRange, bytes]], str], Iterator[Batches | ScanRange]]
 
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
 _SMALL_BYTES = 256 << 10
@@ -117,19 +124,19 @@ def _as_printed(read: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def is_small_dump(part: ScanRange) -> bool:
-    """Whether a range is all of a small section, as `scan_small_dumps` reads it."""
+def _is_small_dump(part: ScanRange) -> bool:
+    """Whether a range is all of a small section, as `_scan_small_dumps` reads it."""
     section = part.section
     is_whole = part.start == section.text_start_bytes and part.end == section.text_end_bytes
     return is_whole and part.end - part.start <= _SMALL_BYTES and section.kind == LOG and section.topic != GROUP_TOPIC
 
 
-def is_shallow(text: bytes) -> bool:
+def _is_shallow(text: bytes) -> bool:
     """Whether no record line follows the first line of a section's body."""
     return not text.startswith(RECORD_LINE_START, text.find(b"\n") + 1)
 
 
-def scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -> Iterator[Batches | ScanRange]:
+def _scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -> Iterator[Batches | ScanRange]:
     """The batches of some small sections, as `scan_range` finds them in each; one with more than batch lines is left.
 
     Where a section is nothing but lines of batches that follow each other, no line of it can be a client's.
@@ -194,3 +201,62 @@ def _next_batch_line(text: Text, at: int, limit: int) -> int:
             return at + found + 1
         at += _LOOK_AHEAD_BYTES
     return limit
+
+
+TOGETHER_BYTES = 1 << 20
+
+
+class SmallSections:
+    """Those of one task, as they come.
+
+    Attributes:
+        left: sections that are to be read one by one, as something about them is unusual.
+    """
+
+    def __init__(self, ingest_id: str) -> None:
+        self.left: list[ScanRange] = []
+        self._ingest_id = ingest_id
+        self._dumps, self._segments = _Held(_scan_small_dumps), _Held(scan_small_segments)
+
+    def takes(self, text: Text, part: ScanRange) -> bool:
+        """Whether a range of a section of a log is all of a small one, which is read now and understood later."""
+        is_broker_file = part.section.grammar in BINARY_GRAMMARS
+        if not (is_small_segment(part) if is_broker_file else _is_small_dump(part)):
+            return False
+        data = text.read(part.start, part.end)
+        if len(data) < part.end - part.start or not (is_broker_file or _is_shallow(data)):
+            return False
+        (self._segments if is_broker_file else self._dumps).add(part, data)
+        return True
+
+    def batches(self, *, is_end: bool = False) -> Iterator[Batches]:
+        """The batches of sections that were taken, once there are enough of them; of all at the end."""
+        for held in (self._dumps, self._segments):
+            for found in held.batches(self._ingest_id, is_end=is_end):
+                if isinstance(found, Batches):
+                    yield found
+                else:
+                    self.left.append(found)
+
+
+class _Held:
+    """Sections of one kind, with what is in them: groups of which none but the last is added to."""
+
+    def __init__(self, read_together: ReadTogether) -> None:
+        self._read_together = read_together
+        self._groups: list[list[tuple[ScanRange, bytes]]] = [[]]
+        self._last_bytes = 0
+
+    def add(self, part: ScanRange, data: bytes) -> None:
+        if self._last_bytes + len(data) > TOGETHER_BYTES:
+            self._groups.append([])
+            self._last_bytes = 0
+        self._groups[-1].append((part, data))
+        self._last_bytes += len(data)
+
+    def batches(self, ingest_id: str, *, is_end: bool) -> Iterator[Batches | ScanRange]:
+        while len(self._groups) > 1:
+            yield from self._read_together(self._groups.pop(0), ingest_id)
+        if is_end and self._groups[0]:
+            yield from self._read_together(self._groups.pop(), ingest_id)
+            self._groups.append([])

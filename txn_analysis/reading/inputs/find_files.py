@@ -1,23 +1,32 @@
-"""Which files an ingest reads: paths, folders, globs and URIs, resolved before anything is opened."""
+"""Which files an ingest reads: paths, folders, globs, URIs and standard input, resolved before anything is opened.
+
+Standard input is kept in a private file meanwhile, as each part of a text is read by itself. Every report and table
+names it `-`, as the command does; where it was kept is in none of them.
+"""
 
 from __future__ import annotations
 
 import glob
 import os
+import shutil
 import stat
-from contextlib import contextmanager
+import sys
+import tempfile
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.reading.inputs.standard_input import STANDARD_INPUT, kept_at
+from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.stores import places
 from txn_analysis.stores.store import StoreError, found_below, has_glob, store_of
+from txn_analysis.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from txn_analysis.stores.places import Place
     from txn_analysis.stores.store import Found, Version
@@ -40,8 +49,8 @@ def place_of(path: str) -> str:
 
     A URI is its own; of `-` it is where standard input is kept.
     """
-    if path == STANDARD_INPUT and (kept := kept_at()) is not None:
-        return str(kept)
+    if path == STANDARD_INPUT and _kept:
+        return str(_kept[-1])
     if path.startswith(os.sep) or places.place_of(path) is not None:
         return path
     return os.path.join(os.getcwd(), path)  # noqa: PTH109 `Path` would drop what does not change where it leads
@@ -220,3 +229,73 @@ def _regular_file(path: str) -> SourceFile | None:
         msg = "no permission to read it. Change its mode or owner"
         raise _UnusableError(msg)
     return SourceFile(path, status.st_size)
+
+
+STANDARD_INPUT = "-"
+_STEP_BYTES = 1 << 20
+# Of the disk that keeps it so much stays free for whoever else writes there, the warehouse among them.
+_LEFT_FREE_BYTES, _LEFT_FREE_PART = 256 << 20, 16
+
+_kept: list[Path] = []  # the file that holds it, while a command runs that reads it
+
+
+@contextmanager
+def standard_input(paths: Sequence[str], stage: AbstractContextManager[object] | None = None) -> Iterator[None]:
+    """Meanwhile the path `-` is what came through standard input, if it is among some paths; the file is private.
+
+    Args:
+        paths: all paths of a command.
+        stage: lasts as long as standard input is read to its end.
+
+    Raises:
+        InputError: it is named twice, is a terminal, is empty, or there is no room for it.
+    """
+    if STANDARD_INPUT not in paths:
+        yield
+        return
+    if paths.count(STANDARD_INPUT) > 1:
+        raise InputError(["-: standard input is named twice, and can be read once. Name it once"])
+    source = _source()
+    folder = Path(tempfile.mkdtemp(prefix="txn-analysis-"))  # 0700, whatever the umask
+    delete_when_interrupted(folder)
+    try:
+        with stage or nullcontext():
+            _kept.append(_keep(source, folder))
+        yield
+    finally:
+        _kept.clear()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _source() -> int:
+    """The descriptor of standard input."""
+    if sys.stdin is None or sys.stdin.closed:
+        raise InputError(["-: there is no standard input: it is closed. Pipe a dump into this command"])
+    if sys.stdin.isatty():
+        example = "kafka-dump-log.sh --transaction-log-decoder --files FILE | txn-analysis audit segments/ -"
+        raise InputError([f"-: standard input is this terminal: pipe a dump into this command, as in {example}"])
+    return sys.stdin.fileno()
+
+
+def _keep(source: int, folder: Path) -> Path:
+    kept, kept_bytes = folder / "stdin", 0
+    try:
+        with kept.open("xb") as file:
+            while step := os.read(source, _STEP_BYTES):
+                usage = shutil.disk_usage(folder)
+                left_free = min(_LEFT_FREE_BYTES, usage.total // _LEFT_FREE_PART)
+                if usage.free - len(step) < left_free:
+                    raise _too_large(folder, kept_bytes, f"{size(left_free)} stay free there")
+                file.write(step)
+                kept_bytes += len(step)
+    except OSError as error:  # a quota, or whoever else fills the disk
+        raise _too_large(folder, kept_bytes, error.strerror or str(error)) from error
+    if not kept_bytes:
+        remedy = "See what the command before the pipe says, and run it again"
+        raise InputError([f"-: nothing came through standard input. {remedy}"])
+    return kept
+
+
+def _too_large(folder: Path, kept_bytes: int, why: str) -> InputError:
+    wrong = f"{folder.parent} has no room for standard input: {size(kept_bytes)} of it were kept, and {why}"
+    return InputError([f"-: {wrong}. Set TMPDIR to a folder with more room, or write it to a file and give that"])

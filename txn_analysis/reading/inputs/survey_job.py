@@ -29,7 +29,7 @@ from txn_analysis.reading.log_dir.survey import survey_broker_file
 from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of, in_tasks, numbered
 from txn_analysis.storage.opening import fits_in_memory
-from txn_analysis.stores.ahead import ahead
+from txn_analysis.stores.remote_file import ahead
 from txn_analysis.tables.inputs import is_asked
 
 if TYPE_CHECKING:

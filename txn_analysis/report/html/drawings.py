@@ -31,8 +31,7 @@ from txn_analysis.report.pictures import (
     duration_scale,
     time_ticks,
 )
-from txn_analysis.text.escape import clip, escape
-from txn_analysis.text.words import count, duration, iso_utc
+from txn_analysis.text import clip, count, duration, escape, iso_utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

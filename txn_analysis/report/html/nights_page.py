@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.report.html.rendering import rendered
 from txn_analysis.report.night_calendar import MOST_MONTHS, WEEKDAYS, Answer, by_year, months, worst
-from txn_analysis.text.words import count, iso_utc
+from txn_analysis.text import count, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

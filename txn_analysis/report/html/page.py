@@ -11,14 +11,12 @@ from txn_analysis.judge.rules import rule_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import alike
 from txn_analysis.report.finding_text import paragraphs, report_command, run_option, what
+from txn_analysis.report.html.bar_drawings import ended_drawing, nights_drawing, runs_drawing
 from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing
-from txn_analysis.report.html.ended_drawing import ended_drawing
-from txn_analysis.report.html.night_drawings import nights_drawing, runs_drawing
 from txn_analysis.report.html.rendering import rendered
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import statements
-from txn_analysis.text.escape import escape
-from txn_analysis.text.words import count
+from txn_analysis.text import count, escape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from txn_analysis.report.alike import Alike
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.finding_text import Paragraph
+    from txn_analysis.report.html.bar_drawings import NightsDrawing
     from txn_analysis.report.html.drawings import PartitionDrawing
-    from txn_analysis.report.html.night_drawings import NightsDrawing
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding, PartitionHealth
 

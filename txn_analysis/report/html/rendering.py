@@ -16,8 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from txn_analysis.report import figures, headline
-from txn_analysis.text.escape import clip, html_text
-from txn_analysis.text.words import count, duration, iso_utc, size
+from txn_analysis.text import clip, count, duration, html_text, iso_utc, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
