@@ -25,9 +25,10 @@ VALUES = pa.schema([("value", pa.binary())])
 NAMED = pa.schema([("name", pa.string()), ("rows", pa.binary())])
 """One row is all rows of one kind that a step made of some keys, as an Arrow stream."""
 
-# Of a few rows, threads take ten times as long to start as the rows take. Rows take a sixth of their bytes by zstd, and a
-# third by lz4, in about the same time.
-_WRITTEN = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+# Of a few rows, threads take ten times as long to start as the rows take. By zstd rows take a sixth of their bytes, by
+# lz4 a third, in about the same time.
+_PACKED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+_PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 
 
@@ -46,10 +47,10 @@ def unpickled(values: Iterable[bytes | None]) -> Iterator[Any]:
     return (None if value is None else pickle.loads(value) for value in values)  # noqa: S301 nobody else's
 
 
-def packed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> bytes:
+def packed(batches: Iterable[pa.RecordBatch], schema: pa.Schema, options: pa.ipc.IpcWriteOptions = _PACKED) -> bytes:
     """The rows of batches of one schema as the bytes of an Arrow stream, which Spark passes on without a look at it."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema, options=_WRITTEN) as stream:
+    with pa.ipc.new_stream(sink, schema, options=options) as stream:
         for batch in batches:
             stream.write_batch(batch)
     return bytes(sink.getvalue())
@@ -63,7 +64,7 @@ def unpacked(rows: pa.BinaryScalar | bytes) -> pa.Table:
 def named(**kinds: pa.RecordBatch) -> pa.Table:
     """Rows of several kinds, by their names; those without any are left out."""
     held = {name: rows for name, rows in kinds.items() if rows.num_rows}
-    streams = [packed([rows], rows.schema) for rows in held.values()]
+    streams = [packed([rows], rows.schema, _PLAIN) for rows in held.values()]  # engines pack what they keep
     return pa.table([pa.array([*held], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
 
 

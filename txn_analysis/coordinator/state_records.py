@@ -39,6 +39,9 @@ STATE_COLUMNS = (
 STATES = pa.schema([*given_schema(TRANSACTION_STATES, *STATE_COLUMNS), ("held_by", pa.int32())])
 """One row is one record of the coordinator that is evidence; `held_by` is the partition of the state that holds it: its
 own, or for an export the one that its id hashes to."""
+READ_WITH = pa.schema([*STATES, ("hashed_to", pa.int32()), ("read_with", pa.int32())])
+"""One row is one record, and the partition of the state with which it is read: the one that holds it, and the one that
+its id hashes to. A record that lies elsewhere than its id hashes to has two rows."""
 
 
 class StateFile(NamedTuple):
@@ -141,9 +144,31 @@ def hashed_to(rows: pa.RecordBatch | pa.Table, partition_count: Array | int) -> 
 
 def with_held_by(rows: pa.RecordBatch, partition_count: Array | int) -> pa.RecordBatch:
     """The rows with the partition of the state that holds each."""
-    of_id = hashed_to(rows, partition_count).astype(np.int32)
-    held_by = pc.coalesce(rows["state_partition"], pa.array(of_id, mask=of_id == ABSENT))
+    held_by = pc.coalesce(rows["state_partition"], _hashed_to(rows, partition_count))
     return rows.append_column(STATES.field("held_by"), held_by)
+
+
+def _hashed_to(rows: pa.RecordBatch, partition_count: Array | int) -> pa.Array:
+    of_id = hashed_to(rows, partition_count).astype(np.int32)
+    return pa.array(of_id, mask=of_id == ABSENT)
+
+
+def read_with(rows: pa.RecordBatch, partition_count: Array | int) -> Iterator[pa.RecordBatch]:
+    """Rows of `READ_WITH` from the same rows without what it adds to a record."""
+    of_id = _hashed_to(rows, partition_count)
+    held = with_held_by(rows, partition_count).append_column(READ_WITH.field("hashed_to"), of_id)
+    yield held.append_column(READ_WITH.field("read_with"), held["held_by"])
+    is_elsewhere = pc.fill_null(pc.not_equal(held["held_by"], of_id), False)
+    if pc.any(is_elsewhere).as_py():
+        elsewhere = held.filter(is_elsewhere)
+        yield elsewhere.append_column(READ_WITH.field("read_with"), elsewhere["hashed_to"])
+
+
+def read_at(rows: pa.Table, name: str) -> pa.Table:
+    """Of rows of `READ_WITH` the records that are read with the partition of the state that a column names, or none."""
+    is_none = pc.and_(rows["read_with"].is_null(), rows[name].is_null())
+    is_there = pc.or_(is_none, pc.fill_null(pc.equal(rows["read_with"], rows[name]), False))
+    return rows if pc.all(is_there).as_py() is not False else rows.filter(is_there)
 
 
 _RECORD = pa.struct([*(STATES.field(name) for name in SAID), ("is_hidden", pa.bool_())])

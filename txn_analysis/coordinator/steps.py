@@ -1,7 +1,7 @@
 """The steps of the coordinator's side, as an engine runs them: from rows of `transaction_states` to what they say.
 
-states -- by partition of the state --> chains and sums
-states -- by transactional id --> histories -- by producer id, with end markers --> views and marker sums
+states -- by partition of the state --> chains and sums, histories of ids
+histories -- by producer id, with end markers --> views and marker sums
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
-from txn_analysis.coordinator.state_records import hashed_to, histories_in, histories_of, with_held_by
+from txn_analysis.coordinator.state_records import hashed_to, histories_in, histories_of, read_at, read_with
 from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.tables import TRANSACTIONS, Transaction
 from txn_analysis.tables.schema import AUDIT, by_audit
@@ -70,38 +70,41 @@ def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def placed(placings: Placings) -> BatchFunction:
-    """Rows of `STATES` from the same rows without `held_by`."""
-    return lambda batches: (with_held_by(rows, placings.each(rows["audit"], "partition_count")) for rows in batches)
+    """Rows of `READ_WITH` from the same rows without what it adds to a record."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            yield from read_with(rows, placings.each(rows["audit"], "partition_count"))
+
+    return run
 
 
-def chain_step(placings: Placings) -> GroupFunction:
-    """By audit and `held_by`, of `states`.
+def state_step(placings: Placings) -> GroupFunction:
+    """By audit and `read_with`, of `states` (rows of `READ_WITH`), as named rows.
 
-    Values: by audit, by partition of the state its `StateChain`, and `StateSums` of its files.
+    `histories` are rows of `HISTORIES`; `chains` are values: by audit, by partition of the state its `StateChain`, and
+    `StateSums` of its files.
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        states = tables["states"]
-        audit, dumped_rank = numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank")
-        chains = chains_of(states, audit, dumped_rank, {n: placing.as_of_ms for n, placing in placings.of.items()})
-        return rows_of_values(
-            {
-                n: (chains.get(n, {}), sums_of_records(own, hashed_to(own, placings.of[n].partition_count)))
-                for n, own in by_audit(states).items()
-            }
-        )
+        histories = _histories(read_at(tables["states"], "hashed_to"), placings)
+        chains = _chains(read_at(tables["states"], "held_by"), placings)
+        return named(histories=_batch(histories), chains=_batch(rows_of_values(chains)))
 
     return run
 
 
-def history_step(placings: Placings) -> GroupFunction:
-    """By audit and `transactional_id`, of `states`: rows of `HISTORIES`."""
+def _histories(states: pa.Table, placings: Placings) -> pa.Table:
+    return histories_of(states, numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank"))
 
-    def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        states = tables["states"]
-        return histories_of(states, numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank"))
 
-    return run
+def _chains(states: pa.Table, placings: Placings) -> dict[int, tuple[dict[int, StateChain], StateSums]]:
+    audit, dumped_rank = numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank")
+    chains = chains_of(states, audit, dumped_rank, {n: placing.as_of_ms for n, placing in placings.of.items()})
+    return {
+        n: (chains.get(n, {}), sums_of_records(own, hashed_to(own, placings.of[n].partition_count)))
+        for n, own in by_audit(states).items()
+    }
 
 
 def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collection[int]]) -> GroupFunction:

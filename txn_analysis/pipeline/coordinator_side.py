@@ -17,21 +17,20 @@ from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
 from txn_analysis.coordinator.state_records import (
     HISTORIES,
     OF_PRODUCER,
+    READ_WITH,
     STATE_COLUMNS,
-    STATES,
     Placing,
     Placings,
     by_producer_id,
 )
 from txn_analysis.coordinator.steps import (
     VIEWED,
-    chain_step,
-    history_step,
     id_sums,
     in_place_order,
     placed,
     producer_step,
     state_seen,
+    state_step,
     sums_of,
     with_views,
 )
@@ -69,18 +68,18 @@ class States(NamedTuple):
 
     Attributes:
         placings: by audit, where they belong.
-        rows: rows of `STATES`.
-        histories: rows of `HISTORIES`, made once.
+        histories: rows of `HISTORIES`.
+        chains: values, as of `state_step`.
     """
 
     placings: Placings
-    rows: Any
     histories: Any
+    chains: Any
 
 
 @contextmanager
 def states_of(given: Given) -> Iterator[States]:
-    """The records of the coordinator, placed, and those of each id in order."""
+    """What the records of the coordinator say, of each id and of each partition of the state; made once."""
     engine = given.engine
     files = {n: own.state_files for n, own in given.audits.items()}
     with_records = {n: own for n, own in files.items() if own.every or own.has_own_records}
@@ -91,12 +90,12 @@ def states_of(given: Given) -> Iterator[States]:
     known = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
     placings = Placings(known)
     if not with_records:  # no capture has a record of it
-        yield States(placings, engine.made(STATES.empty_table()), engine.made(HISTORIES.empty_table()))
+        yield States(placings, engine.made(HISTORIES.empty_table()), engine.made(VALUES.empty_table()))
         return
-    rows = engine.mapped(given.rows(TRANSACTION_STATES, *STATE_COLUMNS), placed(placings), STATES)
-    of_ids = engine.grouped(["audit", "transactional_id"], history_step(placings), HISTORIES, states=rows)
-    with engine.kept(of_ids) as histories:
-        yield States(placings, rows, histories)
+    rows = engine.mapped(given.rows(TRANSACTION_STATES, *STATE_COLUMNS), placed(placings), READ_WITH)
+    with engine.kept(engine.grouped(["audit", "read_with"], state_step(placings), NAMED, states=rows)) as kept:
+        histories, chains = rows_named("histories"), rows_named("chains")
+        yield States(placings, engine.mapped(kept, histories, HISTORIES), engine.mapped(kept, chains, VALUES))
 
 
 def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSide:
@@ -108,10 +107,9 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
         logs: whose open transactions are asked about, and whose end markers test the state.
     """
     engine, files = given.engine, {n: own.state_files for n, own in given.audits.items()}
-    chained = engine.grouped(["audit", "held_by"], chain_step(states.placings), VALUES, states=states.rows)
     chains: defaultdict[int, dict[int, StateChain]] = defaultdict(dict)
     sums: defaultdict[int, list[StateSums]] = defaultdict(list)
-    for of_some in values_in(engine.collected(chained)):
+    for of_some in values_in(engine.collected(states.chains)):
         for audit, (own, of_files) in of_some.items():
             chains[audit].update(own)
             sums[audit].append(of_files)
