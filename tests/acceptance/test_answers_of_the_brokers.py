@@ -15,15 +15,13 @@ from txn_analysis.plan.plan_file import write_txn_markers
 from txn_analysis.questions.answers import FIND_HANGING as FIND_HANGING_COLUMNS
 from txn_analysis.questions.answers import find_hanging
 from txn_analysis.questions.filters import Filters
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, PARTITION_HEALTH, AbortRecord
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.run_tables import RunTables
 
 DUMPED = [v for v in VARIANTS if "segments" in v.parts and "transaction-state" in v.parts]
 ANSWERED = [v for v in DUMPED if list((CASES / v.capture / "oracle").glob("producers-*.txt"))]
@@ -50,13 +48,9 @@ def brokers_answer(file: Path) -> list[dict[str, int | None]]:
 
 
 @pytest.mark.parametrize("variant", ANSWERED, ids=lambda v: v.capture)
-def test_producers_are_what_the_brokers_said(
-    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport], variant: Variant
-) -> None:
+def test_producers_are_what_the_brokers_said(tables_of: Callable[[Variant], RunTables], variant: Variant) -> None:
     """No difference needs explaining: nothing was written between these captures and the brokers' answers."""
-    audit_of(variant)
-    tables = run_tables(open_warehouse(no_spark, warehouse), variant.name)
-    health = listed(tables, PARTITION_HEALTH, "topic", "partition", "producers")
+    health = listed(tables_of(variant), PARTITION_HEALTH, "topic", "partition", "producers")
     found = {f"{row['topic']}-{row['partition']}": row["producers"] for row in health}
     for file in sorted((CASES / variant.capture / "oracle").glob("producers-*.txt")):
         assert found[file.stem.removeprefix("producers-")] == brokers_answer(file), file.name
@@ -71,11 +65,10 @@ def test_producers_are_what_the_brokers_said(
     ids=["all", "specified-partition"],
 )
 def test_what_hangs_is_what_kafkas_own_tool_says(
-    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport], oracle: str, filters: Filters
+    tables_of: Callable[[Variant], RunTables], oracle: str, filters: Filters
 ) -> None:
     """The cases of Kafka's `TransactionsCommandTest`: its table, cell by cell, but for how old things have become."""
-    audit_of(FIND_HANGING)
-    answer = find_hanging(run_tables(open_warehouse(no_spark, warehouse), FIND_HANGING.name).findings(), filters)
+    answer = find_hanging(tables_of(FIND_HANGING).findings(), filters)
     tool = (CASES / FIND_HANGING.capture / f"oracle/{oracle}.txt").read_text()
     assert cells(replace(answer, text_columns=len(COLUMNS_OF_FIND_HANGING)).text()) == cells(tool)
 
@@ -87,17 +80,15 @@ def cells(table: str) -> tuple[list[str], set[tuple[str, ...]]]:
     return header[: at + 1], {tuple(row[:at]) for row in rows}
 
 
-def plan_of(no_spark: Any, warehouse: str, cluster: str) -> list[AbortRecord]:
-    rows = listed(run_tables(open_warehouse(no_spark, warehouse), cluster), ABORT_PLAN)
-    return [AbortRecord.model_validate(row) for row in rows]
+def plan_of(tables: RunTables) -> list[AbortRecord]:
+    return [AbortRecord.model_validate(row) for row in listed(tables, ABORT_PLAN)]
 
 
 def test_the_plan_holds_what_hangs_and_nothing_that_is_pending(
-    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+    tables_of: Callable[[Variant], RunTables],
 ) -> None:
     variant = next(v for v in DUMPED if v.capture == "kafka-4.2/capture-1" and "segments" in v.parts)
-    audit_of(variant)
-    plan = plan_of(no_spark, warehouse, variant.name)
+    plan = plan_of(tables_of(variant))
     ended = {str(record.transactional_id) for record in plan if record.must_end_producer}
     text, left_out = write_txn_markers(plan, 1, ended)
     assert left_out == []

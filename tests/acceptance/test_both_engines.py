@@ -179,14 +179,18 @@ def test_the_demo_by_sparks_tasks_prints_the_same_but_for_one_line(spark: SparkS
 
 
 def test_what_this_process_may_not_hold_is_refused(
-    spark: SparkSession, warehouse: str, audit_of: Callable[[Variant], AuditReport], monkeypatch: pytest.MonkeyPatch
+    no_spark: Any,
+    warehouse_of: Callable[[Variant], str],
+    audit_of: Callable[[Variant], AuditReport],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     audit_of(VARIANTS[2])
+    warehouse = warehouse_of(VARIANTS[2])
     settings = {"warehouse": warehouse, "cluster": VARIANTS[2].name, "engine": "local"}
-    run = start_run(open_warehouse(spark, warehouse), Settings.model_validate(PARAMETERS | settings))
+    run = start_run(open_warehouse(no_spark, warehouse), Settings.model_validate(PARAMETERS | settings))
     assert run.engine.name is EngineName.LOCAL
     monkeypatch.setattr(opening, "MEMORY_BYTES", 1_000)
-    run = start_run(open_warehouse(spark, warehouse), Settings.model_validate(PARAMETERS | settings))
+    run = start_run(open_warehouse(no_spark, warehouse), Settings.model_validate(PARAMETERS | settings))
     with pytest.raises(ConfigError, match=r"^--engine local: there are [0-9.]+ kB to judge, earlier captures included"):
         _ = run.engine
 

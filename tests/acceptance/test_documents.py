@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.run_tables import RunTables
 
 DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 
 
 @pytest.fixture(scope="module")
 def found(
-    no_spark: Any,
-    warehouse: str,
     audit_of: Callable[[Variant], AuditReport],
+    tables_of: Callable[[Variant], RunTables],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, str]:
     """What is printed for the captures of the pages, under the names that a warehouse of their own gives them."""
-    stored = open_warehouse(no_spark, warehouse)
-    demo = audit_of(DEMO)
-    tables = run_tables(stored, DEMO.name)
     asked = asked_outputs(tmp_path_factory.mktemp("asked"))
-    return outputs(_named(demo, "docs/demo.md"), tables) | asked
+    return outputs(_named(audit_of(DEMO), "docs/demo.md"), tables_of(DEMO)) | asked
 
 
 def _named(report: AuditReport, page: str) -> AuditReport:

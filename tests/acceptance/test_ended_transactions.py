@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.acceptance.captures import SEGMENTS, Variant
+from tests.acceptance.captures import SEGMENTS, VARIANTS, Variant
 from tests.docs.tables_page import ENDED_IN_A_RUN
 from tests.table_rows import collected, committed, listed, plain_rows
 from txn_analysis.runs.past_run import ended_batches
@@ -28,9 +28,14 @@ DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 
 
 @pytest.fixture(scope="module")
-def stored(warehouse: str, spark: SparkSession, audit_of: Callable[[Variant], AuditReport]) -> Warehouse:
-    audit_of(DEMO)
-    return open_warehouse(spark, warehouse)
+def stored(
+    no_spark: Any, warehouse_of: Callable[[Variant], str], audit_of: Callable[[Variant], AuditReport]
+) -> Warehouse:
+    """With the runs of other clusters that were given the same capture."""
+    for variant in VARIANTS:
+        if variant.capture == DEMO.capture:
+            audit_of(variant)
+    return open_warehouse(no_spark, warehouse_of(DEMO))
 
 
 def in_order(rows: Iterable[Row]) -> list[str]:
@@ -44,7 +49,7 @@ def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkS
     assert {row["outcome"] for row in expected} == {"COMMIT", "ABORT"}
     assert any(row["input_id"] is None for row in expected), "some span two segments"
     for table in (ENDED_TRANSACTIONS, PARTITION_HEALTH):
-        committed(stored, table).createOrReplaceTempView(table.name)
+        committed(open_warehouse(spark, stored.root), table).createOrReplaceTempView(table.name)
     found = spark.sql(ENDED_IN_A_RUN.replace("RUN", run.run_id))
     assert in_order(collected(found)) == in_order(expected)
 

@@ -48,12 +48,15 @@ def test_a_capture_that_arrives_in_several_calls_equals_the_whole(
 
 
 def test_content_that_is_known_is_not_read_again(
-    no_spark: Any, warehouse: str, tmp_path: Path, audit_of: Callable[[Variant], AuditReport]
+    no_spark: Any,
+    warehouse_of: Callable[[Variant], str],
+    tmp_path: Path,
+    audit_of: Callable[[Variant], AuditReport],
 ) -> None:
     audit_of(VARIANT)
     known = sorted(file for path in VARIANT.paths for file in Path(path).rglob("*") if file.is_file())
     (tmp_path / "another-name.txt").write_bytes(known[0].read_bytes())
-    settings = Settings.model_validate(PARAMETERS | {"warehouse": warehouse, "cluster": "known"})
+    settings = Settings.model_validate(PARAMETERS | {"warehouse": warehouse_of(VARIANT), "cluster": "known"})
     ingested = pipeline.ingest(no_spark, [str(tmp_path)], settings)
     assert (ingested.input_count, ingested.new_input_count) == (1, 0)
 

@@ -32,11 +32,10 @@ def report(audit_of: Callable[[Variant], AuditReport]) -> AuditReport:
 @pytest.fixture(scope="module")
 def pictures(
     no_spark: Any,
-    warehouse: str,
-    audit_of: Callable[[Variant], AuditReport],
+    warehouse_of: Callable[[Variant], str],
     report: AuditReport,
 ) -> Pictures:
-    return loaded_report.pictures(open_warehouse(no_spark, warehouse), report)
+    return loaded_report.pictures(open_warehouse(no_spark, warehouse_of(DEMO)), report)
 
 
 def test_pictures_end_where_the_report_ends(report: AuditReport, pictures: Pictures) -> None:

@@ -157,13 +157,14 @@ def _no_session(*_: Any, **__: Any) -> Any:
 )
 def test_a_bucket_gives_the_same_answer(
     audit_of: Callable[[Variant], AuditReport],
-    warehouse: str,
+    warehouse_of: Callable[[Variant], str],
     asked: Callable[..., Answer],
     bucket: Bucket,
     variant: Variant,
     words: str,
 ) -> None:
     audit_of(variant)
+    warehouse = warehouse_of(variant)
     bucket.put_folder(Path(warehouse), "audits")
     here, there = (
         asked([*words.split(), "--warehouse", place, "--cluster", variant.name]) for place in (warehouse, IN_BUCKET)
@@ -178,11 +179,14 @@ def in_bucket(said: str, warehouse: str) -> str:
 
 @pytest.mark.cluster  # every question, without a session that others share
 def test_no_question_needs_spark_or_java(
-    audit_of: Callable[[Variant], AuditReport], warehouse: str, tmp_path: Path, asked: Callable[..., Answer]
+    audit_of: Callable[[Variant], AuditReport],
+    warehouse_of: Callable[[Variant], str],
+    tmp_path: Path,
+    asked: Callable[..., Answer],
 ) -> None:
     audit_of(LIVE)
     (tmp_path / "sitecustomize.py").write_text(NO_SPARK)
-    where = ["--warehouse", warehouse, "--cluster", LIVE.name]
+    where = ["--warehouse", warehouse_of(LIVE), "--cluster", LIVE.name]
     commands = [[*words.split(), *where] for words in WITHOUT_SPARK]
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "JAVA_HOME": "/nowhere", "PATH": "/nowhere"}
     found = subprocess.run(

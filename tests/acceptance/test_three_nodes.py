@@ -11,16 +11,14 @@ from tests.acceptance.captures import CASES, PARAMETERS, VARIANTS
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.segments import brokers_of
-from txn_analysis.runs.past_run import Evidence
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.acceptance.captures import Variant
     from tests.core.answer import Answer
-    from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.past_run import PastRun
 
 CASE = CASES / "kafka-4.2-three-nodes"
 CAPTURES = ("capture-1", "capture-2")
@@ -46,11 +44,10 @@ def expected(capture: str) -> set[tuple[Any, ...]]:
 
 
 def test_files_say_which_nodes_hold_a_log_though_equal_copies_are_read_once(
-    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+    run_of: Callable[[Variant], PastRun],
 ) -> None:
     variant = next(v for v in VARIANTS if v.paths == [str(CASE / "capture-1/log-dirs")])
-    audit_of(variant)
-    rows = Evidence.of_capture(open_warehouse(no_spark, warehouse), variant.name).sections
+    rows = run_of(variant).evidence.sections
     orders, state = TopicPartition("orders", 0), TopicPartition("__transaction_state", 3)
     assert brokers_of(rows, [orders, state]) == {orders: {"1", "2", "3"}, state: {"1", "2", "3"}}
     own = [row for row in rows if row.log_dir == str(CASE / "capture-1/log-dirs/n2")]

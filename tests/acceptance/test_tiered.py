@@ -9,14 +9,13 @@ import pytest
 
 from tests.acceptance.captures import CASES, TRUE_WORDS, Variant, run_audit
 from txn_analysis.questions.offset import explain_offset
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.runs.past_run import PastRun
 
 CAPTURE = "kafka-4.3-tiered/capture-1"
 TIERED = Variant(CAPTURE, ("log-dirs",), TRUE_WORDS)
@@ -77,9 +76,8 @@ def test_the_hang_is_found_and_the_brokers_agree(report: AuditReport) -> None:
     )
 
 
-def test_an_offset_in_remote_storage_is_not_called_deleted(no_spark: Any, warehouse: str, report: AuditReport) -> None:
-    tables = run_tables(open_warehouse(no_spark, warehouse), TIERED.name, report.run.run_id)
-    answer = explain_offset(tables.finished, "clicks", 0, 3)
+def test_an_offset_in_remote_storage_is_not_called_deleted(run_of: Callable[[Variant], PastRun]) -> None:
+    answer = explain_offset(run_of(TIERED), "clicks", 0, 3)
     begins = OFFSETS["earliest-local"]["clicks"]
     assert not answer.is_told
     assert f"the log starts at 0 by its checkpoint, and the files begin at {begins}." in answer.missing[0]

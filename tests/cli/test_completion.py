@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from contextlib import redirect_stdout
+from functools import cache
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,17 +34,30 @@ source "$1"; shift; words=("$@"); CURRENT=$#; _txn_analysis""",
 SHELLS = pytest.mark.parametrize("shell", ASKED)
 
 
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The script for a shell, as it is printed."""
+    folder = tmp_path_factory.mktemp("completion")
+
+    @cache
+    def script(shell: str) -> Path:
+        with redirect_stdout(StringIO()) as said, pytest.raises(SystemExit):
+            app(["completion", shell], prog_name="txn-analysis")
+        path = folder / f"completion.{shell}"
+        path.write_text(said.getvalue())
+        return path
+
+    return script
+
+
 @pytest.fixture
-def offered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., set[str]]:
+def offered(printed: Callable[[str], Path]) -> Callable[..., set[str]]:
     """What a shell offers in place of the last of some words, and what begins like it."""
 
     def ask(shell: str, *words: str) -> set[str]:
         if shutil.which(shell) is None:
             pytest.skip(f"no {shell} on this machine")
-        with pytest.raises(SystemExit):
-            app(["completion", shell], prog_name="txn-analysis")
-        script = tmp_path / f"completion.{shell}"
-        script.write_text(capsys.readouterr().out)
+        script = printed(shell)
         clean = {"bash": ["--norc"], "zsh": ["-f"], "fish": ["--no-config"]}[shell]
         names = [] if shell == "fish" else ["ask"]
         done = subprocess.run(

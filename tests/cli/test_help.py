@@ -188,6 +188,18 @@ def test_the_version_is_there_before_any_verb_is_read() -> None:
     assert done.stdout.splitlines() == [f"txn-analysis {__version__}", "[]"]
 
 
+def test_no_command_waits_for_pandas() -> None:
+    code = (
+        "import sys; from txn_analysis.__main__ import main\n"
+        "sys.argv = ['txn-analysis', 'runbook']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "import pyarrow; print(len(pyarrow.array([7])), 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "1 False"
+
+
 def test_help_does_not_import_spark() -> None:
     code = (
         "import sys; from txn_analysis.cli.main import app\n"

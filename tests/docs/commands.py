@@ -10,8 +10,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer.main
-
 from txn_analysis.cli.main import app
 
 if TYPE_CHECKING:
@@ -130,8 +128,7 @@ def _is_program(word: str) -> bool:
 @cache
 def verb_options(verb: str) -> set[str] | None:
     """Every option of a verb, hidden ones too; None where there is no such verb."""
-    group = typer.main.get_command(app)
-    found = group.commands.get(verb)  # type: ignore[attr-defined]  # typer gives a group, which has commands
+    found = app.group.commands.get(verb)
     return None if found is None else _names(found)
 
 

@@ -6,8 +6,6 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from tests.docs.examples import ROOT
 from txn_analysis.cli.main import app
 from txn_analysis.settings import ENVIRONMENT_PREFIX
@@ -22,7 +20,7 @@ _EXAMPLE = re.compile(r"\s*\x08?\s*Examples?:\n")
 
 def man_page() -> str:
     """The whole page."""
-    group: Any = typer.main.get_command(app)
+    group = app.group
     verbs = [(name, command, command.make_context(name, [], resilient_parsing=True)) for name, command in _verbs(group)]
     common = set.intersection(*(set(_options(command, context)) for _, command, context in verbs if _is_asked(command)))
     lines = [_MADE, '.TH TXN-ANALYSIS 1 "" "txn-analysis" "User Commands"', ".nh", ".ad l"]

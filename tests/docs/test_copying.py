@@ -67,38 +67,40 @@ def block_of(kind: str) -> str:
     return of_one_topic if kind == ONE_TOPIC else of_all
 
 
-@pytest.fixture(params=["rsync", "a stand-in"])
-def copy(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+@pytest.fixture(scope="module", params=["rsync", "a stand-in"])
+def copy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """What copies."""
-    found = shutil.which("rsync") if request.param == "rsync" else str(program(tmp_path / "stand-in", STAND_IN))
+    stand_in = tmp_path_factory.mktemp("copy") / "stand-in"
+    found = shutil.which("rsync") if request.param == "rsync" else str(program(stand_in, STAND_IN))
     if found is None:
         pytest.skip("needs rsync")
     return found
 
 
-@pytest.fixture(params=[ONE_TOPIC, ALL])
+@pytest.fixture(scope="module", params=[ONE_TOPIC, ALL])
 def kind(request: pytest.FixtureRequest) -> str:
     """Which of the page's blocks is run."""
     return str(request.param)
 
 
-@pytest.fixture
-def copies(tmp_path: Path, copy: str, kind: str) -> Path:
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory, copy: str, kind: str) -> Path:
     """What the page's commands copied of three brokers that write all the time."""
+    folder = tmp_path_factory.mktemp("brokers")
     for broker in BROKERS:
         for log in LOGS:
-            file = tmp_path / broker / "var/lib/kafka" / log / "00000000000000000000.log"
+            file = folder / broker / "var/lib/kafka" / log / "00000000000000000000.log"
             file.parent.mkdir(parents=True)
             file.touch()
         for name in BESIDE:
-            (tmp_path / broker / "var/lib/kafka" / name).touch()
-    program(tmp_path / "bin/rsync", COPIER)
-    program(tmp_path / "bin/txn-analysis", '#!/bin/sh\necho "$@" > "$BROKERS/audited"\n')
+            (folder / broker / "var/lib/kafka" / name).touch()
+    program(folder / "bin/rsync", COPIER)
+    program(folder / "bin/txn-analysis", '#!/bin/sh\necho "$@" > "$BROKERS/audited"\n')
     # A folder of this machine stands for each broker.
-    script = block_of(kind).replace("$broker:/", f"{tmp_path}/$broker/")
-    known = os.environ | {"PATH": f"{tmp_path}/bin:{os.environ['PATH']}", "BROKERS": str(tmp_path), "COPY": copy}
-    subprocess.run(["sh", "-eu", "-c", script], cwd=tmp_path, env=known, check=True)
-    (made,) = (tmp_path / "copies").iterdir()
+    script = block_of(kind).replace("$broker:/", f"{folder}/$broker/")
+    known = os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}", "BROKERS": str(folder), "COPY": copy}
+    subprocess.run(["sh", "-eu", "-c", script], cwd=folder, env=known, check=True)
+    (made,) = (folder / "copies").iterdir()
     return made
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from txn_analysis.errors import MissingToolError
+from txn_analysis.spark.hidden_pandas import hide_pandas
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.session import session
 
@@ -88,6 +89,18 @@ def test_functions_of_arrow_batches_work(spark: SparkSession) -> None:
     assert frame.mapInArrow(lambda batches: batches, "id BIGINT").count() == 4
     assert by_id.applyInArrow(lambda table: table, "id BIGINT").count() == 4
     assert by_id.cogroup(by_id).applyInArrow(lambda left, _: left, "id BIGINT").count() == 4
+
+
+def test_pandas_is_there_again_for_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_found() -> bool:
+        return any(finder.find_spec("pandas", None) for finder in sys.meta_path)
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    hide_pandas()
+    with pytest.raises(ModuleNotFoundError, match="pandas"):
+        is_found()
+    session()
+    assert is_found()
 
 
 def test_running_session_is_taken(spark: SparkSession) -> None:

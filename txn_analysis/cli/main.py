@@ -19,9 +19,9 @@ from txn_analysis.cli.options import (
     ReportFormat,
     RowFormat,
 )
-from txn_analysis.cli.verbs import add_command, verb
+from txn_analysis.cli.verbs import CommandLine, verb
 
-app = typer.Typer(
+app = CommandLine(
     name="txn-analysis",
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -94,12 +94,12 @@ verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", form=F
 )
 _aged = "txn-analysis prune --warehouse txn-warehouse --keep 90d --dry-run"
 verb(app, "prune", _aged, form=Format, reads_files=True)(keeping_verbs.prune)
-add_command(app, "copy-kit", "txn-analysis copy-kit > copy-kit.sh")(shell_verbs.copy_kit)
-add_command(app, "demo", "txn-analysis demo --to /tmp/hanging --no-pause")(tour.demo)
-add_command(app, "runbook", "txn-analysis runbook | less")(shell_verbs.runbook)
+app.add("copy-kit", "txn-analysis copy-kit > copy-kit.sh", lambda: shell_verbs.copy_kit)
+app.add("demo", "txn-analysis demo --to /tmp/hanging --no-pause", lambda: tour.demo)
+app.add("runbook", "txn-analysis runbook | less", lambda: shell_verbs.runbook)
 verb(app, "doctor", "txn-analysis doctor --warehouse s3://audits/txn-warehouse", form=Format, uses=("master",))(
     shell_verbs.doctor
 )
-add_command(app, "help", "txn-analysis help audit")(shell_verbs.help_)
-add_command(app, "version", "txn-analysis version --verbose")(shell_verbs.version)
-add_command(app, "completion", "txn-analysis completion bash")(shell_verbs.completion)
+app.add("help", "txn-analysis help audit", lambda: shell_verbs.help_)
+app.add("version", "txn-analysis version --verbose", lambda: shell_verbs.version)
+app.add("completion", "txn-analysis completion bash", lambda: shell_verbs.completion)

@@ -11,12 +11,14 @@ import os
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
+import typer.main
 from typer.core import TyperCommand
 
 from txn_analysis.cli.options import ENDING, HEADINGS, JUDGING, Request, shared_parameters
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     Body = Callable[..., int]
     Command = Callable[..., None]
 
+_App = TypeVar("_App", bound=typer.Typer)
 
 _REMOVED = {"--depth": "leave it out"}
 _WRITTEN_BY = {"--html": ".html", "--prometheus": ".prom"}  # as they were called before `-o` could do it; decision 0119
@@ -100,8 +103,59 @@ def _heading(param: Any) -> str:
     return RUNNING if param.name == "help" else param.rich_help_panel or _OWN
 
 
+class CommandLine(typer.Typer):
+    """A command line of many verbs, each made of its function once it is asked for: to make them all takes as long as
+    an answer.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._made_by: dict[str, Callable[[], Any]] = {}
+
+    @property
+    def group(self) -> Any:
+        """The command of all verbs, as typer has it."""
+        group: Any = typer.main.get_command(self)
+        group.commands = _Verbs(self._made_by)
+        return group
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs it."""
+        return self.group(*args, **kwargs)
+
+    def add(self, name: str, example: str, function: Callable[[], Command]) -> None:
+        """Adds a verb, with an example at the end of its help; its options are read from the function's signature."""
+        self._made_by[name] = lambda: typer.main.get_command(_alone(typer.Typer, name, example, function()))
+
+
+class _Verbs(Mapping[str, Any]):
+    """The verbs by name, as typer's commands."""
+
+    def __init__(self, made_by: Mapping[str, Callable[[], Any]]) -> None:
+        self._made_by = made_by
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._made_by[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made_by)
+
+    def __len__(self) -> int:
+        return len(self._made_by)
+
+
+def _alone(kind: type[_App], name: str, example: str, function: Command) -> _App:
+    """A command line of one command."""
+    app = kind(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command(name, cls=Verb, epilog=f"\b\nExample:\n  {example}", no_args_is_help=False)(function)
+    return app
+
+
 def verb(
-    app: typer.Typer,
+    app: CommandLine,
     name: str,
     example: str,
     *,
@@ -125,37 +179,37 @@ def verb(
     """
 
     def add(body: Body) -> Body:
-        own = _own_parameters(body)
-        forms = () if form is None else _choices(form)
-        if form is not None:
-            own.append(inspect.Parameter("form", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=form))
-        shared = [p for name, p in shared_parameters().items() if name not in {one.name for one in own}]
-        foreign = [p.name for p in shared if p.name in {*JUDGING, *ENDING}.difference(uses)]
-
-        def command(**values: Any) -> None:
-            asked = {p.name: values.pop(p.name) for p in shared}
-            flags = {name: asked.pop(name) for name in Settings.model_fields if name in asked}
-            request = Request(flags=flags, **asked)
-            with reported_errors(debug=request.debug), quietly(is_quiet=request.quiet):
-                request = replace(request, targets=targets_of(request.output, values.pop("form", None), forms))
-                if not reads_files:
-                    _keep_little_memory()
-                _note_ignored(request, foreign, is_of_run=not reads_files)
-                raise typer.Exit(body(request, **values))
-
-        offered = [p.replace(annotation=_hidden(p.annotation)) if p.name in foreign else p for p in shared]
-        command.__doc__ = body.__doc__
-        command.__annotations__ = {p.name: p.annotation for p in (*own, *offered)}
-        command.__signature__ = inspect.Signature([*own, *offered])  # type: ignore[attr-defined]  # typer reads it
-        add_command(app, name, example)(command)
+        app.add(name, example, lambda: _command(body, form, uses, reads_files=reads_files))
         return body
 
     return add
 
 
-def add_command(app: typer.Typer, name: str, example: str) -> Callable[[Command], Command]:
-    """A decorator that adds a function to the command line as it is, with an example at the end of its help."""
-    return app.command(name, cls=Verb, epilog=f"\b\nExample:\n  {example}", no_args_is_help=False)
+def _command(body: Body, form: Any, uses: Collection[str], *, reads_files: bool) -> Command:
+    """The function that typer calls; its arguments are as of `verb`."""
+    own = _own_parameters(body)
+    forms = () if form is None else _choices(form)
+    if form is not None:
+        own.append(inspect.Parameter("form", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=form))
+    shared = [p for name, p in shared_parameters().items() if name not in {one.name for one in own}]
+    foreign = [p.name for p in shared if p.name in {*JUDGING, *ENDING}.difference(uses)]
+
+    def command(**values: Any) -> None:
+        asked = {p.name: values.pop(p.name) for p in shared}
+        flags = {name: asked.pop(name) for name in Settings.model_fields if name in asked}
+        request = Request(flags=flags, **asked)
+        with reported_errors(debug=request.debug), quietly(is_quiet=request.quiet):
+            request = replace(request, targets=targets_of(request.output, values.pop("form", None), forms))
+            if not reads_files:
+                _keep_little_memory()
+            _note_ignored(request, foreign, is_of_run=not reads_files)
+            raise typer.Exit(body(request, **values))
+
+    offered = [p.replace(annotation=_hidden(p.annotation)) if p.name in foreign else p for p in shared]
+    command.__doc__ = body.__doc__
+    command.__annotations__ = {p.name: p.annotation for p in (*own, *offered)}
+    command.__signature__ = inspect.Signature([*own, *offered])  # type: ignore[attr-defined]  # typer reads it
+    return command
 
 
 def _keep_little_memory() -> None:
@@ -238,8 +292,7 @@ def job(name: str, example: str, uses: Collection[str] = JUDGING, form: Any = No
     """
 
     def command(body: Body) -> typer.Typer:
-        app = _Script(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-        verb(app, name, f"spark-submit jobs/{name}.py {example}", form=form, reads_files=True, uses=uses)(body)
-        return app
+        function = _command(body, form, uses, reads_files=True)
+        return _alone(_Script, name, f"spark-submit jobs/{name}.py {example}", function)
 
     return command

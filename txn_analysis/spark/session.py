@@ -16,6 +16,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from txn_analysis.errors import AuditError, ConfigError
+from txn_analysis.spark.hidden_pandas import show_pandas
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.workers import check_spark
@@ -64,6 +65,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
         MissingToolError: no usable JDK, or a Spark older than 4.0.
         ConfigError: Spark does not start with its settings.
     """
+    show_pandas()
     with _settings_named():
         return check_spark(_session(master, app_name))
 

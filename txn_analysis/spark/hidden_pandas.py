@@ -1,0 +1,34 @@
+"""Commands that need no pandas do not wait for it: Arrow imports it with its first array, wherever it is installed.
+
+That takes a third of a second, and is for conversions that no command asks for. PySpark asks for it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_NAME = "pandas"
+
+
+class _Hiding:
+    """A finder that says of pandas that it is not installed."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == _NAME:
+            raise ModuleNotFoundError(f"No module named {_NAME!r}", name=_NAME)
+
+
+_hiding = _Hiding()
+
+
+def hide_pandas() -> None:
+    """In this process nothing finds pandas, until `show_pandas`; for a process that is nobody else's."""
+    if _hiding not in sys.meta_path:
+        sys.meta_path.insert(0, _hiding)
+
+
+def show_pandas() -> None:
+    """It is found again."""
+    if _hiding in sys.meta_path:
+        sys.meta_path.remove(_hiding)
