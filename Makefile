@@ -1,5 +1,5 @@
-# Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; for the tests,
-# the Delta jars in the user's cache, with which Spark reads warehouses beside the program.
+# Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; for tests by
+# Spark, the Delta jars in the user's cache, with which Spark reads warehouses beside the program.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -27,12 +27,14 @@ demo-spark: $(READY) ## The same, judged by Spark's tasks: the report is equal b
 		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/demo-warehouse --exit-zero \
 		--now 2026-11-21T03:00:00Z --engine spark
 
-# Two processes, each with a Spark session of its own; the tests of one file, or of one folder that shares its audits,
-# stay together.
-test: $(SPARK) ## Run the tests
+# Tests start many processes; without its bytecode each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+# Two processes; the tests of one file, or of one folder that shares its audits, stay together.
+test: $(READY) ## Run the tests that start no Spark
 	@$(BIN)/python -m pytest -m 'not cluster and not e2e' --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
-cluster: $(SPARK) ## Run the tests that start a Spark of their own or cost much: clusters, the command, a notebook
+cluster: $(SPARK) ## Run the tests by Spark, or that cost much: engines, clusters, the command, a notebook
 	@$(BIN)/python -m pytest -m cluster
 
 reach: $(SPARK) ## Audit from and into a bucket of an S3 server of its own (20 min; Go builds it into .reach/ on first use)

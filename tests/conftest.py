@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session, repeatable hypothesis runs, and golden files."""
+"""What tests share: one Spark session, repeatable hypothesis runs, and golden files."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ hypothesis.settings.load_profile("repeatable")
 
 
 # What one process runs where `make test` starts two: a file, or all that asks for something that takes long to make.
-_SHARED = {"audit_of": "audits", "spark": "spark"}
+_SHARED = {"audit_of": "audits"}
 # The groups that take longest come first, so that in the end no process waits for the other one.
 _LONGEST = (
-    *("audits", "spark", "test_script.py"),
+    *("audits", "test_script.py"),
     *("test_page.py", "test_ways.py", "test_warehouse.py", "test_safety.py", "test_forgeries.py"),
     *("test_answer.py", "test_state_records.py", "test_against_broker.py", "test_texts.py"),
 )
@@ -64,7 +64,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that share something long run one after another, in one process, and first."""
+    """Tests with a Spark are `cluster`; those that share something long run one after another in one process, first."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cluster)
     if times := config.getoption("--times"):
         for test in {item.obj for item in items if isinstance(item, pytest.Function)}:
             _try_more_examples(test, times)
