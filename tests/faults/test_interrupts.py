@@ -87,6 +87,7 @@ def test_what_was_ignored_stays_so(tmp_path: Path) -> None:
     assert command.interrupt().code == 130
 
 
+@pytest.mark.cluster
 def test_while_spark_starts(tmp_path: Path) -> None:
     command = in_tasks(audit_into(tmp_path / "warehouse"), tmp_path / "temp")
     command.until(command.has_java, "Java to start")

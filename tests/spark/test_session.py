@@ -127,6 +127,7 @@ print(spark.sql("SHOW TABLES").count())
     assert list(work.iterdir()) == []
 
 
+@pytest.mark.cluster
 def test_a_spark_that_does_not_start_says_why_and_where_its_settings_are() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from txn_analysis.spark.session import session; session()"],

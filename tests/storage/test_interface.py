@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
-
     from txn_analysis.storage.warehouse import NamedRows, Warehouse
     from txn_analysis.tables import Table
 
@@ -32,12 +30,12 @@ def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
         in_memory = MemoryWarehouse()
         in_memory.create()
         return in_memory
-    spark: SparkSession = request.getfixturevalue("spark")
+    no_spark: Any = request.getfixturevalue("no_spark")
     empty: Path = request.getfixturevalue("empty_warehouse")
     if request.param == "in a bucket":
         request.getfixturevalue("bucket").put_folder(empty, "audits/kafka")
-        return DeltaWarehouse(spark, root_at("s3://kept/audits/kafka"))
-    return DeltaWarehouse(spark, DiskRoot(shutil.copytree(empty, tmp_path / "warehouse")))
+        return DeltaWarehouse(no_spark, root_at("s3://kept/audits/kafka"))
+    return DeltaWarehouse(no_spark, DiskRoot(shutil.copytree(empty, tmp_path / "warehouse")))
 
 
 def runs_of(warehouse: Warehouse) -> list[str]:
@@ -56,10 +54,10 @@ def test_a_slice_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
 
 
 def test_what_another_audit_commits_is_seen_at_the_next_look(
-    spark: SparkSession, empty_warehouse: Path, tmp_path: Path
+    no_spark: Any, empty_warehouse: Path, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
-    one, other = (DeltaWarehouse(spark, DiskRoot(folder)) for _ in range(2))
+    one, other = (DeltaWarehouse(no_spark, DiskRoot(folder)) for _ in range(2))
     for writer, run_id in ((one, "a"), (other, "b"), (one, "c")):
         replace_rows(writer, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
         assert runs_of(one) == runs_of(other)
