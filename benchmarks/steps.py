@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from benchmarks.bench import SIZES
+from benchmarks.bench import GIB, SIZES
 from benchmarks.dumps import write_dumps
 from benchmarks.kafka_tool import dump_log
 from benchmarks.log_dirs import write_log_dir
@@ -34,6 +34,7 @@ BATCH_BYTES = (681, 16384)  # of the two log directories
 BY_SPARK = ("--engine", "spark")  # also what this process could hold: what both sizes cost alike drops out
 
 _NEW_SHARE = 0.01
+_MOST_LOCAL_BYTES = GIB * 9 // 10  # the command's own process judges up to 1 GiB
 _FIXED_REPEATS = 3
 _CAPTURE = Path(__file__).parents[1] / "data/cases/kafka-4.2-tv2/capture-1"
 TINY = (_CAPTURE / "segments", _CAPTURE / "transaction-state")
@@ -45,10 +46,16 @@ def shallow_inputs(bench: Bench) -> Figures:
     small, large = (bench.sizes_bytes[size] for size in SIZES)
     folders = [(bench.shallow("large"), large), (bench.next_segments, int(large * _NEW_SHARE))]
     (of_small,) = write_dumps([(bench.shallow("small"), small)], PARTITIONS)
+    most = min(large, _MOST_LOCAL_BYTES)
+    of_local = {
+        size: write_dumps([(bench.shallow(f"local_{size}"), of_bytes)], PARTITIONS)[0]
+        for size, of_bytes in zip(SIZES, (most // 3, most), strict=True)
+    }
     of_large, _ = write_dumps(folders, PARTITIONS)
     return {
         "small_text_bytes": of_small.text_bytes,
         "large_text_bytes": of_large.text_bytes,
+        **{f"local_{size}_text_bytes": written.text_bytes for size, written in of_local.items()},
         "large_batches": of_large.batches,
         "large_log_bytes": of_large.log_bytes,
     }
@@ -56,9 +63,8 @@ def shallow_inputs(bench: Bench) -> Figures:
 
 def full(bench: Bench) -> Figures:
     """Audit the shallow dumps, every batch kept, in the command's own process and by Spark's tasks."""
-    inputs = {size: [bench.shallow(size)] for size in SIZES}
-    local = bench.audits({f"local_{size}": paths for size, paths in inputs.items()}, "--engine", "local")
-    made = bench.audits({f"full_{size}": paths for size, paths in inputs.items()}, *BY_SPARK, has_events=True)
+    local = bench.audits({name: [bench.shallow(name)] for name in map("local_{}".format, SIZES)}, "--engine", "local")
+    made = bench.audits({f"full_{size}": [bench.shallow(size)] for size in SIZES}, *BY_SPARK, has_events=True)
     large = made["full_large"]
     assert large.events is not None
     bench.warehouse.rename(bench.kept_warehouse)

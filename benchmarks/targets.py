@@ -86,8 +86,8 @@ def against(mine: float, other: float, unit: str) -> Measured:
     return Measured(mine / other, f"{_number(mine)} {unit} against {_number(other)}")
 
 
-def _against_duckdb(name: str, figures: Figures) -> Measured:
-    return against(_per_gib(figures, name), _per_gib(figures, "duckdb_keep"), "s per added GiB")
+def _against_duckdb(name: str, text: str, figures: Figures) -> Measured:
+    return against(_per_gib(figures, name, text), _per_gib(figures, "duckdb_keep"), "s per added GiB")
 
 
 def _deep(figures: Figures) -> Measured:
@@ -138,9 +138,12 @@ TARGETS = (
             f"shallow dumps, every batch kept, {engine}, against DuckDB keeping them",
             1.0,
             ("audit", "duckdb"),
-            partial(_against_duckdb, name),
+            partial(_against_duckdb, name, text),
         )
-        for name, engine in (("full", "by Spark's tasks"), ("local", "in the command's own process"))
+        for name, text, engine in (
+            ("full", "{}_text_bytes", "by Spark's tasks"),
+            ("local", "local_{}_text_bytes", "in the command's own process"),
+        )
     ],
     Target("deep dumps against shallow ones, for the same bytes", 1.0, ("audit", "deep"), _deep),
     Target("fixed cost: a tiny audit against a bare session and one Delta write", 0.75, ("fixed cost",), _fixed),
