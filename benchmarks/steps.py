@@ -185,6 +185,8 @@ STEPS: dict[str, Callable[[Bench], Figures]] = {
 }
 # What a step leaves for later ones, by the last of them.
 _NEEDED_UNTIL = {
+    "shallow-local_small": "audit",
+    "shallow-local_large": "audit",
     "shallow-small": "duckdb",
     "shallow-large": "second audit",
     "shallow-next": "second audit",
