@@ -1,12 +1,14 @@
-"""What a wide cluster takes, as a sum of terms, each of which is the difference of two captures of one run.
+"""What a wide cluster takes by Spark's tasks, as a sum of terms, found in captures that are each wide in one way.
 
-`python -m benchmarks.wide --only goal` measures them, and holds their sum against a capture that is wide in every way
-at once. At scale 1 that is a tenth of the widest clusters, of which docs/sizing.md then says what they take.
+`python -m benchmarks.wide --only goal` measures these, and holds the sum against a capture that is wide in every way at
+once. At scale 1 that is a tenth of the widest clusters, of which docs/sizing.md then says what they take.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from benchmarks.bench import GIB
 from benchmarks.report import table
@@ -15,7 +17,11 @@ from benchmarks.targets import Measured
 if TYPE_CHECKING:
     from benchmarks.steps import Figures
 
-NEEDS = ("lines", "lines_quarter", "ids_json", "ids_few", "narrow", "wide", "findings", "findings_quarter", "goal")
+_ADDED_UP = (
+    *("tiny", "narrow", "wide", "wide_quarter", "lines", "lines_quarter", "ids_json", "ids_quarter", "ids_few"),
+    *("findings", "findings_quarter", "offsets_low", "offsets_high"),
+)
+NEEDS = (*_ADDED_UP, "goal")
 COMMAND = "python -m benchmarks.wide --only goal"
 _TIMES_SCALE_1 = 10
 _MINUTE = 60
@@ -39,7 +45,7 @@ class Sizes(NamedTuple):
 
 # Of each way its name, and of how many of it the table speaks.
 _WORDS = (
-    ("the command itself", 1),
+    ("the command itself, and the start of Spark", 1),
     ("a GiB of batch lines", 1),
     ("a GiB of `__transaction_state`, JSON form", 1),
     ("1,000 partitions", 1000),
@@ -55,22 +61,17 @@ def sizes(figures: Figures, name: str) -> Sizes:
     return Sizes(1, *gib, *(figures[f"{name}_{kind}"] for kind in ("partitions", "producers", "ids", "findings")))
 
 
-def terms(figures: Figures, kind: str = "s") -> Sizes:
-    """What one of each takes, in seconds, or in bytes of memory (`memory_bytes`); nothing takes less than nothing."""
-
-    def one(way: str, larger: str, smaller: str) -> Sizes:
-        mine, other = sizes(figures, larger), sizes(figures, smaller)
-        more = figures[f"{larger}_{kind}"] - figures[f"{smaller}_{kind}"]
-        known = sum(term * (a - b) for term, a, b in zip(found, mine, other, strict=True))
-        return found._replace(**{way: max(0.0, (more - known) / (getattr(mine, way) - getattr(other, way)))})
-
-    found = Sizes(figures[f"tiny_{kind}"])
-    found = one("log_gib", "lines", "lines_quarter")
-    found = one("state_gib", "ids_few", "tiny")
-    found = one("ids", "ids_json", "ids_few")
-    found = one("findings", "findings", "findings_quarter")
-    found = one("producers", "narrow", "lines")
-    return one("partitions", "wide", "narrow")
+def terms(figures: Figures) -> Sizes:
+    """The seconds that one of each takes, by least squares over the captures; each counts by its own seconds."""
+    ways = np.array([sizes(figures, name) for name in _ADDED_UP])
+    shares = ways / np.array([[figures[f"{name}_spark_s"]] for name in _ADDED_UP])
+    counted = [*range(len(Sizes._fields))]
+    while True:
+        found, *_ = np.linalg.lstsq(shares[:, counted], np.ones(len(shares)))
+        least = int(np.argmin(found * shares[:, counted].max(axis=0)))
+        if found[least] >= 0:
+            return Sizes(*np.bincount(counted, found, len(Sizes._fields)).tolist())
+        del counted[least]  # nothing takes less than nothing
 
 
 def taken(found: Sizes, capture: Sizes) -> float:
@@ -80,51 +81,50 @@ def taken(found: Sizes, capture: Sizes) -> float:
 
 def of_goal(figures: Figures) -> Measured:
     """The capture that is wide in every way, against the sum of its terms."""
-    expected, measured = taken(terms(figures), sizes(figures, "goal")), figures["goal_s"]
+    expected, measured = taken(terms(figures), sizes(figures, "goal")), figures["goal_spark_s"]
     return Measured(max(measured / expected, expected / measured), f"{measured:.0f} s, {expected:.0f} s were expected")
 
 
 def kept(figures: Figures, scale: float) -> dict[str, Any]:
     """What the page needs of a run."""
-    by_kind = {kind: terms(figures, kind) for kind in ("s", "memory_bytes")}
     return {
         "scale": scale,
         "checked": sizes(figures, "goal")._asdict(),
-        **{f"{kind}_terms": found._asdict() for kind, found in by_kind.items()},
-        **{f"{kind}_measured": figures[f"goal_{kind}"] for kind in by_kind},
+        "terms_s": terms(figures)._asdict(),
+        "measured_s": figures["goal_spark_s"],
+        "memory_bytes": figures["goal_spark_memory_bytes"],
     }
 
 
 def section(found: dict[str, Any]) -> str:
     """The section of docs/sizing.md, from what was kept."""
-    seconds, memory = Sizes(**found["s_terms"]), Sizes(**found["memory_bytes_terms"])
-    checked = Sizes(**found["checked"])
-    rows = [
-        (what, f"{time * count:.3g} s", f"{size * count / 2**20:.3g} MiB")
-        for (what, count), time, size in zip(_WORDS, seconds, memory, strict=True)
-    ]
+    seconds, checked = Sizes(**found["terms_s"]), Sizes(**found["checked"])
+    rows = [(what, f"{term * count:.3g} s") for (what, count), term in zip(_WORDS, seconds, strict=True)]
     captures = [
-        _capture("checked here", checked, seconds, memory),
-        ("measured", "", "", "", "", "", "", *_said(found["s_measured"], found["memory_bytes_measured"])),
-        _capture("the widest clusters", checked.times(_TIMES_SCALE_1 / found["scale"]), seconds, memory),
-    ]
-    command = f"{COMMAND} --scale {found['scale']:g}"
-    ways = ["batch lines", "state", "partitions", "producers", "ids", "findings", "minutes", "memory"]
-    return "\n\n".join(
+        (*_capture("checked here", checked), _minutes(taken(seconds, checked)), _minutes(found["measured_s"])),
         (
-            "What is many costs by its number as well as by its bytes. On two cores, in the command's own process:",
-            table(("what", "time", "memory at most"), rows),
-            f"The sum of the terms, against a capture that is wide in every way at once (`{command}`):",
-            table(("capture", *ways), captures),
-        )
-    )
+            *_capture("the widest clusters", widest := checked.times(_TIMES_SCALE_1 / found["scale"])),
+            _minutes(taken(seconds, widest)),
+            "",
+        ),
+    ]
+    command, memory = f"{COMMAND} --scale {found['scale']:g}", f"{found['memory_bytes'] / GIB:.1f} GiB"
+    ways = ["batch lines", "state", "partitions", "producers", "ids", "findings", "minutes", "measured"]
+    return f"""What is many costs by its number as well as by its bytes. On two cores, by Spark's tasks:
+
+{table(("what", "time"), rows)}
+
+The sum of the terms, against a capture that is wide in every way at once (`{command}`). The captures in which the terms
+were found are small beside the widest clusters: of these the minutes are a guide, and no promise. All processes of the
+capture that was checked had {memory} of memory together.
+
+{table(("capture", *ways), captures)}"""
 
 
-def _capture(name: str, capture: Sizes, seconds: Sizes, memory: Sizes) -> tuple[str, ...]:
-    counts = (f"{count:,.0f}" for count in capture[3:])
-    gib = (f"{size:.3g} GiB" for size in capture[1:3])
-    return (name, *gib, *counts, *_said(taken(seconds, capture), taken(memory, capture)))
+def _capture(name: str, capture: Sizes) -> tuple[str, ...]:
+    gib, counts = (f"{size:.3g} GiB" for size in capture[1:3]), (f"{count:,.0f}" for count in capture[3:])
+    return (name, *gib, *counts)
 
 
-def _said(seconds: float, memory_bytes: float) -> tuple[str, str]:
-    return f"{seconds / _MINUTE:,.1f}", f"{memory_bytes / GIB:.1f} GiB"
+def _minutes(seconds: float) -> str:
+    return f"{seconds / _MINUTE:,.1f}"
