@@ -137,9 +137,10 @@ def deep(bench: Bench) -> Figures:
 
 
 def fixed(bench: Bench) -> Figures:
-    """Audit a tiny capture, and start a bare Spark session that writes one Delta table once."""
+    """Audit a tiny capture by both engines, and start a bare Spark session that writes one Delta table once."""
     repeats = max(bench.repeats, _FIXED_REPEATS)
     tiny = bench.audits({"tiny": [*TINY]}, *OF_TINY, "0", repeats=repeats)
+    tiny |= bench.audits({"tiny_spark": [*TINY]}, *OF_TINY, "0", *BY_SPARK, repeats=repeats)
     bare = fastest({"bare_session": lambda: isolated("session", _made(bench.work / "isolated"))}, repeats)
     return _of_audits(tiny) | _seconds(bare)
 

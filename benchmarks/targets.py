@@ -123,7 +123,7 @@ def _shuffled(figures: Figures) -> Measured:
 
 
 def _again(figures: Figures) -> Measured:
-    again_s, fixed_s, first_s = (figures[name] for name in ("again_s", "tiny_s", "full_large_s"))
+    again_s, fixed_s, first_s = (figures[name] for name in ("again_s", "tiny_spark_s", "full_large_s"))
     words = f"{_number(again_s)} s, of which {_number(fixed_s)} fixed, against {_number(first_s)}"
     return Measured(max(0.0, again_s - fixed_s) / first_s, words)
 
