@@ -66,7 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests with a Spark are `cluster`; those that share something long run one after another in one process, first."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("e2e") is None:
             item.add_marker(pytest.mark.cluster)
     if times := config.getoption("--times"):
         for test in {item.obj for item in items if isinstance(item, pytest.Function)}:

@@ -39,8 +39,7 @@ WHOLE = (
     *(VARIANTS[k] for k in (0, 1, 2, 3, 7, 9, 11, 12, 13, 14)),
     Variant("kafka-4.2/capture-2", ("../capture-1/segments", *SEGMENTS, "producer-snapshots")),
 )
-# `make test` has Spark's tasks read and write the demo's dumps, and judge all other dumps as one job, odd captures
-# included. `make cluster` runs the others from their files to their tables.
+# Spark's tasks judge all other dumps as one job, odd captures included.
 # A count of partitions that the logs contradict, and one that the ids prove.
 COUNTS = (3, None)
 

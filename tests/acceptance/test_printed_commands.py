@@ -50,7 +50,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Run:
-    """Runs a command in a folder of its own, on the one session of the tests."""
+    """Runs a command in a folder of its own; none starts Spark."""
     shutil.copytree(empty_warehouse, tmp_path / WORDS[1])
 
     @contextmanager

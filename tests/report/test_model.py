@@ -106,7 +106,7 @@ def test_json_in_parts_is_the_json_of_the_whole() -> None:
 
 
 def test_json_is_ascii_whatever_the_ids_hold() -> None:
-    evil = "a\x1b[31m\u202e\nb"
+    evil = "a\x1b[31m\u202e\n\x7fb"
     text = "".join(json_report(build_report(rows.run(), [], [], [rows.finding(transactional_id=evil)])))
     assert text.isascii()
     assert all(line.isprintable() for line in text.split("\n"))

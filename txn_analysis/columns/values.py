@@ -28,6 +28,7 @@ NAMED = pa.schema([("name", pa.string()), ("rows", pa.binary())])
 # Of a few rows, threads take ten times as long to start as the rows take. By zstd rows take a sixth of their bytes, by
 # lz4 a third, in about the same time.
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
+_MOST_BYTES = 256 << 20
 _PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 
@@ -63,9 +64,15 @@ def unpacked(rows: pa.BinaryScalar | bytes) -> pa.Table:
 
 def named(**kinds: pa.RecordBatch) -> pa.Table:
     """Rows of several kinds, by their names; those without any are left out."""
-    held = {name: rows for name, rows in kinds.items() if rows.num_rows}
-    streams = [packed([rows], rows.schema, _PLAIN) for rows in held.values()]  # engines pack what they keep
-    return pa.table([pa.array([*held], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
+    parts = [(name, part) for name, rows in kinds.items() for part in _in_parts(rows)]
+    streams = [packed([part], part.schema, _PLAIN) for _, part in parts]  # engines pack what they keep
+    return pa.table([pa.array([name for name, _ in parts], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
+
+
+def _in_parts(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows in parts that a binary value can hold: of Arrow's, it has no more than 2 GiB."""
+    part = max(1, rows.num_rows * _MOST_BYTES // max(1, rows.nbytes))
+    return (rows.slice(start, part) for start in range(0, rows.num_rows, part))
 
 
 def rows_named(name: str) -> BatchFunction:

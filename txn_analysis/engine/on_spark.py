@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 
-# All that Spark sees of rows: Arrow streams. How it would turn nested columns into its own and back depends on its
-# version, and on settings of the session.
+# All that Spark sees of rows: Arrow streams without their schema, which would be most of a few rows. How it would turn
+# nested columns into its own and back depends on its version, and on settings of the session.
 PACKED = pa.schema([("rows", pa.binary())])
 """One row is one batch."""
 IN_BUCKETS = pa.schema([("bucket", pa.int32()), ("input", pa.string()), *PACKED])
@@ -177,25 +177,28 @@ def _packed_table(rows: pa.Table) -> pa.Table:
 
 
 def _streams(batches: Iterable[pa.RecordBatch]) -> pa.Array:
-    return pa.array([packed([batch], batch.schema) for batch in batches], pa.binary())
+    whole = ((packed([batch], batch.schema), batch.schema.serialize().size) for batch in batches)
+    return pa.array([stream[head_bytes:] for stream, head_bytes in whole], pa.binary())
 
 
 def _unpacked(frame: DataFrame, schema: pa.Schema) -> FrameRows:
     """The rows of a frame of packed ones."""
 
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return (rows for batch in batches for rows in _batches(batch["rows"]))
+        return (rows for batch in batches for rows in _batches(batch["rows"], schema))
 
     return FrameRows(schema, (Source(frame, unpack),))
 
 
 def _table(packed_rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_batches(_batches(packed_rows["rows"]), schema)
+    return pa.Table.from_batches(_batches(packed_rows["rows"], schema), schema)
 
 
-def _batches(streams: pa.Array) -> Iterator[pa.RecordBatch]:
+def _batches(streams: pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    head = schema.serialize().to_pybytes()
     # Sessions may hand over large binary values.
-    return (rows for stream in pc.cast(streams, pa.binary()) for rows in unpacked(stream).to_batches())
+    for stream in pc.cast(streams, pa.binary()):
+        yield from unpacked(head + stream.as_py()).to_batches()
 
 
 def _of_bucket(

@@ -141,7 +141,7 @@ def report_schema() -> dict[str, Any]:
 
 
 _ROWS_AT_ONCE = 500
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 _MANY = {"inputs": tuple[InputItem, ...], "partitions": tuple[PartitionItem, ...], "findings": tuple[FindingItem, ...]}
 
 
@@ -158,7 +158,10 @@ def json_report(report: AuditReport) -> Iterator[str]:
 
 
 def _indented_rows(report: AuditReport, name: str) -> Iterator[str]:
-    """The items of one field as a list, of which some are made at a time: by pydantic, whose text is `json.dumps`'."""
+    """The items of one field as a list, of which some are made at a time, by pydantic: it writes as `json.dumps` does.
+
+    Only a number below 0.0001 is spelled otherwise, such as 5e-6 in place of 5e-06.
+    """
     for number, (form, some) in enumerate(_some_at_a_time(report, name)):
         items = form.dump_json(some, indent=2).decode()[1:-2]  # without the list's own brackets
         yield f"{',' if number else '['}{_deeper(_NOT_ASCII.sub(_escaped, items))}"

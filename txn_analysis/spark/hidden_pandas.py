@@ -29,6 +29,6 @@ def hide_pandas() -> None:
 
 
 def show_pandas() -> None:
-    """It is found again."""
+    """It is found again; Arrow, once it had an array, goes on without it, and takes a Series for any other sequence."""
     if _hiding in sys.meta_path:
         sys.meta_path.remove(_hiding)
