@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,7 +19,6 @@ from txn_analysis.tables import INPUTS, REJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 
 CLOCKS = (
@@ -86,3 +87,13 @@ def test_no_clock_is_too_far_off(no_spark: Any, warehouse: str, tmp_path: Path) 
 def _with_clock(text: bytes, clock: bytes) -> bytes:
     words = text.split(b"Time: ")
     return b"Time: ".join([words[0], *(clock + word[word.find(b" ") :] for word in words[1:])])
+
+
+def test_a_file_whose_name_is_not_utf8_is_read_and_its_name_shown(
+    no_spark: Any, warehouse: str, tmp_path: Path
+) -> None:
+    folder = Path(write(tmp_path / "names", honest(TOOLS["4.2 payload"]).files))
+    (folder / "0.txt").rename(folder / os.fsdecode(b"bad\xff.txt"))
+    (folder / os.fsdecode(b"odd\xfe.txt")).write_text("neither a dump nor an export")
+    report = run_audit(no_spark, warehouse, [str(folder)], cluster="names", skip_unrecognised=True, **SETTINGS)
+    assert {item.path.rpartition("/")[2] for item in report.inputs} >= {r"bad\xff.txt", r"odd\xfe.txt"}

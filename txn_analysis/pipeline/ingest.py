@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -298,7 +299,7 @@ def read_input(
         capture=capture,
         input_id=planned.input_id,
         ingest_id=content.ingest_id,
-        path=planned.path,
+        path=os.fsencode(planned.path).decode(errors="backslashreplace"),  # a name is bytes, and a table holds UTF-8
         kind=planned.kind,
         grammar=planned.grammar,
         compression=planned.compression,
