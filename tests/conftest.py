@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import shutil
+import signal
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -60,6 +61,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--times", type=int, default=0, help="so many times the examples of each property, from `--hypothesis-seed`"
     )
+
+
+def pytest_configure() -> None:
+    """A job in the background ignores Ctrl-C, and so would all commands that tests start."""
+    for number in (signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
