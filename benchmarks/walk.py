@@ -146,7 +146,7 @@ def walked() -> dict[str, Walk]:
 
     vars(ingest_tasks)["_read_section"] = read
     vars(steps)["judged_of"] = on_the_way(vars(steps)["judged_of"])
-    Judged.write = on_the_way(Judged.write)  # type: ignore[method-assign]
+    Judged.write = on_the_way(Judged.write)  # type: ignore[method-assign]  # to look at its calls, too
     _audit()
     return walks
 

@@ -65,9 +65,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure() -> None:
     """A job in the background ignores Ctrl-C, and so would all commands that tests start."""
-    for number in (signal.SIGINT, signal.SIGQUIT):
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+            signal.signal(number, handler)
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook

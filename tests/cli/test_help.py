@@ -178,14 +178,18 @@ def test_the_runbook_is_the_page_of_the_docs(command: Callable[..., Done]) -> No
     assert command("runbook").out == (Path(__file__).parents[2] / "docs/runbook.md").read_text(encoding="utf-8")
 
 
+def printed_by(code: str) -> list[str]:
+    """The lines that a Python of its own prints."""
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.splitlines()
+
+
 def test_the_version_is_there_before_any_verb_is_read() -> None:
     code = (
         "import sys; from txn_analysis.__main__ import main\n"
         "sys.argv = ['txn-analysis', '--version']; main()\n"
         "print([m for m in ('typer', 'pydantic') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines() == [f"txn-analysis {__version__}", "[]"]
+    assert printed_by(code) == [f"txn-analysis {__version__}", "[]"]
 
 
 def test_no_command_waits_for_pandas() -> None:
@@ -196,8 +200,7 @@ def test_no_command_waits_for_pandas() -> None:
         "except SystemExit: pass\n"
         "import pyarrow; print(len(pyarrow.array([7])), 'pandas' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "1 False"
+    assert printed_by(code)[-1] == "1 False"
 
 
 def test_help_does_not_import_spark() -> None:
@@ -207,8 +210,7 @@ def test_help_does_not_import_spark() -> None:
         "except SystemExit: pass\n"
         "print([m for m in ('pyspark', 'pyarrow', 'rich') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert printed_by(code)[-1] == "[]"
 
 
 @pytest.mark.parametrize(

@@ -135,28 +135,26 @@ class Placings(NamedTuple):
         return said[np.searchsorted(known, numbers(audits, 0))]
 
 
-def hashed_to(rows: pa.RecordBatch | pa.Table, partition_count: Array | int) -> Array:
-    """The partition of the state that the id of each row hashes to; -1 where it has none."""
+def hashed_to(rows: pa.RecordBatch, partition_count: Array | int) -> pa.Array:
+    """The partition of the state that the id of each row hashes to; NULL where it has none."""
     hashes = rows["transactional_id_hash"]
     own = positive_hashes(numbers(hashes, 0)) % partition_count
-    return np.where(hashes.is_null().to_numpy(zero_copy_only=False), ABSENT, own)
+    return pa.array(own.astype(np.int32), mask=hashes.is_null().to_numpy(zero_copy_only=False))
 
 
 def with_held_by(rows: pa.RecordBatch, partition_count: Array | int) -> pa.RecordBatch:
     """The rows with the partition of the state that holds each."""
-    held_by = pc.coalesce(rows["state_partition"], _hashed_to(rows, partition_count))
-    return rows.append_column(STATES.field("held_by"), held_by)
+    return _held(rows, hashed_to(rows, partition_count))
 
 
-def _hashed_to(rows: pa.RecordBatch, partition_count: Array | int) -> pa.Array:
-    of_id = hashed_to(rows, partition_count).astype(np.int32)
-    return pa.array(of_id, mask=of_id == ABSENT)
+def _held(rows: pa.RecordBatch, of_id: pa.Array) -> pa.RecordBatch:
+    return rows.append_column(STATES.field("held_by"), pc.coalesce(rows["state_partition"], of_id))
 
 
 def read_with(rows: pa.RecordBatch, partition_count: Array | int) -> Iterator[pa.RecordBatch]:
     """Rows of `READ_WITH` from the same rows without what it adds to a record."""
-    of_id = _hashed_to(rows, partition_count)
-    held = with_held_by(rows, partition_count).append_column(READ_WITH.field("hashed_to"), of_id)
+    of_id = hashed_to(rows, partition_count)
+    held = _held(rows, of_id).append_column(READ_WITH.field("hashed_to"), of_id)
     yield held.append_column(READ_WITH.field("read_with"), held["held_by"])
     is_elsewhere = pc.fill_null(pc.not_equal(held["held_by"], of_id), False)
     if pc.any(is_elsewhere).as_py():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import numbers
+from txn_analysis.columns.arrays import ABSENT, numbers
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.coordinator.chain import chains_of
@@ -23,7 +23,7 @@ from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
-from txn_analysis.coordinator.state_records import hashed_to, histories_in, histories_of, read_at, read_with
+from txn_analysis.coordinator.state_records import histories_in, histories_of, read_at, read_with
 from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.tables import TRANSACTIONS, Transaction
 from txn_analysis.tables.schema import AUDIT, by_audit
@@ -102,7 +102,7 @@ def _chains(states: pa.Table, placings: Placings) -> dict[int, tuple[dict[int, S
     audit, dumped_rank = numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank")
     chains = chains_of(states, audit, dumped_rank, {n: placing.as_of_ms for n, placing in placings.of.items()})
     return {
-        n: (chains.get(n, {}), sums_of_records(own, hashed_to(own, placings.of[n].partition_count)))
+        n: (chains.get(n, {}), sums_of_records(own, numbers(own["hashed_to"], ABSENT)))
         for n, own in by_audit(states).items()
     }
 

@@ -83,7 +83,7 @@ class InProcess(Engine[HeldRows]):
         while held:
             parts = held.pop()
             if parts:
-                tables = {name: _whole(parts[name], rows.schema) for name, rows in inputs.items()}
+                tables = {n: pa.Table.from_batches(_batches(parts[n]), rows.schema) for n, rows in inputs.items()}
                 yield from _made_of(tables, function)
 
     @contextmanager
@@ -93,7 +93,7 @@ class InProcess(Engine[HeldRows]):
             yield self.made(rows.held)
             return
         held = [packed([batch], rows.schema) for batch in rows.batches()]
-        yield HeldRows(rows.schema, lambda: (batch for each in held for batch in unpacked(each).to_batches()))
+        yield HeldRows(rows.schema, lambda: _batches(held))
 
     def collected(self, rows: HeldRows) -> pa.Table:
         """As of `Engine`."""
@@ -106,8 +106,8 @@ class InProcess(Engine[HeldRows]):
         self._warehouse.replace([*function(rows.batches())], table, **slice_of)
 
 
-def _whole(parts: Sequence[bytes], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_batches((batch for each in parts for batch in unpacked(each).to_batches()), schema)
+def _batches(streams: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+    return (batch for stream in streams for batch in unpacked(stream).to_batches())
 
 
 def _made_of(tables: Mapping[str, pa.Table], function: GroupFunction) -> Iterator[pa.RecordBatch]:

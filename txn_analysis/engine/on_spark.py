@@ -47,13 +47,13 @@ def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if len(batch):
-                yield _packed(name, dict(in_buckets(batch, key, bucket_count)))
+                yield _packed(name, dict(in_buckets(batch, key, bucket_count)), batch.schema)
 
     return pack
 
 
-def _packed(name: str, slices: Mapping[int, pa.RecordBatch]) -> pa.RecordBatch:
-    rows = _streams(slices.values())
+def _packed(name: str, slices: Mapping[int, pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    rows = _streams(slices.values(), schema)
     columns = [pa.array([*slices], pa.int32()), pa.array([name] * len(slices)), rows]
     return pa.RecordBatch.from_arrays(columns, schema=IN_BUCKETS)
 
@@ -169,16 +169,16 @@ def _frame(rows: FrameRows) -> DataFrame:
 
 def _packed_each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        yield pa.RecordBatch.from_arrays([_streams([batch])], schema=PACKED)
+        yield pa.RecordBatch.from_arrays([_streams([batch], batch.schema)], schema=PACKED)
 
 
 def _packed_table(rows: pa.Table) -> pa.Table:
-    return pa.table([_streams(rows.to_batches(_ROWS_PER_BATCH))], schema=PACKED)
+    return pa.table([_streams(rows.to_batches(_ROWS_PER_BATCH), rows.schema)], schema=PACKED)
 
 
-def _streams(batches: Iterable[pa.RecordBatch]) -> pa.Array:
-    whole = ((packed([batch], batch.schema), batch.schema.serialize().size) for batch in batches)
-    return pa.array([stream[head_bytes:] for stream, head_bytes in whole], pa.binary())
+def _streams(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Array:
+    head_bytes = schema.serialize().size
+    return pa.array([packed([batch], schema)[head_bytes:] for batch in batches], pa.binary())
 
 
 def _unpacked(frame: DataFrame, schema: pa.Schema) -> FrameRows:

@@ -23,7 +23,6 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from txn_analysis.columns.values import Json
     from txn_analysis.tables import PartitionHealth
 
 Cell = str | int | float | list[str] | tuple[str, ...] | None
@@ -178,13 +177,8 @@ def _escaped(character: re.Match[str]) -> str:
 
 def findings_ndjson(report: AuditReport) -> Iterator[str]:
     """One line a finding, worst first, as `findings` of `json_report` holds it; nothing where nothing is open."""
-    return (json.dumps(finding, ensure_ascii=True) + "\n" for finding in _rows(report, "findings"))
-
-
-def _rows(report: AuditReport, name: str) -> Iterator[Json]:
-    """The items of one field as JSON has them."""
-    for form, some in _some_at_a_time(report, name):
-        yield from form.dump_python(some, mode="json")
+    for form, some in _some_at_a_time(report, "findings"):
+        yield from (json.dumps(finding) + "\n" for finding in form.dump_python(some, mode="json"))
 
 
 def _some_at_a_time(report: AuditReport, name: str) -> Iterator[tuple[TypeAdapter[Any], tuple[Any, ...]]]:
