@@ -101,7 +101,7 @@ class Segment:
         text = CountedText(data)
         topic = "__transaction_state" if kind == STATE else "orders"
         file = whole_file(kind, f"{topic}-0/{base_offset:020}.log", len(data), topic, 0, base_offset)
-        return cls(text, survey_content(file, text.read, is_verified=is_verified))
+        return cls(text, survey_content(file, text, is_verified=is_verified))
 
     def batches(self) -> list[Row]:
         """Rows of `log_batches`."""

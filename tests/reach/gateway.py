@@ -44,6 +44,11 @@ class Gateway(NamedTuple):
         """What lets a process find it."""
         return environment(f"http://127.0.0.1:{self.port}")
 
+    @property
+    def uncounted(self) -> dict[str, str]:
+        """The same without the proxy, which takes as much of the processor as the server does."""
+        return environment(f"http://127.0.0.1:{self.port + 1}")
+
     def counts(self) -> Counts:
         """How much was asked of it since the last look."""
         with urlopen(f"http://127.0.0.1:{self.port}/.counts") as answer:

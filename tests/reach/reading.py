@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--way", choices=[*WAYS], default="chosen")
     parser.add_argument("--until", choices=STEPS, default=STEPS[-1], help="the last step")
     given = parser.parse_args(arguments)
-    opening.MEMORY_BYTES = 1 << 50  # all in this process, however much it is
+    opening.most_in_memory_bytes = lambda: 1 << 50  # all in this process, however much it is
     bound = WAYS[given.way]
     forced = partial(patch.object, Cost, "bytes_per_request", bound)
     found = dict[str, Step]()

@@ -18,7 +18,7 @@ from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.group_writer import GROUP_TOPIC, batch_of, commit, group_metadata, marker
 from tests.oracle.model import Batch, History, Record, Segment
 from tests.reading.texts import plan
-from txn_analysis.kafka.batch_headers import Headers, HeaderWalk
+from txn_analysis.kafka.batch_headers import Headers, HeaderWalk, Held
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.inputs.planned_input import ScanRange, Section
 from txn_analysis.reading.log_dir.group_records import group_rows, read_group_records
@@ -296,7 +296,7 @@ def test_damage_in_a_dump_never_ends_the_scan(version: tuple[int, int], loading_
 
 def test_a_segment_that_is_cut_between_two_looks_is_not_read() -> None:
     data = Copy.segment(*(batch_of(commit(n, "billing", tool=JSON)) for n in range(3))).data
-    found = Headers.joined([*HeaderWalk(lambda start, end: data[start:end], 0, len(data)).blocks()])
+    found = Headers.joined([*HeaderWalk(Held(data), 0, len(data)).blocks()])
     assert read_group_records(lambda start, end: data[start:end], found) is not None
     assert read_group_records(lambda start, end: data[start : min(end, len(data) - 1)], found) is None
 

@@ -7,13 +7,14 @@ uploads in parts. It keeps objects in memory, and checks no signature.
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.utils import formatdate
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
@@ -46,6 +47,8 @@ class Bucket:
     """What the server holds and has counted; `fault` is asked about each request, by its method, key and number."""
 
     objects: dict[str, Kept] = field(default_factory=dict)
+    has_tags: bool = True
+    clock: Iterator[float] = field(default_factory=lambda: count(1_796_000_000.25))
     requests: Counter[str] = field(default_factory=Counter)
     bytes_read: int = 0
     fault: Callable[[str, str], Fault | None] = lambda *_: None
@@ -56,7 +59,7 @@ class Bucket:
         """Keeps an object, in place of one of this key."""
         tag = f'"{md5(data).hexdigest()}"'
         with self.lock:
-            self.objects[key] = Kept(data, tag, time.monotonic())
+            self.objects[key] = Kept(data, tag, next(self.clock))
         return tag
 
     def put_folder(self, folder: Path, key: str) -> None:
@@ -154,7 +157,8 @@ def _handler(bucket: Bucket) -> type[BaseHTTPRequestHandler]:  # noqa: C901 one 
                 return self._error(412, "PreconditionFailed")
             whole, status = len(kept.data), 200
             start, stop = 0, whole
-            headers = {"ETag": kept.tag, "Last-Modified": formatdate(usegmt=True)}
+            headers = {"Last-Modified": formatdate(kept.moment, usegmt=True)}
+            headers |= {"ETag": kept.tag} if bucket.has_tags else {}
             if asked := self.headers.get("Range"):
                 first, _, last = asked.removeprefix("bytes=").partition("-")
                 start = int(first) if first else max(0, whole - int(last))
@@ -207,6 +211,10 @@ def _handler(bucket: Bucket) -> type[BaseHTTPRequestHandler]:  # noqa: C901 one 
     return Handler
 
 
+def _iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 def _page(bucket: Bucket, query: dict[str, list[str]]) -> bytes:
     """One page of a listing (`ListObjectsV2`)."""
     prefix, delimiter = query.get("prefix", [""])[0], query.get("delimiter", [""])[0]
@@ -232,7 +240,8 @@ def _page(bucket: Bucket, query: dict[str, list[str]]) -> bytes:
         f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
         if name in folders
         else f"<Contents><Key>{escape(name)}</Key><Size>{len(objects[name].data)}</Size>"
-        f"<LastModified>2026-11-25T00:00:00.000Z</LastModified><ETag>{escape(objects[name].tag)}</ETag></Contents>"
+        f"<LastModified>{_iso(objects[name].moment)}</LastModified>"
+        f"{f'<ETag>{escape(objects[name].tag)}</ETag>' * bucket.has_tags}</Contents>"
         for name in page
     )
     more = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>" if is_cut else ""

@@ -40,8 +40,8 @@ def no_session() -> NoReturn:
     raise AssertionError("Spark was asked for")
 
 
-def audited(place: str, warehouse: str) -> AuditReport:
-    settings = {"warehouse": warehouse, "transaction_state_partitions": 4, "max_clock_skew_ms": 0}
+def audited(place: str, warehouse: str, **more: int) -> AuditReport:
+    settings = {"warehouse": warehouse, "transaction_state_partitions": 4, "max_clock_skew_ms": 0, **more}
     return pipeline.audit(no_session, [place], Settings.model_validate(settings))
 
 
@@ -51,12 +51,18 @@ def rows_of(warehouse: str, place: str) -> dict[str, list[str]]:
     return {name: sorted(repr(row).replace(place, "") for row in rows) for name, rows in found.items()}
 
 
-def test_from_a_bucket_into_a_bucket_the_tables_are_those_of_a_disk(bucket: Bucket, tmp_path: Path) -> None:
-    bucket.put_folder(LOG_DIR, "copies")
-    audited(str(LOG_DIR), str(tmp_path / "w"))
-    audited("s3://kept/copies", "s3a://kept/audits/w")
+@pytest.mark.parametrize("kinds", [["log-dirs"], ["segments", "transaction-state"]])
+def test_from_a_bucket_into_a_bucket_the_tables_are_those_of_a_disk(
+    bucket: Bucket, tmp_path: Path, kinds: list[str]
+) -> None:
+    here = tmp_path / "copies"
+    for kind in kinds:
+        shutil.copytree(CASES / "kafka-4.2-edge/capture-2" / kind, here / kind)
+    bucket.put_folder(here, "copies")
+    audited(str(here), str(tmp_path / "w"), range_bytes=20_000)
+    audited("s3://kept/copies", "s3a://kept/audits/w", range_bytes=20_000)
     there = rows_of("s3a://kept/audits/w", "s3://kept/copies")
-    assert there == rows_of(str(tmp_path / "w"), str(LOG_DIR))
+    assert there == rows_of(str(tmp_path / "w"), str(here))
     assert there["findings"]
 
 

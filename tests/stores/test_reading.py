@@ -103,6 +103,43 @@ def test_a_reader_that_looks_back_reads_nothing_twice(bucket: Bucket) -> None:
     assert bucket.bytes_read == 16 * MIB + 1
 
 
+def test_ranges_that_come_while_others_are_worked_on_are_read_once(bucket: Bucket) -> None:
+    data = bytes(range(256)) * (20 * MIB // 256)
+    bucket.put("big", data)
+    (file,) = find_files(["s3://kept/big"])
+    with Text(file.path, None, file.version) as text:
+        text.will_read([(19 * MIB, 20 * MIB), (-1, 9 * MIB)])
+        text.will_read([(9 * MIB - 5, 19 * MIB)])
+        places = [(19 * MIB, 19 * MIB + 9), (0, 5 * MIB), (4 * MIB, 9 * MIB + 5), (10 * MIB, 20 * MIB)]
+        assert [text.read(start, end) for start, end in places] == [data[start:end] for start, end in places]
+    assert bucket.bytes_read == 21 * MIB + 5  # the last one goes on behind what was said
+
+
+def test_without_entity_tags_the_time_says_that_an_object_was_replaced(bucket: Bucket) -> None:
+    bucket.has_tags = False
+    bucket.put("log", b"the first" * MIB)
+    (file,) = find_files(["s3://kept/log"])
+    with Text(file.path, None, file.version) as text:
+        assert text.read(0, 9) == b"the first"
+        bucket.put("log", b"a another" * MIB)
+        with pytest.raises(ChangedError):
+            text.read(9, 18)
+
+
+def test_an_object_that_is_replaced_while_a_range_of_it_comes_is_read_in_neither_version(bucket: Bucket) -> None:
+    def replaced(kind: str, key: str) -> None:
+        if kind == "GET":
+            bucket.put("log", b"a another" * MIB)
+
+    bucket.put("log", b"the first" * MIB)
+    (file,) = find_files(["s3://kept/log"])
+    bucket.fault = replaced
+    with Text(file.path, None, file.version) as text:
+        text.will_read([(0, 9 * MIB)])
+        with pytest.raises(ChangedError):
+            text.read(0, 9)
+
+
 @pytest.mark.parametrize("compression", [GZIP, ZSTD])
 def test_a_packed_object_is_read_from_its_front(bucket: Bucket, compression: str) -> None:
     data = b"".join(b"%d\n" % number for number in range(1_500_000))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.batch_headers import CONTROL, Headers, HeaderWalk
+from txn_analysis.kafka.batch_headers import CONTROL, Headers, HeaderWalk, Held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -99,7 +99,7 @@ def whole_batches(data: bytes, below: int | None = None) -> RawBatches | None:
 
 
 def _blocks(data: bytes) -> Iterator[Headers]:
-    return HeaderWalk(lambda start, end: data[start:end], 0, len(data)).blocks()
+    return HeaderWalk(Held(data), 0, len(data)).blocks()
 
 
 _FIRST_WINDOW_OFFSETS, _GROWTH = 64, 4

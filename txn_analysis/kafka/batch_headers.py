@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,6 +25,43 @@ if TYPE_CHECKING:
     Read = Callable[[int, int], bytes]
 
 
+LOCAL_BYTES_PER_READ = 4096
+"""Of smaller batches on a disk reading everything costs less than one call for each header."""
+
+
+class Source(Protocol):
+    """The bytes of a file, wherever it is."""
+
+    def read(self, start: int, end: int) -> bytes:
+        """Those from one position to another, cut at the end of the file."""
+
+    def will_read(self, places: Sequence[tuple[int, int]]) -> None:
+        """What will be read next, in this order: a file in a store comes while others are worked on."""
+
+    @property
+    def bytes_per_request(self) -> int:
+        """As many bytes are read on in the time of one more `read`, as it is known by now.
+
+        Smaller batches are read whole, of larger ones the headers alone.
+        """
+
+
+@dataclass(frozen=True)
+class Held:
+    """Bytes in memory, those of a file from position `start` on."""
+
+    data: bytes
+    start: int = 0
+    bytes_per_request: int = LOCAL_BYTES_PER_READ
+
+    def read(self, start: int, end: int) -> bytes:
+        """As of `Source`."""
+        return self.data[start - self.start : end - self.start]
+
+    def will_read(self, places: Sequence[tuple[int, int]]) -> None:
+        """As of `Source`: nothing is to come."""
+
+
 LOG_OVERHEAD_BYTES = 12  # base offset and length, which the length does not count
 UP_TO_MAGIC_BYTES = 17
 HEADER_BYTES = 61
@@ -32,8 +69,6 @@ PEEK_BYTES = 96  # a header with, of an end marker, all of its record (78 bytes)
 SMALL_FILE_BYTES = 1 << 16
 _WINDOW_BYTES = 4 << 20
 _FIRST_PEEKS, _PEEKS = 16, 4096
-LOCAL_BYTES_PER_READ = 4096
-"""Of smaller batches on a disk reading everything costs less than one call for each header."""
 _SMALLEST_BATCH = {0: 14 + LOG_OVERHEAD_BYTES, 1: 22 + LOG_OVERHEAD_BYTES, 2: HEADER_BYTES}
 _LENGTH = Struct(">i")
 _PYTHON_US = 8  # for each batch
@@ -186,24 +221,15 @@ class HeaderWalk:
     """Follows the batches in [start, end) of a segment file; `start` is where a batch begins.
 
     Args:
-        read: the bytes of the file from one position to another, cut at its end.
+        source: the file.
         start: where the first batch begins.
         end: where the last one must end.
         first_offset: no batch may begin below it.
-        bytes_per_read: as many bytes are read on in the time of one more `read`, as it is known by now: smaller batches
-            are read whole, of larger ones the headers alone.
     """
 
-    def __init__(
-        self,
-        read: Read,
-        start: int,
-        end: int,
-        first_offset: int = 0,
-        bytes_per_read: Callable[[], int] = lambda: LOCAL_BYTES_PER_READ,
-    ) -> None:
-        self._read = read
-        self._bytes_per_read = bytes_per_read
+    def __init__(self, source: Source, start: int, end: int, first_offset: int = 0) -> None:
+        self._source = source
+        self._read = source.read
         self._at = start
         self._end = end
         self._next_offset = first_offset
@@ -212,11 +238,11 @@ class HeaderWalk:
 
     def blocks(self) -> Iterator[Headers]:
         """The batches, a bounded number at a time; ends at the first place where none stands."""
-        is_dense = self._is_whole
-        peeks = _FIRST_PEEKS
+        is_dense, is_coming = self._is_whole or self._source.bytes_per_request > SMALL_FILE_BYTES, self._is_whole
+        peeks, window_bytes = _FIRST_PEEKS, SMALL_FILE_BYTES
         while self._at < self._end and not self._is_stopped:
             before = self._at
-            found = self._window() if is_dense else self._peeks(peeks)
+            found = self._window(window_bytes) if is_dense else self._peeks(peeks)
             good = self._plausible(found)
             if good < len(found):
                 found, self._is_stopped = found.part(0, good), True
@@ -224,15 +250,18 @@ class HeaderWalk:
                 self._at = int(found.position[-1] + found.size[-1])
                 self._next_offset = int(found.last_offset[-1]) + 1
                 yield found
-                is_dense = self._is_whole or (self._at - before) / len(found) < self._bytes_per_read()
-                peeks = _PEEKS
+                is_dense = self._is_whole or (self._at - before) / len(found) < self._source.bytes_per_request
+                peeks, window_bytes = _PEEKS, _WINDOW_BYTES
+                if is_dense and not is_coming:
+                    self._source.will_read([(self._at, self._end)])
+                    is_coming = True
             else:
                 self._is_stopped = True
 
-    def _window(self) -> Headers:
+    def _window(self, size_bytes: int) -> Headers:
         """The batches whose first bytes are in one window of the file."""
         start = self._at
-        stop = min(start + _WINDOW_BYTES, self._end)
+        stop = min(start + size_bytes, self._end)
         data = self._read(start, stop)
         is_last = start + len(data) >= self._end or len(data) < stop - start
         # At the end of the file a batch can be shorter than what is looked at.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.kafka.batch_headers import Headers, Read
+    from txn_analysis.kafka.batch_headers import Headers, Source
 
 
 MAX_RECORDS_BYTES = 64 << 20  # brokers take batches of 1 MiB by default; a bomb must not fill the memory
@@ -235,7 +235,7 @@ def is_right(batch: bytes, crc: int, *, is_legacy: bool = False) -> bool:
     return int(google_crc32c.value(batch[CRC_START:])) == crc
 
 
-def checked(read: Read, found: Headers, rows: Array) -> Array:
+def checked(source: Source, found: Headers, rows: Array) -> Array:
     """Whether the checksums of some batches (ascending `rows`) are right; reads them where `found` does not hold them.
 
     One that can no longer be read whole, as the file was cut in the meantime, is wrong.
@@ -248,10 +248,11 @@ def checked(read: Read, found: Headers, rows: Array) -> Array:
     starts = np.arange(len(held)) * PEEK_BYTES
     right[held] = crc[held] == _of_spans(found.raw[rows[held]].tobytes(), starts, starts + size[held])
     others = np.flatnonzero(~is_held)
-    for run in _runs(position[others], size[others]):
-        part = others[run]
-        start = int(position[part[0]])
-        data = read(start, int(position[part[-1]] + size[part[-1]]))
+    runs = [others[run] for run in _runs(position[others], size[others])]
+    places = [(int(position[part[0]]), int(position[part[-1]] + size[part[-1]])) for part in runs]
+    source.will_read(places)
+    for part, (start, stop) in zip(runs, places, strict=True):
+        data = source.read(start, stop)
         end = position[part] + size[part] - start
         is_short = (size[part] <= _SHORT_BYTES) & ~legacy[part] & (end <= len(data))
         short = part[is_short]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from itertools import groupby, islice
+from itertools import groupby, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import BINARY_GRAMMARS, DESCRIBED, LOG, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
-from txn_analysis.reading.dump.scan import SmallSections, read_slice, scan_range, scan_slice
+from txn_analysis.reading.dump.scan import SmallSections, places_of, read_slice, scan_range, scan_slice
 from txn_analysis.reading.inputs.accounting import ReadPiece
 from txn_analysis.reading.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
 from txn_analysis.reading.inputs.text import Text
@@ -67,7 +67,7 @@ MOMENTS = "moments"  # the newest broker clock in some records: `Moment`
 REJECTED = "rejected"  # spans that were not understood: `RejectedSpan`
 
 _ROWS_PER_BATCH = 50_000
-_MOST_HELD_BYTES = 16 << 20
+_MOST_HELD_BYTES = 24 << 20
 _BATCHES_AT_ONCE = 20_000  # summed up; what a call costs by itself is little beside them
 _REJECTED_SCHEMA = pa.schema(
     [
@@ -210,19 +210,33 @@ def _is_read_ahead(own: list[ScanRange]) -> bool:
 
 
 def _held_bytes(own: list[ScanRange]) -> int:
-    """A range is read in windows of 4 MiB, of which the last two are kept; its columns are few bytes."""
-    return min(own[0].end - own[0].start, _MOST_HELD_BYTES) if _is_read_ahead(own) else 0
+    """A range is read in windows of 4 MiB, of which the last two are kept; its columns are few bytes.
+
+    So much comes ahead beside them; of a text as well, before it is its turn.
+    """
+    return min(own[0].end - own[0].start, _MOST_HELD_BYTES)
 
 
 def _begun(own: list[ScanRange], ingest_id: str) -> Text | _Read:
     """A file that is open, and fetched if it is a small object; or what was read of a range of a large one."""
     text = _open(own[0])
     if not _is_read_ahead(own):
-        text.fetch()
+        if own[0].section.grammar in BINARY_GRAMMARS:  # whoever follows its batches says what they will read
+            text.will_read([])
+        else:
+            text.will_read(places_of(own[0]))
         return text
     with text:
         batches = scan_segment(text, own[0], ingest_id)
     return _Read([batches] if batches else [])
+
+
+def _in_turn(text: Text, parts: Sequence[ScanRange]) -> Iterator[ScanRange]:
+    """Ranges of one section; while one is worked on, the next one comes."""
+    for part, following in zip_longest(parts, parts[1:]):
+        if following is not None and part.section.grammar not in BINARY_GRAMMARS:
+            text.will_read(places_of(following))
+        yield part
 
 
 def _open(part: ScanRange) -> Text:
@@ -242,7 +256,7 @@ def _read_section(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterato
         yield from read_state(text, parts, ingest_id)
     elif section.kind == LOG:
         scan = scan_segment if is_broker_file else scan_range
-        yield from filter(None, (scan(text, part, ingest_id) for part in parts))
+        yield from filter(None, (scan(text, part, ingest_id) for part in _in_turn(text, parts)))
     else:
         readers = _BROKER_READERS if is_broker_file else _TEXT_READERS
         yield from _record_rows(readers[section.kind](text, section), parts[0], ingest_id)
@@ -251,7 +265,7 @@ def _read_section(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterato
 def _read_state_dump(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
     """A section of `__transaction_state` as a log and as records, range by range."""
     reader = StateDumpReader(text, parts[0].section)
-    for part in parts:
+    for part in _in_turn(text, parts):
         own = read_slice(text, part)
         if own is not None:
             yield scan_slice(text, part, own, ingest_id)

@@ -18,11 +18,12 @@ from txn_analysis.stores.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
 
     from txn_analysis.stores.places import Place
-    from txn_analysis.stores.store import Store, Version
+    from txn_analysis.stores.store import Piece, Store, Version
 
-AT_ONCE = 16
+AT_ONCE = 32
 _MOST_BYTES = 128 << 20
 
 _Item = TypeVar("_Item")
@@ -67,8 +68,10 @@ def ahead(
 
 
 _PART_BYTES = 4 << 20
-_PARTS_AT_ONCE = 8
+_PARTS_AT_ONCE = 16
+_AHEAD_BYTES = 16 << 20
 _KEPT_BLOCKS = 2  # a reader that looks back into the chunk before, or on into the next one, asks for neither again
+_MOST_KEPT_BYTES = 8 << 20
 _STREAM_BYTES = 4 << 20
 _WHOLE_BYTES = 64 << 10  # a smaller object is read at once: one request costs more than so many bytes
 
@@ -123,6 +126,15 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_PARTS_AT_ONCE, "store")
 
 
+@dataclass
+class _Coming:
+    """A part of an object that will be read, and may be on its way."""
+
+    start: int
+    end: int
+    data: Future[Piece] | None = None
+
+
 class RemoteFile:
     """An object as it was when it was listed; whatever replaced it is never read.
 
@@ -145,6 +157,7 @@ class RemoteFile:
             version = found.version
         self._version, self.size_bytes = version, version.size_bytes
         self._kept: list[tuple[int, bytes]] = []
+        self._coming: list[_Coming] = []
 
     @property
     def bytes_per_request(self) -> int:
@@ -162,31 +175,93 @@ class RemoteFile:
         if start >= end:
             return b""
         for at, data in self._kept:
-            if at <= start and end <= at + len(data):
+            if _is_within(start, end, at, data):
                 return data[start - at : end - at]
         first, stop = (0, self.size_bytes) if self.size_bytes <= _WHOLE_BYTES else (start, end)
-        data = self._fetched(first, stop)
-        if len(data) > _WHOLE_BYTES or len(data) == self.size_bytes:  # single headers would push out what is worth more
+        data = self._come(first, stop) or self._fetched(first, stop)
+        # Single headers would push out what is worth more; of ranges of many megabytes the parts are still here.
+        if _WHOLE_BYTES < len(data) <= _MOST_KEPT_BYTES or len(data) == self.size_bytes:
             self._kept = [(first, data), *self._kept][:_KEPT_BLOCKS]
         return data[start - first : end - first]
 
-    def fetch(self) -> None:
-        """Fetch a small object as a whole, and keep it; errors are those of `read`."""
-        if self.size_bytes <= _WHOLE_BYTES and not self._kept:
-            self._kept = [(0, self._fetched(0, self.size_bytes))]
+    def will_read(self, places: Iterable[tuple[int, int]]) -> None:
+        """Have ranges come, in the order in which they will be read, while others are worked on.
+
+        A small object comes at once, and whole; errors are those of `read`. All others are raised by `read`.
+        """
+        if self.size_bytes <= _WHOLE_BYTES:
+            self.read(0, self.size_bytes)
+            return
+        for start, end in places:
+            if not any(_is_within(start, end, *kept) for kept in self._kept):
+                self._coming += _parts(max(0, start), min(end, self.size_bytes))
+        self._ask(0)
+
+    def close(self) -> None:
+        """Ask for nothing more."""
+        self._forget(len(self._coming))
+
+    def _forget(self, count: int) -> None:
+        for part in self._coming[:count]:
+            if part.data is not None:
+                part.data.cancel()
+        del self._coming[:count]
+
+    def _come(self, start: int, end: int) -> bytes | None:
+        """A range of what was to come, and None where it is not; what was to come before it is forgotten."""
+        first = next((n for n, part in enumerate(self._coming) if part.start <= start < part.end), None)
+        if first is None:
+            return None
+        stop, at = first, start
+        while at < end and stop < len(self._coming) and self._coming[stop].start <= at < self._coming[stop].end:
+            at = self._coming[stop].end
+            stop += 1
+        self._forget(first)
+        own = self._coming[: stop - first]
+        self._ask(len(own))
+        return self._joined([*own, *_parts(at, end)], start, end)
+
+    def _ask(self, count: int) -> None:
+        """Ask for the first parts of what is to come, and for as much behind them as may be on its way."""
+        on_its_way_bytes = 0
+        for number, part in enumerate(self._coming):
+            if number >= count:
+                on_its_way_bytes += part.end - part.start
+                if on_its_way_bytes > _AHEAD_BYTES or number >= count + _PARTS_AT_ONCE:
+                    break
+            self._asked(part)
+
+    def _asked(self, part: _Coming) -> Future[Piece]:
+        if part.data is None:
+            part.data = _pool().submit(self._part, part.start, part.end)
+        return part.data
 
     def _fetched(self, start: int, end: int) -> bytes:
-        cuts = range(start, end, _PART_BYTES)
-        if len(cuts) == 1:
-            return self._part(start, end)
-        parts = _pool().map(lambda at: self._part(at, min(at + _PART_BYTES, end)), cuts)
-        return b"".join(parts)
+        if end - start <= _PART_BYTES:
+            return bytes(self._part(start, end))
+        return self._joined(_parts(start, end), start, end)
 
-    def _part(self, start: int, end: int) -> bytes:
+    def _joined(self, parts: list[_Coming], start: int, end: int) -> bytes:
+        pieces, at = list[memoryview](), start
+        for part, coming in [(part, self._asked(part)) for part in parts]:
+            data = memoryview(coming.result())
+            pieces.append(data[at - part.start : end - part.start])
+            at = part.end  # the next one may begin before it
+        return b"".join(pieces)
+
+    def _part(self, start: int, end: int) -> Piece:
         began = time.perf_counter()
         data = self._store.read(self._key, start, end, self._version)
         self._cost.learn(len(data), time.perf_counter() - began)
         return data
+
+
+def _is_within(start: int, end: int, at: int, data: bytes) -> bool:
+    return at <= start and end <= at + len(data)
+
+
+def _parts(start: int, end: int) -> list[_Coming]:
+    return [_Coming(at, min(at + _PART_BYTES, end)) for at in range(start, end, _PART_BYTES)]
 
 
 class RemoteStream(io.RawIOBase):

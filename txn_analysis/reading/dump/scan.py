@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
 _SMALL_BYTES = 256 << 10
 _LOOK_AHEAD_BYTES = 64 << 10
+_NEEDLE = b"\n" + BATCH_LINE_START
 _NAMED_OTHERWISE = ("size", "max_timestamp", "timestamp_type", "delete_horizon", "magic")
 _NO_TIMESTAMP_TYPE = TIMESTAMP_TYPES.index("NoTimestampType")
 
@@ -73,10 +74,20 @@ def read_slice(text: Text, part: ScanRange) -> Slice | None:
     start = part.start if is_first else _next_batch_line(text, part.start, last_line_end)
     if start >= part.end:
         return None
-    end = _next_batch_line(text, part.end, min(section.text_end_bytes, part.end + MAX_TAIL_BYTES))
+    end = part.end
+    if end < section.text_end_bytes:
+        end = _next_batch_line(text, end, min(section.text_end_bytes, end + MAX_TAIL_BYTES))
     lines = Lines.of(text.read(start, end))
     found = read_batch_lines(lines)
     return Slice(start, end, lines, found) if len(found) else None
+
+
+def places_of(part: ScanRange) -> list[tuple[int, int]]:
+    """Where `read_slice` reads, in its order, if the next batch line is near."""
+    section = part.section
+    edges = (part.start, section.text_start_bytes), (part.end, section.text_end_bytes)
+    looks = [(at - 1, at - 1 + _LOOK_AHEAD_BYTES + len(_NEEDLE)) for at, end in edges if at != end]
+    return [*looks, (part.start, min(part.end + _LOOK_AHEAD_BYTES, section.text_end_bytes))]
 
 
 def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> Batches:
@@ -192,11 +203,10 @@ def _of_small(
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:
     """The first place at or after `at` where a line begins like a batch line; `limit` where none does before it."""
-    needle = b"\n" + BATCH_LINE_START
     at -= 1  # the newline before a line that begins exactly at `at`
     while at < limit:
-        window = text.read(at, min(at + _LOOK_AHEAD_BYTES + len(needle), limit))
-        found = window.find(needle)
+        window = text.read(at, min(at + _LOOK_AHEAD_BYTES + len(_NEEDLE), limit))
+        found = window.find(_NEEDLE)
         if found >= 0:
             return at + found + 1
         at += _LOOK_AHEAD_BYTES

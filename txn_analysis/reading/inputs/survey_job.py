@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 _TASKS_PER_CORE = 4
 _MAX_TASK_BYTES = 512 << 20
-_HEADS_AT_ONCE = 32
 _TEXT_PER_COMPRESSED_BYTE = 5  # a guess that only balances tasks
 _ROWS_PER_BATCH = 64
 _SCHEMA = "file INT, start BIGINT, facts BINARY"
@@ -234,7 +233,7 @@ def group_count(wanted: int, parallelism: int) -> int:
 def _heads(files: Sequence[SourceFile]) -> list[bytes | ReadFailure]:
     """The first bytes of each file; objects, which take long to answer, are asked side by side."""
     if any(file.version for file in files):
-        return [head() for _, head in ahead(_head, files, at_once=_HEADS_AT_ONCE)]
+        return [head() for _, head in ahead(_head, files)]
     return [_head(file) for file in files]
 
 

@@ -15,6 +15,7 @@ from txn_analysis.stores.remote_file import RemoteFile, streamed
 from txn_analysis.stores.store import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from txn_analysis.stores.store import Version
@@ -99,10 +100,10 @@ class Text:
             if start >= end or not self._advance(min(_STEP_BYTES, end - kept_end)):
                 return b"".join(pieces)
 
-    def fetch(self) -> None:
-        """Fetch a small object as a whole before anybody reads of it; does nothing for any other file."""
+    def will_read(self, places: Sequence[tuple[int, int]]) -> None:
+        """Have ranges of an object's text come, in the order in which they will be read; of a packed one if small."""
         if self._remote is not None:
-            self._remote.fetch()
+            self._remote.will_read(places if self._compression is None else ())
 
     def _read_at(self, start: int, end: int) -> bytes:
         return _read_at(self._file.fileno(), start, end) if self._remote is None else self._remote.read(start, end)
@@ -119,6 +120,8 @@ class Text:
 
     def close(self) -> None:
         """Closes the file."""
+        if self._remote is not None:
+            self._remote.close()
         self._stream.close()
         self._file.close()
 

@@ -21,6 +21,7 @@ from txn_analysis.kafka.batch_headers import (
     TRANSACTIONAL,
     Headers,
     HeaderWalk,
+    Held,
     SmallSegments,
     layout,
 )
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.kafka.batch_headers import Read
+    from txn_analysis.kafka.batch_headers import Read, Source
     from txn_analysis.reading.inputs.planned_input import ScanRange
     from txn_analysis.reading.inputs.text import Text
 
@@ -86,7 +87,7 @@ def headers_of(text: Text, part: ScanRange) -> Headers:
 
     Nothing comes of a range that is no longer in the file: what is missing then breaks the chain of positions.
     """
-    walk = HeaderWalk(text.read, part.start, part.end, part.section.file_base_offset, lambda: text.bytes_per_request)
+    walk = HeaderWalk(text, part.start, part.end, part.section.file_base_offset)
     is_there = part.start < part.end and bool(text.read(part.end - 1, part.end))
     return Headers.joined(list(walk.blocks()) if is_there else [])
 
@@ -102,7 +103,7 @@ def scan_headers(text: Text, part: ScanRange, found: Headers, ingest_id: str, is
         is_every = section.grammar == BINARY_VERIFIED or section.kind == STATE
         of_range, is_brokers = np.zeros(len(found), np.int64), is_brokers_topic(section.topic)
         rows = np.arange(len(found)) if is_every else deciding(found, of_range, are_times_brokers=is_brokers)
-        columns = _columns(text.read, found, _validity(text.read, found, rows))
+        columns = _columns(text.read, found, _validity(text, found, rows))
     else:
         columns = _columns(text.read, found, is_right.astype(np.int8))
     groups = read_group_records(text.read, found) if section.topic == GROUP_TOPIC else None
@@ -120,14 +121,10 @@ def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str)
     """The batches of some small segments, as `scan_segment` finds them in each; one that is not whole is left."""
     parts = [part for part, _ in read]
     small = SmallSegments.of([data for _, data in read], [part.section.file_base_offset for part in parts])
-    found, data = small.headers, small.data
+    found, data = small.headers, Held(small.data)
     is_brokers = np.array([is_brokers_topic(part.section.topic) for part in parts])[small.segment]
-
-    def read_here(start: int, end: int) -> bytes:
-        return data[start:end]
-
     rows = deciding(found, small.segment, are_times_brokers=is_brokers)
-    columns = _columns(read_here, found, _validity(read_here, found, rows))
+    columns = _columns(data.read, found, _validity(data, found, rows))
     for name in ("position", "text_start_bytes"):
         columns[name] = found.position - small.starts[small.segment]
     bounds = np.searchsorted(small.segment, np.arange(len(parts) + 1)).tolist()
@@ -138,9 +135,9 @@ def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str)
             yield part
 
 
-def _validity(read: Read, found: Headers, rows: Array) -> Array:
+def _validity(source: Source, found: Headers, rows: Array) -> Array:
     is_valid = np.full(len(found), ABSENT, np.int8)
-    is_valid[rows] = checked(read, found, rows)
+    is_valid[rows] = checked(source, found, rows)
     return is_valid
 
 

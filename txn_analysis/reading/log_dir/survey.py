@@ -12,13 +12,13 @@ import numpy as np
 from txn_analysis.kafka.batch_headers import (
     FOREIGN,
     HEADER_BYTES,
-    LOCAL_BYTES_PER_READ,
     PEEK_BYTES,
     SMALL_FILE_BYTES,
     TORN,
     ZEROS,
     Headers,
     HeaderWalk,
+    Held,
     is_plausible,
 )
 from txn_analysis.kafka.names import (
@@ -43,9 +43,9 @@ from txn_analysis.reading.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, sn
 from txn_analysis.stores.store import ChangedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from txn_analysis.kafka.batch_headers import Read
+    from txn_analysis.kafka.batch_headers import Read, Source
     from txn_analysis.reading.inputs.planned_input import Section
     from txn_analysis.stores.store import Version
 
@@ -85,13 +85,11 @@ def survey_broker_file(
             if file.kind not in _OF_RECORDS:
                 data = _read_to_end(text.read)
                 file = replace(file, text_end_bytes=len(data))
-                return survey_content(file, lambda start, end: data[start:end], is_verified=is_verified)
+                return survey_content(file, Held(data), is_verified=is_verified)
             # A file that became shorter is another one, of which only the beginning was seen.
             if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
                 is_verified = is_verified or (is_in_part and is_damaged(file, text))
-                return survey_content(
-                    file, text.read, is_verified=is_verified, bytes_per_read=lambda: text.bytes_per_request
-                )
+                return survey_content(file, text, is_verified=is_verified)
     except (FileNotFoundError, ChangedError):
         pass
     # The path makes it no other file's equal, as nobody knows what was in it.
@@ -99,22 +97,19 @@ def survey_broker_file(
     return replace(_plan(file, digest, (_verified(file, is_verified=is_verified),)), is_gone=True)
 
 
-def survey_content(
-    file: Section, read: Read, *, is_verified: bool, bytes_per_read: Callable[[], int] = lambda: LOCAL_BYTES_PER_READ
-) -> PlannedInput:
+def survey_content(file: Section, source: Source, *, is_verified: bool) -> PlannedInput:
     """The plan of a file's content.
 
     The fingerprint is over the place (a segment does not say which partition it is of) and the content: of the segments
     of user topics over the size and all batch headers, each of which holds the checksum and the length of its records;
     of all other files, and of small ones, over every byte. That the checksums are looked at makes another input.
-    `bytes_per_read` is as of `HeaderWalk`.
     """
     size_bytes = file.text_end_bytes
     place = (file.kind, file.topic, file.partition, file.file_base_offset, file.stated, is_verified, size_bytes)
     digest = blake2b(repr(place).encode(), digest_size=DIGEST_BYTES)
     if file.kind in LOG_KINDS:
-        return _plan_segment(_verified(file, is_verified=is_verified), read, digest, bytes_per_read)
-    data = read(0, size_bytes)
+        return _plan_segment(_verified(file, is_verified=is_verified), source, digest)
+    data = source.read(0, size_bytes)
     digest.update(data)
     if file.kind == SNAPSHOT:
         problem = snapshot_problem(data)
@@ -134,8 +129,8 @@ def is_damaged(file: Section, text: Text) -> bool:
     """The checksum of some batch of a segment is wrong; of all other files nobody asks."""
     if file.kind != LOG:
         return False
-    walk = HeaderWalk(text.read, 0, file.text_end_bytes, file.file_base_offset, lambda: text.bytes_per_request)
-    return not all(checked(text.read, block, np.arange(len(block))).all() for block in walk.blocks())
+    walk = HeaderWalk(text, 0, file.text_end_bytes, file.file_base_offset)
+    return not all(checked(text, block, np.arange(len(block))).all() for block in walk.blocks())
 
 
 def _read_to_end(read: Read) -> bytes:
@@ -166,9 +161,9 @@ def _plan(file: Section, digest: blake2b, sections: Sequence[Section], rejects: 
     )
 
 
-def _plan_segment(file: Section, read: Read, digest: blake2b, bytes_per_read: Callable[[], int]) -> PlannedInput:
+def _plan_segment(file: Section, source: Source, digest: blake2b) -> PlannedInput:
     size_bytes = file.text_end_bytes
-    walk = HeaderWalk(read, 0, size_bytes, file.file_base_offset, bytes_per_read)
+    walk = HeaderWalk(source, 0, size_bytes, file.file_base_offset)
     is_hashed_whole = file.kind == STATE or size_bytes <= SMALL_FILE_BYTES
     cuts: list[int] = []
     count = 0
@@ -177,11 +172,13 @@ def _plan_segment(file: Section, read: Read, digest: blake2b, bytes_per_read: Ca
             digest.update(block.headers)
         cuts += [int(p) for p in block.position[-count % CUT_BATCHES :: CUT_BATCHES] if p]
         count += len(block)
+    if is_hashed_whole:
+        source.will_read([(0, size_bytes)])
     for at in range(0, size_bytes if is_hashed_whole else 0, _STEP_BYTES):
-        digest.update(read(at, min(at + _STEP_BYTES, size_bytes)))
+        digest.update(source.read(at, min(at + _STEP_BYTES, size_bytes)))
     stop = walk.stop()
     reason = stop.reason
-    if reason == TORN and holds_batch(read, stop.position, size_bytes, stop.last_offset + 1):
+    if reason == TORN and holds_batch(source.read, stop.position, size_bytes, stop.last_offset + 1):
         reason = FOREIGN
     section = replace(file, cuts=tuple(cuts))
     if (

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES, LOG_APPEND_TIME
+from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES, LOG_APPEND_TIME, Held
 from txn_analysis.kafka.names import CODECS, java_hash
 from txn_analysis.kafka.record_batch import BadBatchError, Cursor, checked, decompressed
 from txn_analysis.kafka.transactions import TopicPartition
@@ -49,6 +49,8 @@ class StateSegmentReader:
         end, is_packed = found.position + found.size, found.number("attributes") & CODEC_MASK != 0
         packed = np.append(np.flatnonzero(is_packed), len(found))
         right, first = [np.zeros(0, bool)], 0
+        if len(found):
+            self._text.will_read([(int(found.position[0]), int(end[-1]))])
         while first < len(found):  # neighbours are read together, a compressed batch is unpacked by itself
             stop = int(np.searchsorted(end, found.position[first] + _BLOCK_BYTES, "right"))
             stop = min(stop, int(packed[np.searchsorted(packed, first)]))
@@ -62,7 +64,7 @@ class StateSegmentReader:
         start = int(found.position[0])
         data = self._text.read(start, int(found.position[-1] + found.size[-1]))
         starts = found.position - start
-        self.is_right = checked(lambda a, b: data[a - start : b - start], found, np.arange(len(found)))
+        self.is_right = checked(Held(data, start), found, np.arange(len(found)))
         count = np.where(self.is_right & ~found.is_legacy, found.number("record_count"), ABSENT)
         stops, starts = starts + found.size, starts + HEADER_BYTES
         if is_packed and count[0] >= 0:
