@@ -14,7 +14,7 @@ from functools import cache, partial
 from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
-from txn_analysis.stores.store import store_of
+from txn_analysis.stores.store import ChangedError, store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -253,6 +253,8 @@ class RemoteFile:
         began = time.perf_counter()
         data = self._store.read(self._key, start, end, self._version)
         self._cost.learn(len(data), time.perf_counter() - began)
+        if len(data) != end - start:
+            raise ChangedError
         return data
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from txn_analysis.stores.places import Place
 
 _PAGE = 1000
-_TRIES = 4  # of one request, with pauses that grow
+_TRIES = 6  # of one request, with pauses that grow
 _RETRIES_FOR = timedelta(seconds=60)
 _STATUS = re.compile(r"status code: (\d{3} [A-Za-z ]+)")
 _GONE = "there is no such object"
