@@ -115,6 +115,18 @@ def test_ranges_that_come_while_others_are_worked_on_are_read_once(bucket: Bucke
     assert bucket.bytes_read == 21 * MIB + 5  # the last one goes on behind what was said
 
 
+def test_what_is_to_come_already_is_asked_for_once(bucket: Bucket) -> None:
+    data = bytes(range(256)) * (20 * MIB // 256)
+    bucket.put("big", data)
+    (file,) = find_files(["s3://kept/big"])
+    with Text(file.path, None, file.version) as text:
+        text.will_read([(0, 20 * MIB)])
+        for start, end in ((0, 4), (3, 7), (7, 11), (10, 13), (13, 20)):
+            text.will_read([(start * MIB, end * MIB)])
+            assert text.read(start * MIB, end * MIB) == data[start * MIB : end * MIB]
+    assert bucket.bytes_read == 20 * MIB
+
+
 def test_without_entity_tags_the_time_says_that_an_object_was_replaced(bucket: Bucket) -> None:
     bucket.has_tags = False
     bucket.put("log", b"the first" * MIB)

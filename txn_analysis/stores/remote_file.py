@@ -193,7 +193,8 @@ class RemoteFile:
             self.read(0, self.size_bytes)
             return
         for start, end in places:
-            if not any(_is_within(start, end, *kept) for kept in self._kept):
+            is_kept = any(_is_within(start, end, *kept) for kept in self._kept)
+            if not is_kept and self._known_up_to(start, end)[2] < end:
                 self._coming += _parts(max(0, start), min(end, self.size_bytes))
         self._ask(0)
 
@@ -209,17 +210,22 @@ class RemoteFile:
 
     def _come(self, start: int, end: int) -> bytes | None:
         """A range of what was to come, and None where it is not; what was to come before it is forgotten."""
-        first = next((n for n, part in enumerate(self._coming) if part.start <= start < part.end), None)
-        if first is None:
+        first, stop, known_end = self._known_up_to(start, end)
+        if first == stop:
             return None
+        self._forget(first)
+        own = self._coming[: stop - first]
+        self._ask(len(own))
+        return self._joined([*own, *_parts(known_end, end)], start, end)
+
+    def _known_up_to(self, start: int, end: int) -> tuple[int, int, int]:
+        """From which part to which of what is to come a range, or its beginning, is in; and up to which byte."""
+        first = next((n for n, part in enumerate(self._coming) if part.start <= start < part.end), len(self._coming))
         stop, at = first, start
         while at < end and stop < len(self._coming) and self._coming[stop].start <= at < self._coming[stop].end:
             at = self._coming[stop].end
             stop += 1
-        self._forget(first)
-        own = self._coming[: stop - first]
-        self._ask(len(own))
-        return self._joined([*own, *_parts(at, end)], start, end)
+        return first, stop, at
 
     def _ask(self, count: int) -> None:
         """Ask for the first parts of what is to come, and for as much behind them as may be on its way."""
