@@ -19,6 +19,7 @@ from txn_analysis.stores.store import ChangedError, StoreError, store_at
 
 if TYPE_CHECKING:
     from tests.stores.s3_server import Bucket
+    from txn_analysis.reading.inputs.find_files import SourceFile
 
 MIB = 1 << 20
 DUMP = CASES / "kafka-4.2/capture-1/segments/n1.orders-0.txt"
@@ -27,6 +28,14 @@ COPY = "copies/a b%20c#ä"
 
 def no_session() -> Any:
     pytest.fail("Spark was started")
+
+
+def big(bucket: Bucket, size_bytes: int) -> tuple[bytes, SourceFile]:
+    """The bytes of an object that is read in ranges, and as what it is found."""
+    data = bytes(range(256)) * (size_bytes // 256)
+    bucket.put("big", data)
+    (file,) = find_files(["s3://kept/big"])
+    return data, file
 
 
 def names(*given: str) -> list[str]:
@@ -83,9 +92,7 @@ def test_thousands_of_objects_are_listed_by_pages(bucket: Bucket) -> None:
 
 
 def test_a_range_costs_its_bytes_and_one_request(bucket: Bucket) -> None:
-    data = bytes(range(256)) * (MIB // 256)
-    bucket.put("big", data)
-    (file,) = find_files(["s3://kept/big"])
+    data, file = big(bucket, MIB)
     before = bucket.request_count
     with Text(file.path, None, file.version) as text:
         assert text.read(1000, 1096) == data[1000:1096]
@@ -94,9 +101,7 @@ def test_a_range_costs_its_bytes_and_one_request(bucket: Bucket) -> None:
 
 
 def test_a_reader_that_looks_back_reads_nothing_twice(bucket: Bucket) -> None:
-    data = bytes(range(256)) * (20 * MIB // 256)
-    bucket.put("big", data)
-    (file,) = find_files(["s3://kept/big"])
+    data, file = big(bucket, 20 * MIB)
     with Text(file.path, None, file.version) as text:
         pieces = [text.read(0, 8 * MIB), text.read(8 * MIB - 1, 16 * MIB), text.read(4 * MIB, 4 * MIB + 99)]
     assert pieces == [data[: 8 * MIB], data[8 * MIB - 1 : 16 * MIB], data[4 * MIB : 4 * MIB + 99]]
@@ -104,9 +109,7 @@ def test_a_reader_that_looks_back_reads_nothing_twice(bucket: Bucket) -> None:
 
 
 def test_ranges_that_come_while_others_are_worked_on_are_read_once(bucket: Bucket) -> None:
-    data = bytes(range(256)) * (20 * MIB // 256)
-    bucket.put("big", data)
-    (file,) = find_files(["s3://kept/big"])
+    data, file = big(bucket, 20 * MIB)
     with Text(file.path, None, file.version) as text:
         text.will_read([(19 * MIB, 20 * MIB), (-1, 9 * MIB)])
         text.will_read([(9 * MIB - 5, 19 * MIB)])
@@ -116,26 +119,13 @@ def test_ranges_that_come_while_others_are_worked_on_are_read_once(bucket: Bucke
 
 
 def test_what_is_to_come_already_is_asked_for_once(bucket: Bucket) -> None:
-    data = bytes(range(256)) * (20 * MIB // 256)
-    bucket.put("big", data)
-    (file,) = find_files(["s3://kept/big"])
+    data, file = big(bucket, 20 * MIB)
     with Text(file.path, None, file.version) as text:
         text.will_read([(0, 20 * MIB)])
         for start, end in ((0, 4), (3, 7), (7, 11), (10, 13), (13, 20)):
             text.will_read([(start * MIB, end * MIB)])
             assert text.read(start * MIB, end * MIB) == data[start * MIB : end * MIB]
     assert bucket.bytes_read == 20 * MIB
-
-
-def test_without_entity_tags_the_time_says_that_an_object_was_replaced(bucket: Bucket) -> None:
-    bucket.has_tags = False
-    bucket.put("log", b"the first" * MIB)
-    (file,) = find_files(["s3://kept/log"])
-    with Text(file.path, None, file.version) as text:
-        assert text.read(0, 9) == b"the first"
-        bucket.put("log", b"a another" * MIB)
-        with pytest.raises(ChangedError):
-            text.read(9, 18)
 
 
 def test_an_object_that_is_replaced_while_a_range_of_it_comes_is_read_in_neither_version(bucket: Bucket) -> None:
@@ -161,7 +151,9 @@ def test_a_packed_object_is_read_from_its_front(bucket: Bucket, compression: str
         assert text.read(5, 10) == data[5:10]
 
 
-def test_an_object_that_was_replaced_is_read_in_neither_version(bucket: Bucket) -> None:
+@pytest.mark.parametrize("has_tags", [True, False], ids=["known by its entity tag", "known by its time"])
+def test_an_object_that_was_replaced_is_read_in_neither_version(bucket: Bucket, *, has_tags: bool) -> None:
+    bucket.has_tags = has_tags
     bucket.put("log", b"the first" * MIB)
     (file,) = find_files(["s3://kept/log"])
     with Text(file.path, None, file.version) as text:

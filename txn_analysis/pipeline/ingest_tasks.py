@@ -221,21 +221,23 @@ def _begun(own: list[ScanRange], ingest_id: str) -> Text | _Read:
     """A file that is open, and fetched if it is a small object; or what was read of a range of a large one."""
     text = _open(own[0])
     if not _is_read_ahead(own):
-        if own[0].section.grammar in BINARY_GRAMMARS:  # whoever follows its batches says what they will read
-            text.will_read([])
-        else:
-            text.will_read(places_of(own[0]))
+        _announce(text, own[0])
         return text
     with text:
         batches = scan_segment(text, own[0], ingest_id)
     return _Read([batches] if batches else [])
 
 
+def _announce(text: Text, part: ScanRange) -> None:
+    """A range is read next; of a segment, whoever follows its batches says what they will read."""
+    text.will_read([] if part.section.grammar in BINARY_GRAMMARS else places_of(part))
+
+
 def _in_turn(text: Text, parts: Sequence[ScanRange]) -> Iterator[ScanRange]:
     """Ranges of one section; while one is worked on, the next one comes."""
     for part, following in zip_longest(parts, parts[1:]):
-        if following is not None and part.section.grammar not in BINARY_GRAMMARS:
-            text.will_read(places_of(following))
+        if following is not None:
+            _announce(text, following)
         yield part
 
 

@@ -178,7 +178,7 @@ class RemoteFile:
             if _is_within(start, end, at, data):
                 return data[start - at : end - at]
         first, stop = (0, self.size_bytes) if self.size_bytes <= _WHOLE_BYTES else (start, end)
-        data = self._come(first, stop) or self._fetched(first, stop)
+        data = self._fetched(first, stop)
         # Single headers would push out what is worth more; of ranges of many megabytes the parts are still here.
         if _WHOLE_BYTES < len(data) <= _MOST_KEPT_BYTES or len(data) == self.size_bytes:
             self._kept = [(first, data), *self._kept][:_KEPT_BLOCKS]
@@ -208,16 +208,6 @@ class RemoteFile:
                 part.data.cancel()
         del self._coming[:count]
 
-    def _come(self, start: int, end: int) -> bytes | None:
-        """A range of what was to come, and None where it is not; what was to come before it is forgotten."""
-        first, stop, known_end = self._known_up_to(start, end)
-        if first == stop:
-            return None
-        self._forget(first)
-        own = self._coming[: stop - first]
-        self._ask(len(own))
-        return self._joined([*own, *_parts(known_end, end)], start, end)
-
     def _known_up_to(self, start: int, end: int) -> tuple[int, int, int]:
         """From which part to which of what is to come a range, or its beginning, is in; and up to which byte."""
         first = next((n for n, part in enumerate(self._coming) if part.start <= start < part.end), len(self._coming))
@@ -243,9 +233,15 @@ class RemoteFile:
         return part.data
 
     def _fetched(self, start: int, end: int) -> bytes:
-        if end - start <= _PART_BYTES:
+        """A range, as far as it was to come of those parts; what was to come before it is forgotten."""
+        first, stop, known_end = self._known_up_to(start, end)
+        if first == stop and end - start <= _PART_BYTES:
             return bytes(self._part(start, end))
-        return self._joined(_parts(start, end), start, end)
+        own = self._coming[first:stop]
+        if own:
+            self._forget(first)
+            self._ask(len(own))
+        return self._joined([*own, *_parts(known_end, end)], start, end)
 
     def _joined(self, parts: list[_Coming], start: int, end: int) -> bytes:
         pieces, at = list[memoryview](), start

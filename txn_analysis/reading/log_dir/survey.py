@@ -174,8 +174,8 @@ def _plan_segment(file: Section, source: Source, digest: blake2b) -> PlannedInpu
         count += len(block)
     if is_hashed_whole:
         source.will_read([(0, size_bytes)])
-    for at in range(0, size_bytes if is_hashed_whole else 0, _STEP_BYTES):
-        digest.update(source.read(at, min(at + _STEP_BYTES, size_bytes)))
+        for at in range(0, size_bytes, _STEP_BYTES):
+            digest.update(source.read(at, min(at + _STEP_BYTES, size_bytes)))
     stop = walk.stop()
     reason = stop.reason
     if reason == TORN and holds_batch(source.read, stop.position, size_bytes, stop.last_offset + 1):
