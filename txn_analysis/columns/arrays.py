@@ -35,9 +35,14 @@ def nullable(values: Array) -> pa.Array:
     return pa.array(values, mask=values == NONE)
 
 
+def of_type(values: Any, kind: pa.DataType) -> Any:
+    """The values as those of a type; Arrow takes as long to cast a few that have it already as any others."""
+    return values if values.type == kind else values.cast(kind)
+
+
 def numbers(column: pa.Array | pa.ChunkedArray, of_null: int) -> Array:
     """A column of numbers, with a number for NULL."""
-    own = column if column.type == pa.int64() else column.cast(pa.int64())
+    own = of_type(column, pa.int64())
     values: Array = (own.fill_null(of_null) if own.null_count else own).to_numpy()
     return values
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in, numbers
+from txn_analysis.columns.arrays import is_in, numbers, of_type
 from txn_analysis.columns.values import rows_named
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
@@ -60,7 +60,9 @@ def markers_of_ended(rows: pa.RecordBatch) -> pa.RecordBatch:
         pa.repeat(pa.scalar(True), len(rows)),
         rows.column("max_producer_epoch"),
     ]
-    return pa.RecordBatch.from_arrays([c.cast(f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS)
+    return pa.RecordBatch.from_arrays(
+        [of_type(c, f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS
+    )
 
 
 def markers_of_health(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -74,7 +76,9 @@ def markers_of_health(rows: pa.RecordBatch) -> pa.RecordBatch:
         pa.repeat(pa.scalar(False), len(own)),
         pa.nulls(len(own), pa.int32()),
     ]
-    return pa.RecordBatch.from_arrays([c.cast(f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS)
+    return pa.RecordBatch.from_arrays(
+        [of_type(c, f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS
+    )
 
 
 def markers_of_pieces(pieces: frozenset[tuple[Any, ...]]) -> BatchFunction:

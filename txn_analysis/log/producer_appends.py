@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable
+from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, of_type
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.tables import LOG_PIECES
 
@@ -332,5 +332,5 @@ def producers_of(rows: Rows, parts: TransactionParts) -> pa.Array:
 
 def _structs(columns: Mapping[str, pa.Array], kind: pa.StructType, *, absent: Array | None = None) -> pa.Array:
     """Columns as structs of `kind`; NULL where `absent`."""
-    fields = [columns[f.name].cast(f.type) for f in kind]
+    fields = [of_type(columns[f.name], f.type) for f in kind]
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=None if absent is None else pa.array(absent))

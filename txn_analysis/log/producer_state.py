@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from txn_analysis.log.transactions import ended_transaction
+from txn_analysis.log.transactions import ended_transaction, whole_transaction
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import TopicPartition
@@ -101,8 +101,9 @@ class ProducerStateEntry:
     def add_ended(self, last_timestamp_ms: int | None, epoch: int | None, max_epoch: int | None) -> None:
         """Add transactions that ended: what the newest one states, and the largest coordinator epoch of all of them."""
         self.previous_last_timestamp_ms, self.ended_coordinator_epoch = last_timestamp_ms, epoch
-        known = [e for e in (self.max_ended_coordinator_epoch, max_epoch) if e is not None]
-        self.max_ended_coordinator_epoch = max(known, default=None)
+        largest = self.max_ended_coordinator_epoch
+        if max_epoch is not None and (largest is None or max_epoch > largest):
+            self.max_ended_coordinator_epoch = max_epoch
 
     def take_epoch_of_marker(self, appends: ProducerAppendInfo) -> None:
         """Take the coordinator epoch from the producer's last end marker of a batch range."""
@@ -208,8 +209,10 @@ class ProducerStateManager:
         if lead.start_offset is not None:
             if entry.open:
                 entry.open.extend(lead, self.last_moment_ms)
-            else:
+            elif lead.end_offset is None:
                 entry.open = self._opened(entry.producer_id, lead, lead.start_offset, is_exact=self._is_exact(entry))
+            else:
+                self._add_whole(entry, lead, lead.start_offset)
         if appends.marker_offset is not None:
             # A first end marker without data before it here is no bare one if it ends what an earlier range left open.
             is_ending = lead.start_offset is None and lead.end_offset is not None and entry.open is not None
@@ -257,6 +260,12 @@ class ProducerStateManager:
         opened.hidden_record_count = part.hidden_record_count
         opened.hidden_bytes = part.hidden_bytes
         return opened
+
+    def _add_whole(self, entry: ProducerStateEntry, part: TransactionPart, start: int) -> None:
+        """Add a transaction that begins and ends in one batch range, as most do: no state between ranges has it."""
+        place = self.partition, entry.producer_id, start
+        self.ended.append(whole_transaction(*place, part, self.last_moment_ms, is_exact=self._is_exact(entry)))
+        entry.add_ended(part.last_timestamp_ms, part.end_coordinator_epoch, part.end_coordinator_epoch)
 
     def _end(self, entry: ProducerStateEntry, part: TransactionPart) -> None:
         if entry.open:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in
+from txn_analysis.columns.arrays import is_in, of_type
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
 from txn_analysis.tables.transactions import OPEN
 
@@ -68,17 +68,49 @@ def open_transaction(
 
 def ended_transaction(partition: TopicPartition, txn: OpenTransaction, part: TransactionPart) -> Transaction:
     """A transaction that spans batch ranges, and that the end marker of its last part ended."""
-    epoch = part.end_coordinator_epoch
+    return Transaction(*partition, **_columns_of(txn) | {"first_appended_after_ms": None} | _end_of(part))
+
+
+def whole_transaction(
+    partition: TopicPartition,
+    producer_id: int,
+    start_offset: int,
+    part: TransactionPart,
+    moment_before_ms: int | None,
+    *,
+    is_exact: bool,
+) -> Transaction:
+    """A transaction that is one part of a batch range; `moment_before_ms` is the last moment before that range."""
     return Transaction(
         *partition,
-        **_columns_of(txn) | {"first_appended_after_ms": None},
-        outcome=part.end_marker or "ended",
-        end_offset=part.end_offset,
-        end_timestamp_ms=part.end_timestamp_ms,
-        end_producer_epoch=part.end_epoch,
-        coordinator_epoch=epoch,
-        coordinator_epoch_basis="unknown" if epoch is None else "marker",
+        producer_id,
+        start_offset,
+        is_txn_start_exact=is_exact,
+        first_producer_epoch=part.first_epoch,
+        max_producer_epoch=part.max_epoch or 0,
+        last_offset=part.last_offset,
+        last_sequence=part.last_sequence,
+        record_count=part.record_count,
+        size_bytes=part.size_bytes,
+        last_timestamp_ms=part.last_timestamp_ms,
+        first_appended_before_ms=part.first_before_ms,
+        appended_after_ms=moment_before_ms if part.last_after_ms is None else part.last_after_ms,
+        appended_before_ms=part.last_before_ms,
+        **_end_of(part),
     )
+
+
+def _end_of(part: TransactionPart) -> dict[str, Any]:
+    """What a transaction's end marker says."""
+    epoch = part.end_coordinator_epoch
+    return {
+        "outcome": part.end_marker or "ended",
+        "end_offset": part.end_offset,
+        "end_timestamp_ms": part.end_timestamp_ms,
+        "end_producer_epoch": part.end_epoch,
+        "coordinator_epoch": epoch,
+        "coordinator_epoch_basis": "unknown" if epoch is None else "marker",
+    }
 
 
 def _columns_of(txn: OpenTransaction) -> dict[str, Any]:
@@ -128,5 +160,5 @@ def _of_run(rows: pa.RecordBatch, table: Table, run_id: str) -> pa.RecordBatch:
 
 
 def _rows(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema]
+    arrays = [of_type(columns[f.name], f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -236,7 +236,8 @@ def batches_of(
             continue
         groups = [group.id for group in chosen.row_groups]
         file = pq.ParquetFile(source, metadata=fragment.metadata)
-        for batch in file.iter_batches(_BATCH_ROWS, groups, columns):
+        is_large = fragment.metadata.num_rows > _BATCH_ROWS  # of fewer rows, threads cost more than they save
+        for batch in file.iter_batches(_BATCH_ROWS, groups, columns, use_threads=is_large):
             yield (batch.filter(wanted) if asked else batch).select([*names])
 
 

@@ -41,7 +41,10 @@ class Confidence(StrEnum):
     @property
     def rank(self) -> int:
         """0 for the least sure."""
-        return list(Confidence).index(self)
+        return _RANKS[self]
+
+
+_RANKS = {one: rank for rank, one in enumerate(Confidence)}
 
 
 class FoundCause(NamedTuple):
