@@ -12,6 +12,8 @@ import uuid
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -193,23 +195,21 @@ def read_files(
     """
     column = next(iter(table.partition_by), None)
     in_files = pa.schema([field for field in table.arrow_schema if field.name != column])
-    schema, asked = schema_of(table, names), one_of.keys() - {column}
-    wanted = pc.scalar(True)
-    for name in asked:
-        wanted &= pc.field(name).isin(pa.array([*one_of[name]], in_files.field(name).type))
+    schema = schema_of(table, names)
+    asked = {name: pa.array([*of], in_files.field(name).type) for name, of in one_of.items() if name != column}
     of_slices: defaultdict[str | None, list[StoredFile]] = defaultdict(list)
     for file in files:
         of_slices[file.slice].append(file)
     own = [name for name in schema.names if name != column]
     for slice_, its in of_slices.items():
         sources = root.sources((f"{table.name}/{file.path}", file.size_bytes) for file in its)
-        for batch in filter(len, batches_of(sources, in_files, own, wanted, asked)):
+        for batch in filter(len, batches_of(sources, in_files, own, asked)):
             arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def batches_of(
-    sources: Iterable[Any], schema: pa.Schema, names: Sequence[str], wanted: pa.Expression, asked: Collection[str]
+    sources: Iterable[Any], schema: pa.Schema, names: Sequence[str], one_of: Mapping[str, pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some files that meet a condition; row groups that cannot hold one are not read.
 
@@ -220,25 +220,40 @@ def batches_of(
         sources: the files, as paths or open, read one after another.
         schema: what the files hold.
         names: the columns that are wanted, in any order.
-        wanted: the condition.
-        asked: the columns that it is about.
+        one_of: what some columns may hold; rows that do not meet all are left out.
 
     Raises:
         ArrowException: a file is damaged.
         OSError: it is not there, or cannot be read.
     """
+    columns = [*dict.fromkeys((*names, *one_of))]
     for source in sources:
-        fragment = _FORMAT.make_fragment(source, None if hasattr(source, "read") else _DISK)
-        chosen = fragment.subset(wanted, schema)
-        columns = [*dict.fromkeys((*names, *asked))]
-        if not _is_as_declared(fragment.physical_schema, schema, columns):
-            yield from chosen.to_batches(schema, columns=[*names], filter=wanted, batch_size=_BATCH_ROWS)
+        file = pq.ParquetFile(source)
+        if not _is_as_declared(file.schema_arrow, schema, columns):
+            wanted, rows = _condition(one_of), _dataset_of(source)
+            yield from rows.to_batches(schema, columns=[*names], filter=wanted, batch_size=_BATCH_ROWS)
             continue
-        groups = [group.id for group in chosen.row_groups]
-        file = pq.ParquetFile(source, metadata=fragment.metadata)
-        is_large = fragment.metadata.num_rows > _BATCH_ROWS  # of fewer rows, threads cost more than they save
+        groups = [*range(file.num_row_groups)]
+        if one_of and len(groups) > 1:
+            groups = [group.id for group in _dataset_of(source).subset(_condition(one_of), schema).row_groups]
+        is_large = file.metadata.num_rows > _BATCH_ROWS  # of fewer rows, threads cost more than they save
         for batch in file.iter_batches(_BATCH_ROWS, groups, columns, use_threads=is_large):
-            yield (batch.filter(wanted) if asked else batch).select([*names])
+            yield _that_meet(batch, one_of).select([*names])
+
+
+def _dataset_of(source: Any) -> Any:
+    return _FORMAT.make_fragment(source, None if hasattr(source, "read") else _DISK)
+
+
+def _condition(one_of: Mapping[str, pa.Array]) -> pa.Expression:
+    return reduce(and_, (pc.field(name).isin(values) for name, values in one_of.items()), pc.scalar(True))
+
+
+def _that_meet(batch: pa.RecordBatch, one_of: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """The rows that meet a condition; of a few rows, an expression takes Arrow as long as all of reading them."""
+    for name, values in one_of.items():
+        batch = batch.filter(pc.is_in(batch[name], values))
+    return batch
 
 
 def _is_as_declared(stored: pa.Schema, declared: pa.Schema, names: Sequence[str]) -> bool:
