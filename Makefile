@@ -30,12 +30,14 @@ demo-spark: $(READY) ## The same, judged by Spark's tasks: the report is equal b
 # Tests start many processes; without its bytecode each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Two processes; the tests of one file, or of one folder that shares its audits, stay together.
-test: $(READY) ## Run the tests that start no Spark
-	@$(BIN)/python -m pytest -m 'not cluster and not e2e' --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+# Two processes; the tests of one file, or those that share what takes long to make, stay together.
+IN_TWO = --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
-cluster: $(SPARK) ## Run the tests by Spark, or that cost much: engines, clusters, the command, a notebook
-	@$(BIN)/python -m pytest -m cluster
+test: $(READY) ## Run the tests that start no Spark
+	@$(BIN)/python -m pytest -m 'not cluster and not e2e' $(IN_TWO)
+
+cluster: $(SPARK) ## Run the tests by Spark, in a browser, or that cost much: engines, clusters, the command, a notebook
+	@$(BIN)/python -m pytest -m cluster $(IN_TWO)
 
 reach: $(SPARK) ## Audit from and into a bucket of an S3 server of its own (20 min; Go builds it into .reach/ on first use)
 	@$(BIN)/python -m tests.reach

@@ -31,12 +31,13 @@ hypothesis.settings.register_profile("explore", max_examples=2000, deadline=None
 hypothesis.settings.load_profile("repeatable")
 
 
-# What one process runs where `make test` starts two: a file, or all that asks for something that takes long to make.
-_SHARED = {"audit_of": "audits"}
+_OF_CLUSTER = {"spark", "browser"}
+# What one process runs where two are started: a file, or all that asks for something that takes long to make.
+_SHARED = {"spark": "spark", "browser": "browser", "audit_of": "audits"}
 # The groups that take longest come first, so that in the end no process waits for the other one.
 _LONGEST = (
-    *("audits", "test_script.py"),
-    *("test_page.py", "test_ways.py", "test_warehouse.py", "test_safety.py", "test_forgeries.py"),
+    *("spark", "audits", "test_script.py"),
+    *("test_copy_kit.py", "browser", "test_ways.py", "test_warehouse.py", "test_safety.py", "test_forgeries.py"),
     *("test_answer.py", "test_state_records.py", "test_against_broker.py", "test_texts.py"),
 )
 
@@ -72,9 +73,9 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests with a Spark are `cluster`; those that share something long run one after another in one process, first."""
+    """Tests with a Spark or a browser are `cluster`; those that share something long run in one process, and first."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) and item.get_closest_marker("e2e") is None:
+        if _OF_CLUSTER.intersection(getattr(item, "fixturenames", ())) and item.get_closest_marker("e2e") is None:
             item.add_marker(pytest.mark.cluster)
     if times := config.getoption("--times"):
         for test in {item.obj for item in items if isinstance(item, pytest.Function)}:

@@ -59,6 +59,7 @@ def test_a_command_that_it_shows_prints_the_same_when_it_is_typed(story: str, fo
     assert told(folder, *words.split()).stdout in story
 
 
+@pytest.mark.cluster  # the whole tour again
 def test_it_is_made_anew_in_its_own_folder_and_in_no_other(folder: Path, story: str) -> None:
     (folder / "other").mkdir()
     (folder / "other/kept.txt").write_text("mine")

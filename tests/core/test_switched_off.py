@@ -349,6 +349,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
 }
 
 
+@pytest.mark.cluster  # all stories for each bound
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_bound_that_is_moved_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     (function, words, become), tests = MUTANTS[name]

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.model import AuditReport
 
+pytestmark = pytest.mark.cluster  # each copies a log directory by hundreds of processes
+
 COPIED = CASES / "kafka-4.2-edge/capture-1/log-dirs"
 STATE = "__transaction_state"
 MANIFEST = "txn-capture.json"
-SHELLS = ("dash", *(pytest.param(shell, marks=pytest.mark.cluster) for shell in ("bash", "busybox")))
+SHELLS = ("dash", "bash", "busybox")
 LOG, NEXT = "trades-eu-0/00000000000000000000.log", "trades-eu-0/00000000000000000999.log"
 NOT_READ = {"bootstrap.checkpoint", "cleaner-offset-checkpoint", "recovery-point-offset-checkpoint"}
 

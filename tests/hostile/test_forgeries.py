@@ -57,6 +57,7 @@ def test_forged_lines_are_payload(reader: InputReader) -> None:
             assert verdicts == {key: truth is Truth.HANGING for key, truth in scene.truth.items()}, scene.name
 
 
+@pytest.mark.cluster  # all forged lines again, in small ranges
 @pytest.mark.parametrize("which", range(len(SMALL_RANGES_BYTES)))
 def test_forged_lines_raise_nothing_where_ranges_begin_within_them(reader: InputReader, which: int) -> None:
     """Every 13th scene, so that each forgery comes in all places; `make proof` takes all of them in both sizes."""

@@ -59,6 +59,7 @@ def test_numbers_out_of_range_are_no_rows(reader: InputReader) -> None:
     assert {name: problems for name, text in texts if (problems := problems_of(reader, text))} == {}
 
 
+@pytest.mark.cluster  # hundreds of cuts; the proof makes all
 @pytest.mark.parametrize("file", CUT_FILES)
 def test_a_text_cut_anywhere_is_read_up_to_the_cut(reader: InputReader, file: str) -> None:
     """At every 61st byte; `python -m tests.hostile.corpus` cuts at every one."""

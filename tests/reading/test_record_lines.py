@@ -147,6 +147,7 @@ def test_a_range_that_begins_inside_a_payload_is_contested() -> None:
     assert not any(row["is_contested"] for row in scanned(text))
 
 
+@pytest.mark.cluster  # a scan for each byte
 def test_every_place_to_cut_gives_the_same_batches() -> None:
     lines = [batch(k, 1, BATCH_SIZE * k) + record(k, b"k", b"a\nb" * k) for k in range(4)]
     text = dumping(FOLDER) + b"".join(lines)

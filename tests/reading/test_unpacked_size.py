@@ -76,6 +76,7 @@ def test_a_file_that_unpacks_without_end_is_refused_before_its_end(tmp_path: Pat
     ]
 
 
+@pytest.mark.cluster  # large texts
 @pytest.mark.parametrize("compression", [GZIP, ZSTD])
 @pytest.mark.parametrize("payload", ["", f" payload: {'x' * 300}"], ids=["no-payload", "one-payload-in-all-records"])
 def test_the_most_repetitive_dumps_are_read_to_their_end(tmp_path: Path, compression: str, payload: str) -> None:

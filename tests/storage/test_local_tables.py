@@ -96,6 +96,7 @@ def test_only_some_rows_and_columns(nightly: Warehouse) -> None:
 MANY = 70  # nights, of which each adds one small file
 
 
+@pytest.mark.cluster  # a commit for each night
 def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
     warehouse = open_warehouse(no_session, str(folder))

@@ -51,6 +51,7 @@ def test_what_fails_is_said_where_its_outcome_is_looked_at() -> None:
     assert outcomes[1]() == 1
 
 
+@pytest.mark.cluster  # an audit for each look
 @pytest.mark.parametrize("folder", [LOG_DIR, SEGMENTS], ids=["log directory", "dumps"])
 @pytest.mark.parametrize("look", [1, 2, 3, 4], ids=["heads", "plans", "what is outside", "rows"])
 def test_an_answer_is_not_waited_for_before_the_next_object_is_asked_for(

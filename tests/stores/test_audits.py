@@ -51,6 +51,7 @@ def rows_of(warehouse: str, place: str) -> dict[str, list[str]]:
     return {name: sorted(repr(row).replace(place, "") for row in rows) for name, rows in found.items()}
 
 
+@pytest.mark.cluster  # two audits of each, there and here
 @pytest.mark.parametrize("kinds", [["log-dirs"], ["segments", "transaction-state"]])
 def test_from_a_bucket_into_a_bucket_the_tables_are_those_of_a_disk(
     bucket: Bucket, tmp_path: Path, kinds: list[str]

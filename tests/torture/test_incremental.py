@@ -20,6 +20,7 @@ PAIRS = 10
 SETTINGS = Settings(transaction_state_partitions=STATE_PARTITIONS, max_clock_skew_ms=0)
 
 
+@pytest.mark.cluster  # an audit for each pair
 @pytest.mark.parametrize("number", range(PAIRS))
 def test_one_at_a_time_equals_at_once(reader: InputReader, number: int) -> None:
     assert differences(reader, f"pair {number}") == []

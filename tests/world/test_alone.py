@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.world.alone import report_of
 
 HISTORIES = 300
 
 
+@pytest.mark.cluster  # hundreds of histories, each partition alone
 def test_no_plan_of_a_partition_alone_is_wrong() -> None:
     report = report_of(HISTORIES, seed=1)
     assert (report.wrong, report.stories) == (0, [])

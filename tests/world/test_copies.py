@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 HISTORIES, OF_ONE_KIND = 300, 10
 
 
+@pytest.mark.cluster  # hundreds of histories
 def test_no_plan_is_wrong_and_hangs_are_found() -> None:
     report = report_of(HISTORIES, seed=3)
     assert (report.wrong, report.destroyed, report.stories) == (0, 0, [])
@@ -117,6 +118,7 @@ WEAKER: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [
 """Each with the number from which on a history of its kind fools it."""
 
 
+@pytest.mark.cluster  # hundreds of histories for each
 @pytest.mark.parametrize(("weaken", "kind", "first"), WEAKER, ids=lambda each: getattr(each, "__name__", None))
 def test_a_weaker_reading_is_fooled(
     weaken: Callable[[pytest.MonkeyPatch], None], kind: str, first: int, monkeypatch: pytest.MonkeyPatch

@@ -108,6 +108,7 @@ def test_a_judge_that_never_accuses_finds_no_hang(monkeypatch: pytest.MonkeyPatc
     assert report.hanging
 
 
+@pytest.mark.cluster  # thousands of histories
 @pytest.mark.parametrize(
     ("switched_off", "size"),
     [
