@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +18,10 @@ from tests.oracle.model import StateRecord, StateValue
 from tests.reading.bodies import CASES, damaged, plain_rows, read_state_slices, single_flips, transactional_ids
 from tests.reading.test_state_records import dumped, segment
 from tests.reading.texts import plan
-from txn_analysis.reading.inputs.planned_input import Section
+from txn_analysis.reading.dump.scan import read_slice
+from txn_analysis.reading.inputs.planned_input import ScanRange, Section
 from txn_analysis.reading.inputs.window import Reject
+from txn_analysis.reading.state.decoded_dump import StateDumpReader
 
 NAME = "__transaction_state-1/00000000000000000000.log"
 VERSIONS = ((2, 7), (3, 7), (4, 2))
@@ -107,3 +111,20 @@ def test_any_value_at_a_field(version: tuple[int, int], data: st.DataObject) -> 
     )
     lines[3] = lines[3][: field.start()] + put + lines[3][field.end() :]
     check(*section_of(b"".join(lines), version))
+
+
+def test_a_text_that_was_read_takes_no_memory_any_more() -> None:
+    """Without a search for cycles: there is none while large buffers come and go."""
+    body = dumped(segment(StateRecord("a", StateValue(7, 3, "Ongoing", (("orders", 0),), 1795, 60000, 1790))), (4, 2))
+    text, section = section_of(body, (4, 2))
+    part = ScanRange("", None, "input", section, section.text_start_bytes, section.text_end_bytes)
+    own, reader = read_slice(MemoryText(text), part), StateDumpReader(MemoryText(text), section)
+    assert own is not None
+    kept = weakref.ref(own)
+    gc.disable()
+    try:
+        assert [*reader.read(part.end, own)]
+        del own, reader
+        assert kept() is None
+    finally:
+        gc.enable()

@@ -172,7 +172,7 @@ def _deeper(text: str) -> str:
 
 
 def _in_ascii(text: str) -> str:
-    """As `json.dumps` spells it, which escapes DEL as well; to look for both takes a hundredth of what a pattern does."""
+    """As `json.dumps` spells it, DEL included; to look whether anything is to do takes a hundredth of doing it."""
     return text if text.isascii() and "\x7f" not in text else _NOT_ASCII.sub(_escaped, text)
 
 

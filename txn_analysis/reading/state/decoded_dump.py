@@ -96,6 +96,24 @@ class _CutError(Exception):
     """The text ends inside a record."""
 
 
+@dataclass
+class _Body:
+    """The text of a section; `own` is what of it is in memory already.
+
+    An object of its own: a reader that its window held would keep the text until a search for cycles finds them.
+    """
+
+    text: Text
+    own: Slice | None = None
+
+    def read(self, start: int, end: int) -> bytes:
+        """The bytes of the input from one place to another, or the first of them."""
+        own = self.own
+        if own is None or not own.start <= start < own.end:
+            return self.text.read(start, end)
+        return own.lines.data[start - own.start : end - own.start]
+
+
 class StateDumpReader:
     """Reads the body of a decoded `__transaction_state` section from front to back, in offset order.
 
@@ -106,9 +124,8 @@ class StateDumpReader:
     """
 
     def __init__(self, text: Text, section: Section) -> None:
-        self._text = text
-        self._own: Slice | None = None  # of the text what is in memory already
-        self._window = Window(self._read, section.text_start_bytes, section.text_end_bytes)
+        self._body = _Body(text)
+        self._window = Window(self._body.read, section.text_start_bytes, section.text_end_bytes)
         self._merging = RejectMerging()
         self._partition = section.partition
         self._is_old_deep = section.grammar == OLD_DEEP
@@ -129,16 +146,10 @@ class StateDumpReader:
             stop: the end of the body, or a place in it; a record that begins before it is read to its end.
             own: the text up to it, where its lines are known already.
         """
-        self._own = own
+        self._body.own = own
         yield from self._merging.items(self._items(stop, None if own is None else UsualBatches.of(own)))
         if self._window.remaining <= 0:
             yield from self._merging.rest()
-
-    def _read(self, start: int, end: int) -> bytes:
-        own = self._own
-        if own is None or not own.start <= start < own.end:
-            return self._text.read(start, end)
-        return own.lines.data[start - own.start : end - own.start]
 
     def _items(self, stop: int, usual: UsualBatches | None) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
         while self._window.offset < stop and self._window.remaining > 0:
