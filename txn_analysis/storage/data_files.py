@@ -237,8 +237,9 @@ def batches_of(
         if one_of and len(groups) > 1:
             groups = [group.id for group in _dataset_of(source).subset(_condition(one_of), schema).row_groups]
         is_large = file.metadata.num_rows > _BATCH_ROWS  # of fewer rows, threads cost more than they save
-        for batch in file.iter_batches(_BATCH_ROWS, groups, columns, use_threads=is_large):
-            yield _that_meet(batch, one_of).select([*names])
+        for group in groups:  # a batch that went on into the next one could hold many, of few but large rows
+            for batch in file.iter_batches(_BATCH_ROWS, [group], columns, use_threads=is_large):
+                yield _that_meet(batch, one_of).select([*names])
 
 
 def _dataset_of(source: Any) -> Any:
