@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import os
 import sys
 import traceback
 from collections import Counter
@@ -24,6 +23,7 @@ from typer.core import TyperCommand
 from txn_analysis.cli.options import ENDING, HEADINGS, JUDGING, Request, shared_parameters
 from txn_analysis.cli.output import targets_of
 from txn_analysis.cli.spark import quietly
+from txn_analysis.columns.memory import keep_little_memory, take_from_one_heap
 from txn_analysis.errors import AuditError
 from txn_analysis.settings import RUNNING, Settings
 from txn_analysis.spark.interrupts import Interrupted, ending_at_once, is_interrupted
@@ -200,8 +200,7 @@ def _command(body: Body, form: Any, uses: Collection[str], *, reads_files: bool)
         request = Request(flags=flags, **asked)
         with reported_errors(debug=request.debug), quietly(is_quiet=request.quiet):
             request = replace(request, targets=targets_of(request.output, values.pop("form", None), forms))
-            if not reads_files:
-                _keep_little_memory()
+            (take_from_one_heap if reads_files else keep_little_memory)()
             _note_ignored(request, foreign, is_of_run=not reads_files)
             raise typer.Exit(body(request, **values))
 
@@ -210,15 +209,6 @@ def _command(body: Body, form: Any, uses: Collection[str], *, reads_files: bool)
     command.__annotations__ = {p.name: p.annotation for p in (*own, *offered)}
     command.__signature__ = inspect.Signature([*own, *offered])  # type: ignore[attr-defined]  # typer reads it
     return command
-
-
-def _keep_little_memory() -> None:
-    """Let Arrow give memory back between batches: of 12 million batches answers take 240 MB, and 340 as it comes.
-
-    Arrow reads the variable when it is imported. Not all of its builds have jemalloc, but all for Linux.
-    """
-    if sys.platform == "linux":
-        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 
 
 def exit_code(outcome: Outcome, settings: Settings) -> int:
