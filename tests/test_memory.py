@@ -45,7 +45,7 @@ import pyarrow
 print(pyarrow.default_memory_pool().backend_name)
 """
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
+of_glibc = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc only")
 
 
 def printed(program: str) -> str:
@@ -54,10 +54,12 @@ def printed(program: str) -> str:
     return done.stdout.strip()
 
 
+@of_glibc
 def test_a_second_buffer_takes_no_new_pages() -> None:
     assert int(printed(_NEW_PAGES)) < 100  # 10,240 without
 
 
+@of_glibc
 def test_what_one_thread_freed_another_one_takes() -> None:
     assert int(printed(_OF_ANOTHER_THREAD)) < 10_000  # KiB; 40,000 without
 

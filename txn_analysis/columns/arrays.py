@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -35,14 +35,14 @@ def nullable(values: Array) -> pa.Array:
     return pa.array(values, mask=values == NONE)
 
 
-def of_type(values: Any, kind: pa.DataType) -> Any:
-    """The values as those of a type; Arrow takes as long to cast a few that have it already as any others."""
-    return values if values.type == kind else values.cast(kind)
+def of_types(columns: Iterable[Any], fields: Iterable[pa.Field]) -> list[Any]:
+    """Columns, each of its field's type; Arrow takes as long to cast a few values that have it already as others."""
+    return [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, fields, strict=True)]
 
 
 def numbers(column: pa.Array | pa.ChunkedArray, of_null: int) -> Array:
     """A column of numbers, with a number for NULL."""
-    own = of_type(column, pa.int64())
+    own = column if column.type == pa.int64() else column.cast(pa.int64())
     values: Array = (own.fill_null(of_null) if own.null_count else own).to_numpy()
     return values
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in, numbers, of_type
+from txn_analysis.columns.arrays import is_in, numbers, of_types
 from txn_analysis.columns.values import rows_named
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
@@ -60,9 +60,7 @@ def markers_of_ended(rows: pa.RecordBatch) -> pa.RecordBatch:
         pa.repeat(pa.scalar(True), len(rows)),
         rows.column("max_producer_epoch"),
     ]
-    return pa.RecordBatch.from_arrays(
-        [of_type(c, f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS
-    )
+    return pa.RecordBatch.from_arrays(of_types(columns, MARKERS), schema=MARKERS)
 
 
 def markers_of_health(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -76,9 +74,7 @@ def markers_of_health(rows: pa.RecordBatch) -> pa.RecordBatch:
         pa.repeat(pa.scalar(False), len(own)),
         pa.nulls(len(own), pa.int32()),
     ]
-    return pa.RecordBatch.from_arrays(
-        [of_type(c, f.type) for c, f in zip(columns, MARKERS, strict=True)], schema=MARKERS
-    )
+    return pa.RecordBatch.from_arrays(of_types(columns, MARKERS), schema=MARKERS)
 
 
 def markers_of_pieces(pieces: frozenset[tuple[Any, ...]]) -> BatchFunction:
@@ -215,9 +211,7 @@ def _alike(*columns: Array) -> Array:
 
 
 def _kinds(column: pa.ChunkedArray) -> Array:
-    found = pc.index_in(column, pa.array([ABORT, COMMIT]))
-    kinds: Array = found.cast(pa.int64()).fill_null(IS_UNPRINTED).to_numpy()
-    return kinds
+    return numbers(pc.index_in(column, pa.array([ABORT, COMMIT])), IS_UNPRINTED)
 
 
 def _places(markers: pa.Table) -> tuple[list[TopicPartition], Array]:

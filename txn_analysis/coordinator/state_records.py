@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, codes_of, numbers, of_type
+from txn_analysis.columns.arrays import ABSENT, codes_of, numbers, of_types
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
@@ -200,7 +200,7 @@ def _records(rows: pa.Table, ordered: InOrder) -> pa.ListArray:
     columns = {name: _whole(rows[name]) for name in SAID}
     columns |= {"state_partition": _whole(rows["held_by"]), "is_hidden": pa.array(is_hidden)}
     columns["topic_partitions"] = _never_null(columns["topic_partitions"])
-    arrays = [of_type(columns[field.name], field.type) for field in _RECORD]
+    arrays = of_types((columns[field.name] for field in _RECORD), _RECORD)
     return pa.ListArray.from_arrays(
         pa.array(np.append(0, stops), pa.int32()), pa.StructArray.from_arrays(arrays, fields=[*_RECORD])
     )

@@ -13,15 +13,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Array
+from txn_analysis.columns.arrays import NONE, Array, numbers
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT
 from txn_analysis.log.segments import UNCUT, Cuts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
 
     from txn_analysis.log.segments import SectionKey, Segment
     from txn_analysis.tables import BatchRangeSummary
@@ -228,7 +228,7 @@ def compare(a: pa.Table, b: pa.Table) -> Comparison:
 
 
 def _columns(batches: pa.Table) -> dict[str, Array]:
-    found = {n: pc.fill_null(batches[n].cast(pa.int64()), NONE).to_numpy() for n in COMPARED_COLUMNS}
+    found = {n: numbers(batches[n], NONE) for n in COMPARED_COLUMNS}
     order = np.argsort(found["base_offset"], kind="stable")
     return {name: values[order] for name, values in found.items()}
 

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, of_type
+from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, numbers, of_types
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.tables import LOG_PIECES
 
@@ -86,7 +86,7 @@ def trace(rows: Mapping[str, Array], batch_range: Array) -> Trace:
     producer = rows["producer_id"]
     is_kept = (producer != NONE) & (rows["is_marker"] | ~rows["is_control"])
     known = pc.dictionary_encode(pa.array(producer, mask=~is_kept))
-    code = pc.fill_null(known.indices.cast(pa.int64()), NONE).to_numpy()
+    code = numbers(known.indices, NONE)
     most = int(is_kept.sum())
     groups = np.empty((most, len(_GROUP_COLUMNS)), np.int64)
     parts = np.empty((most, len(_PART_COLUMNS)), np.int64)
@@ -332,5 +332,5 @@ def producers_of(rows: Rows, parts: TransactionParts) -> pa.Array:
 
 def _structs(columns: Mapping[str, pa.Array], kind: pa.StructType, *, absent: Array | None = None) -> pa.Array:
     """Columns as structs of `kind`; NULL where `absent`."""
-    fields = [of_type(columns[f.name], f.type) for f in kind]
+    fields = of_types((columns[f.name] for f in kind), kind)
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=None if absent is None else pa.array(absent))

@@ -212,7 +212,7 @@ class ProducerStateManager:
             elif lead.end_offset is None:
                 entry.open = self._opened(entry.producer_id, lead, lead.start_offset, is_exact=self._is_exact(entry))
             else:
-                self._add_whole(entry, lead, lead.start_offset)
+                self._add_whole(entry, lead)
         if appends.marker_offset is not None:
             # A first end marker without data before it here is no bare one if it ends what an earlier range left open.
             is_ending = lead.start_offset is None and lead.end_offset is not None and entry.open is not None
@@ -261,10 +261,11 @@ class ProducerStateManager:
         opened.hidden_bytes = part.hidden_bytes
         return opened
 
-    def _add_whole(self, entry: ProducerStateEntry, part: TransactionPart, start: int) -> None:
+    def _add_whole(self, entry: ProducerStateEntry, part: TransactionPart) -> None:
         """Add a transaction that begins and ends in one batch range, as most do: no state between ranges has it."""
-        place = self.partition, entry.producer_id, start
-        self.ended.append(whole_transaction(*place, part, self.last_moment_ms, is_exact=self._is_exact(entry)))
+        is_exact = self._is_exact(entry)
+        whole = whole_transaction(self.partition, entry.producer_id, part, self.last_moment_ms, is_exact=is_exact)
+        self.ended.append(whole)
         entry.add_ended(part.last_timestamp_ms, part.end_coordinator_epoch, part.end_coordinator_epoch)
 
     def _end(self, entry: ProducerStateEntry, part: TransactionPart) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, of_type
+from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, of_types
 from txn_analysis.kafka.names import END_MARKERS, LOG_APPEND_TIME, TIMES, is_brokers_time, is_brokers_topic
 from txn_analysis.log.producer_appends import Rows, producers_of, transaction_parts_of
 from txn_analysis.log.segments import UNCUT, Cuts
@@ -77,7 +77,7 @@ def summarize_parts(parts: Sequence[Batches], cuts: Sequence[Cuts]) -> BatchSumm
         for name in BatchPlace._fields
     }
     arrays = place | _facts(rows) | {"producers": producers_of(rows, appends)}
-    pieces = pa.RecordBatch.from_arrays([of_type(arrays[f.name], f.type) for f in schema], schema=schema)
+    pieces = pa.RecordBatch.from_arrays(of_types((arrays[f.name] for f in schema), schema), schema=schema)
     of_range = appends.batch_range[appends.whole]
     lies = {name: pieces[name].take(pa.array(of_range)) for name in (*place, "first_position")}
     return BatchSummaries(pieces, ended_rows(lies, appends.columns(appends.whole)), part, part[of_range])

@@ -5,13 +5,14 @@ There can be a tenth as many as batches. Each is made once, in the task that hol
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in, of_type
-from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
+from txn_analysis.columns.arrays import is_in, of_types
+from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, TransactionPart, UsedBatchRange
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.log.producer_state import OpenTransaction, ProducerStateEntry
-    from txn_analysis.tables import Table, TransactionPart
+    from txn_analysis.tables import Table
 
 
 BATCH_RANGE_KEY = UsedBatchRange._fields[1:]
@@ -37,6 +38,8 @@ _OTHER_NAMES = {
     "coordinator_epoch": "end_coordinator_epoch",
 }
 """By column of `ended_transactions`, what `log_pieces` calls the same of a part of a transaction."""
+_OF_PART = tuple(name for name in Transaction._fields if _OTHER_NAMES.get(name, name) in TransactionPart._fields)
+_part_says = attrgetter(*(_OTHER_NAMES.get(name, name) for name in _OF_PART))
 
 
 def open_transaction(
@@ -68,49 +71,26 @@ def open_transaction(
 
 def ended_transaction(partition: TopicPartition, txn: OpenTransaction, part: TransactionPart) -> Transaction:
     """A transaction that spans batch ranges, and that the end marker of its last part ended."""
-    return Transaction(*partition, **_columns_of(txn) | {"first_appended_after_ms": None} | _end_of(part))
+    return Transaction(*partition, **_said_by(part) | _columns_of(txn) | {"first_appended_after_ms": None})
 
 
 def whole_transaction(
-    partition: TopicPartition,
-    producer_id: int,
-    start_offset: int,
-    part: TransactionPart,
-    moment_before_ms: int | None,
-    *,
-    is_exact: bool,
+    partition: TopicPartition, producer_id: int, part: TransactionPart, moment_before_ms: int | None, *, is_exact: bool
 ) -> Transaction:
     """A transaction that is one part of a batch range; `moment_before_ms` is the last moment before that range."""
-    return Transaction(
-        *partition,
-        producer_id,
-        start_offset,
-        is_txn_start_exact=is_exact,
-        first_producer_epoch=part.first_epoch,
-        max_producer_epoch=part.max_epoch or 0,
-        last_offset=part.last_offset,
-        last_sequence=part.last_sequence,
-        record_count=part.record_count,
-        size_bytes=part.size_bytes,
-        last_timestamp_ms=part.last_timestamp_ms,
-        first_appended_before_ms=part.first_before_ms,
-        appended_after_ms=moment_before_ms if part.last_after_ms is None else part.last_after_ms,
-        appended_before_ms=part.last_before_ms,
-        **_end_of(part),
-    )
+    said = _said_by(part)
+    said["max_producer_epoch"] = said["max_producer_epoch"] or 0
+    if said["appended_after_ms"] is None:
+        said["appended_after_ms"] = moment_before_ms
+    return Transaction(*partition, producer_id, is_txn_start_exact=is_exact, **said)
 
 
-def _end_of(part: TransactionPart) -> dict[str, Any]:
-    """What a transaction's end marker says."""
-    epoch = part.end_coordinator_epoch
-    return {
-        "outcome": part.end_marker or "ended",
-        "end_offset": part.end_offset,
-        "end_timestamp_ms": part.end_timestamp_ms,
-        "end_producer_epoch": part.end_epoch,
-        "coordinator_epoch": epoch,
-        "coordinator_epoch_basis": "unknown" if epoch is None else "marker",
-    }
+def _said_by(part: TransactionPart) -> dict[str, Any]:
+    """What the last part of a transaction says, by column; of its data, where there was none before."""
+    said = dict(zip(_OF_PART, _part_says(part), strict=True))
+    said["outcome"] = part.end_marker or "ended"
+    said["coordinator_epoch_basis"] = "unknown" if said["coordinator_epoch"] is None else "marker"
+    return said
 
 
 def _columns_of(txn: OpenTransaction) -> dict[str, Any]:
@@ -160,5 +140,5 @@ def _of_run(rows: pa.RecordBatch, table: Table, run_id: str) -> pa.RecordBatch:
 
 
 def _rows(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [of_type(columns[f.name], f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(of_types(arrays, schema), schema=schema)
