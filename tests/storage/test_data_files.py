@@ -89,11 +89,12 @@ def test_a_word_too_long_for_the_log_has_no_range(tmp_path: Path) -> None:
     assert "input_id" not in json.loads(written.statistics)["maxValues"]
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["in an earlier row group", "in the last one"])
 @pytest.mark.parametrize("flaw", [{"length_bytes": 0}, {"reason": None}])
-def test_a_row_that_breaks_a_constraint_leaves_no_file(tmp_path: Path, flaw: dict[str, Any]) -> None:
+def test_a_row_that_breaks_a_constraint_leaves_no_file(tmp_path: Path, flaw: dict[str, Any], is_first: bool) -> None:
     loose = pa.schema([field.with_nullable(nullable=True) for field in REJECTS.arrow_schema])
     broken = pa.RecordBatch.from_pylist([reject() | flaw], schema=loose)
-    rows = [(REJECTS, batch(REJECTS, [reject()])), (REJECTS, broken)]
+    rows = [(REJECTS, broken), (REJECTS, batch(REJECTS, [reject()]))][:: 1 if is_first else -1]
     with pytest.raises(ValueError, match="violated"):
         write_data_files(rows, DiskRoot(tmp_path), {"ingest_id": "i"})
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -10,6 +10,7 @@ import json
 import time
 import uuid
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
@@ -29,6 +30,7 @@ from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from concurrent.futures import Executor, Future
 
     from txn_analysis.columns.values import Json
     from txn_analysis.storage.delta_folder import StoredFile
@@ -74,12 +76,13 @@ def write_data_files(
     """
     writers: dict[str, _Writer] = {}
     try:
-        for table, batch in rows:
-            if batch.num_rows:
-                if table.name not in writers:
-                    writers[table.name] = _Writer(table, root, slice_of)
-                writers[table.name].write(batch)
-        return [writer.finish() for writer in writers.values()]
+        with ThreadPoolExecutor(1, "writer") as behind:  # starts no thread for less than a row group
+            for table, batch in rows:
+                if batch.num_rows:
+                    if table.name not in writers:
+                        writers[table.name] = _Writer(table, root, slice_of, behind)
+                    writers[table.name].write(batch)
+            return [writer.finish() for writer in writers.values()]
     except BaseException:
         for writer in writers.values():
             writer.drop()
@@ -101,10 +104,14 @@ def check_rows(table: Table, batch: pa.Table) -> None:
 
 
 class _Writer:
-    """One file that grows by row groups."""
+    """One file that grows by row groups: while one is written behind its caller, the next one is held.
 
-    def __init__(self, table: Table, root: Root, slice_of: Mapping[str, str]) -> None:
-        self._table = table
+    What goes wrong with a row group is raised with the next one, or when the file is finished.
+    """
+
+    def __init__(self, table: Table, root: Root, slice_of: Mapping[str, str], behind: Executor) -> None:
+        self._table, self._behind = table, behind
+        self._written: Future[None] | None = None
         self._own = [name for name in table.names if name not in table.partition_by]
         # Hive's form, in which a value is escaped for the folder's name; Delta's log escapes it once more, as in a URI.
         parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
@@ -125,21 +132,30 @@ class _Writer:
 
     def write(self, batch: pa.RecordBatch) -> None:
         if self._held and batch.schema != self._held[0].schema:  # what may be NULL is not said alike by all
-            self._flush()
+            self._write_behind()
         self._held.append(batch)
         self._held_bytes += batch.nbytes
         if self._held_bytes >= _ROW_GROUP_BYTES:
-            self._flush()
+            self._write_behind()
 
-    def _flush(self) -> None:
-        if self._held:
-            rows = pa.Table.from_batches(self._held)
-            check_rows(self._table, rows)
-            self._file.write_table(rows.select(self._own).cast(self._schema))
-            self._held, self._held_bytes = [], 0
+    def _write_behind(self) -> None:
+        self._wait()
+        self._written = self._behind.submit(self._write_row_group, self._held)
+        self._held, self._held_bytes = [], 0
+
+    def _wait(self) -> None:
+        if self._written is not None:
+            self._written.result()
+
+    def _write_row_group(self, batches: Sequence[pa.RecordBatch]) -> None:
+        rows = pa.Table.from_batches(batches)
+        check_rows(self._table, rows)
+        self._file.write_table(rows.select(self._own).cast(self._schema))
 
     def finish(self) -> DataFile:
-        self._flush()
+        self._wait()
+        if self._held:
+            self._write_row_group(self._held)
         self._file.close()
         statistics = json.dumps(_statistics(pq.read_metadata(self._new.target), self._own[:INDEXED_COLUMNS]))
         return DataFile(self._table.name, self._relative, self._new.keep(), time.time_ns() // 1_000_000, statistics)
