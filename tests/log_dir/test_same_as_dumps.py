@@ -96,12 +96,19 @@ def test_real_files(plan: PlannedInput, text: MemoryText, section: Section) -> N
 @settings(max_examples=60)
 @given(histories(), st.booleans())
 def test_any_log(history: History, is_verified: bool) -> None:
-    """Random producers, markers, codecs, holes, epochs and clocks, written by an encoder of the tests."""
+    """Random producers, markers, codecs, holes, epochs and clocks, written by an encoder of the tests.
+
+    Lines that are much alike could all be header keys of a small compressed batch before them: a dump doubts them, and
+    what the broker wrote has no such doubt.
+    """
     written = as_written(history)
     for segment in written.segments:
         text = log_section("orders-0", segment, Tool(deep=True)).encode()
         (section,) = plan_of_text(text).sections
         found = Segment.of(segment_bytes(segment), base_offset=segment.base_offset, is_verified=is_verified)
-        rows = found.batches()
-        assert facts(rows) == facts(dumped_batches(MemoryText(text), section))
+        rows, dumped = found.batches(), dumped_batches(MemoryText(text), section)
+        first_packed = next((n for n, batch in enumerate(segment.batches) if batch.codec != "none"), len(dumped))
+        for row in dumped[first_packed + 1 :]:
+            row["may_be_header_keys"] = False
+        assert facts(rows) == facts(dumped)
         assert {row["is_valid"] for row in rows} <= ({True} if is_verified else {True, None})

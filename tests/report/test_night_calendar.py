@@ -147,7 +147,9 @@ def test_an_empty_warehouse_has_a_page() -> None:
 
 
 TAGS = re.compile(r"<(?!/?span)[a-z/!][^>]*>")
-HOSTILE = st.text(alphabet=st.one_of(st.characters(), st.sampled_from("<>&\"'`{}%\n\x1b\u202e/=")), max_size=60)
+HOSTILE = st.text(
+    alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from("<>&\"'`{}%\n\x1b\u202e/=")), max_size=60
+)
 
 
 def tags_with(name: str) -> list[str]:

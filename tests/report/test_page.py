@@ -13,7 +13,9 @@ from tests.report import rows
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import html_report
 
-HOSTILE = st.text(alphabet=st.one_of(st.characters(), st.sampled_from("<>&\"'`{}%\n\x1b\u202e/=")), max_size=60)
+HOSTILE = st.text(
+    alphabet=st.one_of(st.characters(codec="utf-8"), st.sampled_from("<>&\"'`{}%\n\x1b\u202e/=")), max_size=60
+)
 POLICY = re.compile(r"Content-Security-Policy\" content=\"([^\"]+)\"")
 
 
