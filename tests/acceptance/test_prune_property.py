@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,7 +114,7 @@ def test_no_answer_becomes_firmer(history: History) -> None:
         prune(open_warehouse(no_session, str(pruned)), history.keep_days * DAY_MS, now_ms, 0)
         last = len(history.nights) - 1
         expected = answers(audited(whole, last, history))
-        with suppress(WarehouseError):  # its brokers' clocks are behind those of the capture by which was pruned
+        try:
             assert answers(rejudged(pruned, last - 1, history)) == answers(latest)
             found = answers(audited(pruned, last, history))
             for place, (verdict, rule) in found.items():
@@ -124,3 +123,6 @@ def test_no_answer_becomes_firmer(history: History) -> None:
             gone = expected.keys() - found.keys()  # a later capture that stays shows their end
             assert gone & answers(latest).keys() == set()
             assert all(expected[place] == (Verdict.INCONCLUSIVE, "evidence_broken") for place in gone)
+        except WarehouseError as refusal:  # its brokers' clocks are behind those of the capture by which was pruned
+            if "is older than the newest one when prune-" not in str(refusal):
+                raise
