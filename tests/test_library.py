@@ -85,7 +85,11 @@ def left_in(spark: SparkSession) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "before", ["", "import txn_analysis.pipeline.steps, txn_analysis.pipeline.ingest, txn_analysis.plan.abort_plan"]
+    "before",
+    [
+        pytest.param("", marks=pytest.mark.cluster),
+        "import txn_analysis.pipeline.steps, txn_analysis.pipeline.ingest, txn_analysis.plan.abort_plan",
+    ],
 )
 def test_a_public_name_is_no_module_whatever_was_imported_before(before: str) -> None:
     """Python binds a module that is imported in its package: what a name is must not depend on those before it."""

@@ -96,7 +96,8 @@ def test_no_name_of_the_captures_is_in_any_form(warehouse: Path, ask: Ask) -> No
 
 
 def standing_alone(name: str, text: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-]|\.\w)|{re.escape(name)}-\d", text) is not None
+    as_a_word = rf"(?<![\w-]){re.escape(name)}(?![\w-]|\.\w)|{re.escape(name)}-\d"
+    return name in text and re.search(as_a_word, text) is not None
 
 
 @pytest.mark.parametrize("form", FORMS)

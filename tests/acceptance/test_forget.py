@@ -64,8 +64,9 @@ def test_what_is_audited_afterwards_is_judged_as_if_it_had_never_been_there(tmp_
     spoiled = audited(with_it, THIRD)
     forget(opened(with_it), "default", name(ANOTHER_CLUSTER))
     audited(without_it, FIRST)
-    assert said(audited(with_it, THIRD)) == said(audited(without_it, THIRD))
-    assert said(spoiled) != said(audited(without_it, THIRD))
+    expected = said(audited(without_it, THIRD))
+    assert said(audited(with_it, THIRD)) == expected
+    assert said(spoiled) != expected
 
 
 def test_the_runs_that_judged_it_are_gone_and_those_that_had_it_behind_them_say_so(tmp_path: Path) -> None:

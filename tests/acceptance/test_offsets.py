@@ -78,7 +78,9 @@ def dumps_of(variant: Variant) -> list[tuple[str, int, Path]]:
     return [(name[1], int(name[2]), file) for name, file in named if name is not None]
 
 
-@pytest.mark.parametrize("variant", [LIVE, OLD, VERSION_2], ids=lambda variant: variant.capture)
+@pytest.mark.parametrize(
+    "variant", [LIVE, pytest.param(OLD, marks=pytest.mark.cluster), VERSION_2], ids=lambda variant: variant.capture
+)
 def test_every_offset_is_what_the_lines_of_the_dump_say(run_of: Callable[[Variant], PastRun], variant: Variant) -> None:
     run = run_of(variant)
     for topic, partition, dump in dumps_of(variant)[:3]:

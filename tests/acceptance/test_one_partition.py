@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 Place = tuple[str, int]
 
-FEW = {"kafka-4.2/capture-1: log-dirs", "kafka-4.2-three-nodes/capture-1: log-dirs"}
 FIRST, SECOND, THIRD = (CASES / "kafka-4.2" / f"capture-{number}" for number in (1, 2, 3))
-# `make test` has the log directories of the demo's capture and of three brokers, `make cluster` the others.
-ALONE = [v if v.name in FEW else pytest.param(v, marks=pytest.mark.cluster) for v in VARIANTS]
+# `make test` has the log directories of three brokers, `make cluster` the others.
+QUICK = "kafka-4.2-three-nodes/capture-1: log-dirs"
+ALONE = [v if v.name == QUICK else pytest.param(v, marks=pytest.mark.cluster) for v in VARIANTS]
 ORDERS_2 = {"topic": ["orders"], "partition": [2]}
 
 

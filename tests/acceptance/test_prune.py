@@ -93,6 +93,20 @@ def kept_nights(kept_old_night: Path, tmp_path_factory: pytest.TempPathFactory) 
     return folder
 
 
+@pytest.fixture(scope="module")
+def kept_one_night_again(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("again") / "warehouse"
+    for day in (0, 1, 2, 100):
+        audited(folder, THIRD, day)
+    return folder
+
+
+@pytest.fixture
+def one_night_again(kept_one_night_again: Path, tmp_path: Path) -> Path:
+    """One capture, given on four days, in a warehouse of the test's own."""
+    return shutil.copytree(kept_one_night_again, tmp_path / "warehouse")
+
+
 @pytest.fixture
 def old_night(kept_old_night: Path, tmp_path: Path) -> Path:
     """One old capture, in a warehouse of the test's own."""
@@ -132,14 +146,11 @@ def test_a_night_whose_run_stays_is_on_the_calendar_without_its_files(nights: Pa
     ]
 
 
-def test_the_calendar_of_nights_says_how_many_runs_age_took(tmp_path: Path) -> None:
-    folder = tmp_path / "w"
-    for day in (0, 1, 2, 100):
-        audited(folder, THIRD, day)
-    pruned(folder)
-    (own,) = night_calendar(opened(folder), Settings(warehouse=str(folder)))
+def test_the_calendar_of_nights_says_how_many_runs_age_took(one_night_again: Path) -> None:
+    pruned(one_night_again)
+    (own,) = night_calendar(opened(one_night_again), Settings(warehouse=str(one_night_again)))
     assert own.pruned_run_count == 4 - len(own.nights) > 0
-    assert own.pruned_before_ms == prunes_of(opened(folder))[0].before_ms
+    assert own.pruned_before_ms == prunes_of(opened(one_night_again))[0].before_ms
 
 
 def test_the_newest_capture_is_judged_as_before(nights: Path) -> None:
@@ -342,14 +353,11 @@ def test_a_capture_that_comes_late_is_not_judged_without_what_lay_behind_it(old_
         audited(old_night, SECOND, 50, name="late")
 
 
-def test_what_was_pruned_and_is_given_again_is_read_and_judged_under_other_names(tmp_path: Path) -> None:
+def test_what_was_pruned_and_is_given_again_is_read_and_judged_under_other_names(one_night_again: Path) -> None:
     """The old rows may be deleted at any moment, and the new ones must not go with them."""
-    folder = tmp_path / "w"
-    for day in (0, 1, 2, 100):
-        audited(folder, THIRD, day)
-    (item,) = pruned(folder, grace_ms=2 * DAY_MS).clusters
+    (item,) = pruned(one_night_again, grace_ms=2 * DAY_MS).clusters
     assert len(item.runs) == 1
-    warehouse, (name,) = opened(folder), item.runs
+    warehouse, (name,) = opened(one_night_again), item.runs
     assert own_name(warehouse, name) == f"{name}-again"
     assert own_name(warehouse, item.runs_kept[0]) == item.runs_kept[0]
 

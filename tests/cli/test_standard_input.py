@@ -84,6 +84,7 @@ def test_a_pipe_gives_what_its_file_gives_plain_and_packed(tmp_path: Path) -> No
     assert not list((tmp_path / "temp").iterdir())
 
 
+@pytest.mark.cluster  # two audits, each a process
 def test_the_state_can_come_through_the_pipe(tmp_path: Path) -> None:
     state = b"".join(path.read_bytes() for path in sorted(STATE.iterdir()))
     by_pipe = audited(state, tmp_path, "pipe", DUMP, "-")

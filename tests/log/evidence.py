@@ -16,7 +16,7 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
 from txn_analysis.log.rebuild import RebuiltPartition, rebuild_producer_state
 from txn_analysis.log.segments import UNCUT, Cuts, log_sections, rival_positions, segments_of
-from txn_analysis.log.summarize import summarize_batches
+from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.inputs.planned_input import ScanRange, Section
 from txn_analysis.reading.inputs.text import Text
@@ -94,12 +94,11 @@ def batches_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, in
 
 
 def summarized(scanned: Sequence[Batches], cuts: Mapping[tuple[str, int], Cuts] = NO_CUTS) -> list[BatchRangeSummary]:
-    """The batch ranges of each scanned range of text, summed up by itself."""
-    return [
-        piece
-        for part in scanned
-        for piece in records_of(BatchRangeSummary, summarize_batches(part, cuts.get(part.section, UNCUT)).pieces)
-    ]
+    """The batch ranges of each scanned range of text."""
+    if not scanned:
+        return []
+    found = summarize_parts(scanned, [cuts.get(part.section, UNCUT) for part in scanned])
+    return records_of(BatchRangeSummary, found.pieces)
 
 
 def with_offsets(rows: list[Row], pieces: list[BatchRangeSummary]) -> list[Row]:

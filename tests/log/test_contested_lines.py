@@ -14,7 +14,8 @@ from tests.log.evidence import batches_of, linked, section_row, sections_and_tex
 from tests.log.test_against_broker import SPLITS
 from tests.log.test_copies import DEEP, OTHER_PRODUCER, SHALLOW, data, gaps, log, marker
 from tests.oracle.history import histories
-from txn_analysis.log.summarize import summarize_batches
+from txn_analysis.log.segments import UNCUT
+from txn_analysis.log.summarize import summarize_parts
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -95,7 +96,7 @@ def test_a_client_cannot_move_the_moment_of_the_capture() -> None:
     """Else everything would be late."""
     forged = replace(marker(1), max_timestamp_ms=10**14)
     _, (part,) = scanned(log(data(0), forged, marker(2)), DEEP, "deep", {1}, DOUBTS[0])
-    assert max(ms or 0 for ms in summarize_batches(part).pieces["max_moment_ms"].to_pylist()) == 1_002
+    assert max(ms or 0 for ms in summarize_parts([part], [UNCUT]).pieces["max_moment_ms"].to_pylist()) == 1_002
 
 
 BATCHES = (data(0), marker(1), data(2), data(3))

@@ -11,8 +11,8 @@ import pyarrow as pa
 from tests.log.evidence import batches_of as scanned
 from tests.reading.texts import plan
 from txn_analysis.kafka.names import LOG_KINDS
-from txn_analysis.log.segments import Cuts
-from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_batches
+from txn_analysis.log.segments import UNCUT, Cuts
+from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
 from txn_analysis.tables.batches import batches_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def batches_in(path: Path) -> list[Batches]:
     return scanned(sections, text, range_bytes=IN_ONE_RANGE, input_id=str(path.relative_to(CASES)))
 
 
-def plain(summaries: list[BatchSummaries]) -> list[list[dict[str, object]]]:
+def plain(*summaries: BatchSummaries) -> list[list[dict[str, object]]]:
     return [
         [row for found in summaries for row in getattr(found, name).to_pylist()] for name in ("pieces", "transactions")
     ]
@@ -40,15 +40,16 @@ def plain(summaries: list[BatchSummaries]) -> list[list[dict[str, object]]]:
 def test_the_logs_of_one_dump() -> None:
     for path in DUMPS:
         if logs := batches_in(path):
-            assert plain([*map(summarize_batches, anew(logs))]) == plain([*map(summarize_batches, logs)]), path
+            uncut = [UNCUT] * len(logs)
+            assert plain(summarize_parts(anew(logs), uncut)) == plain(summarize_parts(logs, uncut)), path
 
 
-def test_all_logs_of_all_captures_in_one_frame() -> None:
+def test_all_logs_of_all_captures_at_once_and_each_alone() -> None:
     logs = sorted((log for path in DUMPS for log in batches_in(path)), key=lambda log: log.section)
     cuts = {log.section: Cuts(sorted(log.columns["base_offset"][::7].tolist())) for log in logs}
-    expected = [summarize_batches(log, cuts[log.section]) for log in logs]
-    assert plain([summarize_batches(log, cuts[log.section]) for log in anew(logs)]) == plain(expected)
-    assert sum(len(found.transactions) for found in expected) > 0
+    alone = [summarize_parts([log], [cuts[log.section]]) for log in logs]
+    assert plain(summarize_parts(anew(logs), [cuts[log.section] for log in logs])) == plain(*alone)
+    assert sum(len(found.transactions) for found in alone) > 0
 
 
 def anew(logs: list[Batches]) -> list[Batches]:

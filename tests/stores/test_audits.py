@@ -67,6 +67,7 @@ def test_from_a_bucket_into_a_bucket_the_tables_are_those_of_a_disk(
     assert there["findings"]
 
 
+@pytest.mark.cluster  # two audits, there and here
 def test_a_manifest_in_a_bucket_proves_what_it_proves_on_a_disk(bucket: Bucket, tmp_path: Path) -> None:
     copy = shutil.copytree(CASES / "kafka-4.2-edge/capture-1/log-dirs", tmp_path / "copy")
     manifest_of(copy)

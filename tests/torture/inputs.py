@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from tests.reading.bodies import plain_rows, read_state_section, read_state_slices
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.segments import UNCUT
-from txn_analysis.log.summarize import summarize_batches
+from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
 from txn_analysis.reading.inputs.find_files import SourceFile
@@ -74,8 +74,8 @@ class ReadInput:
         own = {key: cut for key, cut in cuts.items() if key[0] == self.planned.input_id}
         known = tuple((key, tuple(cut.offsets), tuple(cut.positions)) for key, cut in sorted(own.items()))
         if known not in self._folds:
-            folds = (summarize_batches(batches, own.get(batches.section, UNCUT)) for batches in self.batches)
-            self._folds[known] = [row for folded in folds for row in folded.pieces.to_pylist()]
+            bounds = [own.get(batches.section, UNCUT) for batches in self.batches]
+            self._folds[known] = summarize_parts(self.batches, bounds).pieces.to_pylist() if bounds else []
             if len(self._folds) > _KEPT_FOLDS:
                 self._folds.popitem(last=False)
         return self._folds[known]

@@ -53,11 +53,6 @@ class BatchSummaries(NamedTuple):
     part_of_transaction: Array
 
 
-def summarize_batches(batches: Batches, cuts: Cuts = UNCUT) -> BatchSummaries:
-    """Summaries of the batch ranges of one section; see `summarize_parts`."""
-    return summarize_parts([batches], [cuts])
-
-
 def summarize_parts(parts: Sequence[Batches], cuts: Sequence[Cuts]) -> BatchSummaries:
     """Summaries of the ranges of some batches, and the transactions that are whole inside one range.
 
