@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,6 +31,7 @@ Row = dict[str, Any]
 FOLDER = f"{GROUP_TOPIC}-0"
 JSON, TEXT, OLD_TEXT = (4, 2), (3, 7), (2, 7)
 WHOLE = 1 << 25
+PYTHON_AND_COMPILED = NEVER, NOTHING
 NAMES = (
     "billing",
     "a,b",
@@ -143,39 +144,34 @@ def logs(draw: st.DrawFn, tool: tuple[int, int]) -> tuple[list[Batch], dict[int,
     return [*written.batches], names
 
 
-@pytest.mark.parametrize("loading_us", [NEVER, NOTHING], ids=["python", "compiled"])
 @pytest.mark.parametrize("version", [JSON, TEXT, OLD_TEXT], ids=str)
-def test_no_group_is_lost_or_given_to_another_producer_wherever_a_dump_is_cut(
-    version: tuple[int, int], loading_us: float
-) -> None:
+def test_no_group_is_lost_or_given_to_another_producer_wherever_a_dump_is_cut(version: tuple[int, int]) -> None:
     @settings(max_examples=30)
     @given(logs(version), st.integers(1, 900))
     def check(log: tuple[list[Batch], dict[int, str]], step: int) -> None:
         batches, names = log
         copy = Copy.dumped(*batches, tool=Tool(version, payload=True))
-        for rows in (copy.rows(), copy.rows(copy.every(step))):
+        for loading_us, cuts in product(PYTHON_AND_COMPILED, ((), copy.every(step))):
+            with loading_takes(loading_us):
+                rows = copy.rows(cuts)
             assert groups(rows) == expected(batches, names)
             assert read_bytes(rows) == body(copy)
 
-    with loading_takes(loading_us):
-        check()
+    check()
 
 
-@pytest.mark.parametrize("loading_us", [NEVER, NOTHING], ids=["python", "compiled"])
-def test_a_brokers_own_segment_names_the_same_groups(loading_us: float) -> None:
-    @settings(max_examples=60)
-    @given(logs(JSON), st.data())
-    def check(log: tuple[list[Batch], dict[int, str]], drawn: st.DataObject) -> None:
-        batches, names = log
-        copy = Copy.segment(*batches)
-        begins = [position for position, _ in Segment(0, tuple(batches)).with_positions()][1:]
-        cuts = drawn.draw(st.sets(st.sampled_from(begins))) if begins else set()
-        rows = copy.rows(tuple(sorted(cuts)))
+@settings(max_examples=60)
+@given(logs(JSON), st.data())
+def test_a_brokers_own_segment_names_the_same_groups(log: tuple[list[Batch], dict[int, str]], data: Any) -> None:
+    batches, names = log
+    copy = Copy.segment(*batches)
+    begins = [position for position, _ in Segment(0, tuple(batches)).with_positions()][1:]
+    cuts = data.draw(st.sets(st.sampled_from(begins))) if begins else set()
+    for loading_us in PYTHON_AND_COMPILED:
+        with loading_takes(loading_us):
+            rows = copy.rows(tuple(sorted(cuts)))
         assert groups(rows) == expected(batches, names)
         assert read_bytes(rows) == body(copy)
-
-    with loading_takes(loading_us):
-        check()
 
 
 def test_a_row_is_a_group_and_a_producer_not_a_record() -> None:
@@ -274,9 +270,8 @@ def test_damage_in_records_never_ends_the_scan(codec: str, at: int, byte: int) -
     assert {(row["producer_id"], row["last_offset"]) for row in rows} <= {(None, 2), (7, 2)}
 
 
-@pytest.mark.parametrize("loading_us", [NEVER, NOTHING], ids=["python", "compiled"])
 @pytest.mark.parametrize("version", [JSON, TEXT], ids=str)
-def test_damage_in_a_dump_never_ends_the_scan(version: tuple[int, int], loading_us: float) -> None:
+def test_damage_in_a_dump_never_ends_the_scan(version: tuple[int, int]) -> None:
     batches = [batch_of(commit(n, name, tool=version), producer_id=7) for n, name in enumerate(NAMES)]
     text = log_section(FOLDER, Segment(0, tuple(batches)), Tool(version, payload=True)).encode()
     pieces = st.sampled_from(
@@ -288,10 +283,12 @@ def test_damage_in_a_dump_never_ends_the_scan(version: tuple[int, int], loading_
     def check(at: int, lost: int, piece: bytes) -> None:
         copy = Copy.of_text(text[:at] + piece + text[at + lost :])
         ((start, end),) = body(copy)
-        assert all(start <= row["text_start_bytes"] < row["text_end_bytes"] <= end for row in copy.rows())
+        for loading_us in PYTHON_AND_COMPILED:
+            with loading_takes(loading_us):
+                rows = copy.rows()
+            assert all(start <= row["text_start_bytes"] < row["text_end_bytes"] <= end for row in rows)
 
-    with loading_takes(loading_us):
-        check()
+    check()
 
 
 def test_a_segment_that_is_cut_between_two_looks_is_not_read() -> None:
