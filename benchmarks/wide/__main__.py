@@ -35,9 +35,9 @@ COMMITTED = Path(__file__).parents[1] / "wide.json"
 _WORSE_BY = 1.25
 # Below this a ratio is noise: nothing is shuffled, or no file is open.
 _LEAST = 1e-3
-_TEXT = """## Wide captures
+_TEXT = """## Wide captures{rows}
 
-Written by `make bench-wide SCALE={scale:g}` on {day}, on {machine}. Each capture was
+Written by `python -m benchmarks.wide {words}` on {day}, on {machine}. Each capture was
 made with its answer, and was audited in this process, where it fits, and by Spark's tasks; every answer is the known
 one. The scale is of {partitions:,} partitions, {ids:,} transactional ids, {hanging:,} hanging transactions,
 {folders:,} folders of small segments, and {expired:,} ids that expire in one night.
@@ -87,16 +87,17 @@ def worse(found: Mapping[str, float], committed: Mapping[str, float]) -> list[st
     return lines
 
 
-def section(rows: Sequence[Row], figures: Figures, failures: Mapping[str, str], scale: float) -> str:
+def section(rows: Sequence[Row], figures: Figures, failures: Mapping[str, str], chosen: argparse.Namespace) -> str:
     """The section of the page."""
-    own = cases(scale)
+    own = cases(chosen.scale)
     has_before = any("_before" in name for name in figures)
     lines = []
     for row in rows:
         line = [*row.target.line(figures, failures), _ratio(row, by_cpu(figures))]
         lines.append([*line, _ratio(row, of_before(figures))] if has_before else line)
     head = _TEXT.format(
-        scale=scale,
+        rows=f": {', '.join(chosen.only)}" if chosen.only else "",
+        words=f"--scale {chosen.scale:g}{' --only ' if chosen.only else ''}{' '.join(chosen.only or [])}",
         day=today(),
         machine=machine(),
         partitions=own["wide"].width.partitions,
@@ -153,7 +154,7 @@ def options() -> argparse.Namespace:
         "--only",
         nargs="+",
         choices=[row.name for row in ROWS],
-        help="some rows, whose ratios are kept [all, and the page]",
+        help="some rows [all that are not hidden at the scale by what Spark takes to start]",
     )
     parser.add_argument(
         "--check", action="store_true", help="hold the ratios against the committed ones, and write nothing"
@@ -168,14 +169,15 @@ def options() -> argparse.Namespace:
 def main() -> int:
     """Measure, print and write; 1 where an answer is wrong, or a ratio worse than it was."""
     chosen = options()
-    rows = [row for row in ROWS if not chosen.only or row.name in chosen.only]
+    rows = [row for row in ROWS if (row.name in chosen.only if chosen.only else row.from_scale <= chosen.scale)]
     scale = f"{chosen.scale:g}"
     with tempfile.TemporaryDirectory(dir=chosen.work, prefix="bench-wide-") as work:
         before = checked_out(chosen.before, Path(work, "before")) if chosen.before else None
         bench = Bench(Path(work), before, chosen.repeats, is_by_both=not chosen.check)
         figures, failures = measure(bench, rows, chosen.scale)
     found = ratios(rows, figures)
-    print(section(rows, figures, failures, chosen.scale))
+    page = section(rows, figures, failures, chosen)
+    print(page)
     kept = json.loads(COMMITTED.read_text(encoding="utf-8")) if COMMITTED.exists() else {}
     if chosen.check:
         committed = kept.get(scale, {})
@@ -185,9 +187,8 @@ def main() -> int:
     else:
         problems = [f"{name}: {why}" for name, why in failures.items()]
         if not chosen.dry:
-            if not chosen.only:
-                results.write(section(rows, figures, failures, chosen.scale))
-            kept[scale] = kept.get(scale, {}) | found
+            results.write(page)
+            kept[scale] = (kept.get(scale, {}) if chosen.only else {}) | found
             if "goal" in found:
                 kept["model"] = model.kept(figures, chosen.scale)
             COMMITTED.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n", encoding="utf-8")

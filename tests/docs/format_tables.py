@@ -41,7 +41,7 @@ _ROWS: dict[str, tuple[Column, ...]] = {
 
 def plan_fields() -> Rows:
     """Each field of a line of a plan: its name, its type, what it says."""
-    schema = record_schema()
+    schema: Any = record_schema()
     return [
         (f"`{name}`", _type(schema["properties"][name]), _cell(schema["properties"][name]["description"]))
         for name in schema["required"]

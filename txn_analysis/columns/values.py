@@ -87,7 +87,7 @@ def rows_named(name: str) -> BatchFunction:
     return run
 
 
-def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def keys_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     """An object of foreign JSON, for `object_pairs_hook`.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pydantic import ValidationError
@@ -16,8 +16,9 @@ from txn_analysis.text import escape, shell_option
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from txn_analysis.columns.values import Json
     from txn_analysis.settings import Settings
     from txn_analysis.tables import Finding
 
@@ -117,7 +118,7 @@ def plan_fingerprint(records: Iterable[AbortRecord]) -> str:
     return _fingerprint_of(record.model_dump() for record in sorted(records, key=_plan_order))
 
 
-def _fingerprint_of(rows: Iterable[dict[str, Any]]) -> str:
+def _fingerprint_of(rows: Iterable[Mapping[str, Json]]) -> str:
     digest = hashlib.blake2b(digest_size=_FINGERPRINT_BYTES)
     for place, row in enumerate(rows):
         own = {name: value for name, value in row.items() if name != "plan_fingerprint"}

@@ -65,7 +65,7 @@ class _Asked:
         return cls(run, LinkedLog.of(run, topic, partition), health, offset, tuple(findings))
 
     @cached_property
-    def place(self) -> dict[str, Any]:
+    def place(self) -> dict[str, list[Any]]:
         return {"topic": [self.log.topic], "partition": [self.log.partition]}
 
     @cached_property

@@ -23,6 +23,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from txn_analysis.columns.values import Json
     from txn_analysis.tables import PartitionHealth
 
 Cell = str | int | float | list[str] | tuple[str, ...] | None
@@ -132,7 +133,7 @@ def findings_csv(report: AuditReport) -> str:
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def report_schema() -> dict[str, Any]:
+def report_schema() -> dict[str, Json]:
     """The JSON schema of what `json_report` gives; of `schema_version`, the version that it describes."""
     schema = AuditReport.model_json_schema(mode="serialization")
     schema["properties"]["schema_version"]["const"] = SCHEMA_VERSION

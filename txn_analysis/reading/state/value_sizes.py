@@ -31,9 +31,10 @@ from txn_analysis.reading.state.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from txn_analysis.columns.arrays import Array
+    from txn_analysis.columns.values import Json
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.reading.state.values import TransactionLogValue
 
@@ -280,7 +281,7 @@ def _json_value(payload: str, value_bytes: int) -> TransactionLogValue | None:
     return found._replace(may_list_more=True, may_name_more=can_hold_producer_id(spare_bytes))
 
 
-def _json_bytes(data: dict[str, Any], *, is_flexible: bool) -> int:
+def _json_bytes(data: Mapping[str, Json], *, is_flexible: bool) -> int:
     """The size of a value that was printed as JSON, without tagged fields that this version does not know."""
     topics = json_topics(data[JSON_PARTITIONS])
     if not is_flexible:

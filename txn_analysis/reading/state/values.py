@@ -19,6 +19,8 @@ from txn_analysis.kafka.transactions import TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from txn_analysis.columns.values import Json
+
 STATES = (
     "Empty",
     "Ongoing",
@@ -205,7 +207,7 @@ def id_bytes(transactional_id: str) -> int:
         raise BadValueError("not a transactional id") from None
 
 
-def unknown_names(data: dict[str, Any], *, is_flexible: bool) -> frozenset[str]:
+def unknown_names(data: Mapping[str, Json], *, is_flexible: bool) -> frozenset[str]:
     """The tagged fields of a value's JSON that this version does not know: those of a newer Kafka.
 
     Args:
