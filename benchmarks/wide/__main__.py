@@ -39,9 +39,9 @@ _TEXT = """## Wide captures{rows}
 
 Written by `python -m benchmarks.wide {words}` on {day}, on {machine}. Each capture was
 made with its answer, and was audited in this process, where it fits, and by Spark's tasks; every answer is the known
-one. The scale is of {partitions:,} partitions, {ids:,} transactional ids, {hanging:,} hanging transactions,
-{folders:,} folders of small segments, and {expired:,} ids that expire in one night.
-Memory is that of all processes of an audit together."""
+one. Memory is that of all processes of an audit together."""
+_WIDTH = """The scale is of {partitions:,} partitions, {ids:,} transactional ids, {hanging:,} hanging transactions,
+{folders:,} folders of small segments, and {expired:,} ids that expire in one night."""
 
 
 def measure(bench: Bench, rows: Sequence[Row], scale: float) -> tuple[Figures, dict[str, str]]:
@@ -100,6 +100,8 @@ def section(rows: Sequence[Row], figures: Figures, failures: Mapping[str, str], 
         words=f"--scale {chosen.scale:g}{' --only ' if chosen.only else ''}{' '.join(chosen.only or [])}",
         day=today(),
         machine=machine(),
+    )
+    width = _WIDTH.format(
         partitions=own["wide"].width.partitions,
         ids=own["ids_json"].width.ids,
         hanging=own["findings"].width.hanging,
@@ -107,7 +109,8 @@ def section(rows: Sequence[Row], figures: Figures, failures: Mapping[str, str], 
         expired=own["expired"].width.expired,
     )
     names = ["what", "target", "measured", "ratio", "in CPU seconds", *["before"] * has_before]
-    return f"{head}\n\n{table(names, lines)}\n\n{_captures(figures)}"
+    text = head if chosen.only else f"{head}\n{width}"
+    return f"{text}\n\n{table(names, lines)}\n\n{_captures(figures)}"
 
 
 def _ratio(row: Row, figures: Figures) -> str:
