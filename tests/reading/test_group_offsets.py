@@ -162,7 +162,9 @@ def test_no_group_is_lost_or_given_to_another_producer_wherever_a_dump_is_cut(ve
 
 @settings(max_examples=60)
 @given(logs(JSON), st.data())
-def test_a_brokers_own_segment_names_the_same_groups(log: tuple[list[Batch], dict[int, str]], data: Any) -> None:
+def test_a_brokers_own_segment_names_the_same_groups(
+    log: tuple[list[Batch], dict[int, str]], data: st.DataObject
+) -> None:
     batches, names = log
     copy = Copy.segment(*batches)
     begins = [position for position, _ in Segment(0, tuple(batches)).with_positions()][1:]

@@ -19,7 +19,6 @@ from txn_analysis.text import clip, count, escape, iso_utc, shell_option
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from txn_analysis.columns.values import Json
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MAY_DIFFER = {"plan_fingerprint"}  # a part of a plan has a fingerprint of its own
@@ -79,7 +78,7 @@ def check_size(records: Sequence[AbortRecord], most_partitions: int) -> None:
         )
 
 
-def record_schema() -> dict[str, Json]:
+def record_schema() -> dict[str, JsonValue]:
     """The JSON schema of one line of `--format ndjson`; the descriptions are those of the table `abort_plan`."""
     # Spark's types take a second to import, which the other functions here do without.
     from txn_analysis.tables import ABORT_PLAN  # noqa: PLC0415
