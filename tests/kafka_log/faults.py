@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.log.producer_state import ProducerStateManager
@@ -36,8 +36,9 @@ def _with_first_epoch(apply: Callable[..., None]) -> Callable[..., None]:
     """The epoch of a producer is that of its first batch, not of its last."""
 
     def applied(state: ProducerStateManager, piece: BatchRangeSummary) -> None:
-        wrong = tuple(producer._replace(producer_epoch=producer.first_batch_epoch) for producer in piece.producers)
-        apply(state, piece._replace(producers=wrong))
+        own = piece.producers.own
+        wrong = own | {"producer_epoch": own["first_batch_epoch"]} if len(piece.producers) else own
+        apply(state, piece._replace(producers=replace(piece.producers, own=wrong)))
 
     return applied
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,14 @@ from tests.oracle.dump_writer import Tool, log_section
 from tests.records import sections_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
-from txn_analysis.log.rebuild import RebuiltPartition, rebuild_producer_state
+from txn_analysis.log.rebuild import rebuild_producer_state
 from txn_analysis.log.segments import UNCUT, Cuts, log_sections, rival_positions, segments_of
 from txn_analysis.log.summarize import summarize_parts
+from txn_analysis.log.transactions import ended_in_linking
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.inputs.planned_input import ScanRange, Section
 from txn_analysis.reading.inputs.text import Text
-from txn_analysis.tables import BatchRangeSummary, SnapshotEntry
+from txn_analysis.tables import BatchRangeSummary, PartitionHealth, SnapshotEntry, Transaction, UsedBatchRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +32,14 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 INPUT = "input"
 NO_CUTS: dict[tuple[str, int], Cuts] = {}
+
+
+class LinkedPartition(NamedTuple):
+    """What linking found of one partition; a transaction is open, or ended with the lead of a batch range."""
+
+    health: PartitionHealth
+    transactions: list[Transaction]
+    used: list[UsedBatchRange]
 
 
 class MemoryText(Text):
@@ -115,7 +124,7 @@ def with_offsets(rows: list[Row], pieces: list[BatchRangeSummary]) -> list[Row]:
 
 def linked(
     rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
-) -> RebuiltPartition:
+) -> LinkedPartition:
     """Cut where the evidence asks for it, compare the copies that differ, and link."""
     sections = log_sections(sections_of(with_offsets(rows, summarized(scanned))))
     pieces = summarized(scanned, cuts_of(sections))
@@ -125,7 +134,17 @@ def linked(
         pair: compare(*[_side(table, key, pair.start, pair.stop) for key in (pair.a, pair.b)])
         for pair in pairs_to_compare(segments)
     }
-    return rebuild_producer_state(sections, pieces, [*map(SnapshotEntry.of, snapshot_rows)], comparisons, as_of_ms)
+    found = rebuild_producer_state(sections, pieces, [*map(SnapshotEntry.of, snapshot_rows)], comparisons, as_of_ms)
+    place = {"topic": found.health.topic, "partition": found.health.partition}
+    ended = [
+        record
+        for part in found.ended
+        for record in records_of(
+            Transaction,
+            ended_in_linking({name: pa.repeat(value, len(part["end_offset"])) for name, value in place.items()}, part),
+        )
+    ]
+    return LinkedPartition(found.health, found.opened + ended, found.used)
 
 
 def _side(table: pa.Table, key: tuple[str, int], start: int, stop: int) -> pa.Table:
@@ -170,7 +189,7 @@ def snapshot_row(section: Row, producer_id: int, entry: ProducerEntry) -> Row:
 
 def link_history(
     history: History, tool: Tool, *, range_bytes: int, snapshots: Sequence[int] = (), from_segment: int = 0
-) -> RebuiltPartition:
+) -> LinkedPartition:
     """The whole path for one partition, with snapshots at some offsets and the first segments left out.
 
     What could be text in a record's header keys is a matter of its own: here no line is.

@@ -16,17 +16,17 @@ from tests.oracle.model import History
 from txn_analysis.tables import ProducerState
 
 if TYPE_CHECKING:
-    from txn_analysis.log.rebuild import RebuiltPartition
+    from tests.log.evidence import LinkedPartition
 
 DEEP = (Tool(deep=True), Tool((2, 2), deep=True), Tool((2, 8), deep=True), Tool((3, 3), payload=True))
 SPLITS = st.sampled_from((150, 700, 5_000, 1_000_000))
 
 
-def open_by_producer(linked: RebuiltPartition) -> dict[int, int]:
+def open_by_producer(linked: LinkedPartition) -> dict[int, int]:
     return {t.producer_id: t.txn_start_offset for t in linked.transactions if t.outcome == "open"}
 
 
-def problems(linked: RebuiltPartition) -> list[str]:
+def problems(linked: LinkedPartition) -> list[str]:
     """What is wrong with the evidence, but for batches that compaction emptied: it has passed nothing that is open."""
     return [p.reason for p in linked.health.problems if p.kind != "empty_batch"]
 

@@ -20,9 +20,9 @@ from txn_analysis.log.summarize import summarize_parts
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from tests.log.evidence import LinkedPartition
     from tests.oracle.dump_writer import Tool
     from tests.oracle.model import Batch, History
-    from txn_analysis.log.rebuild import RebuiltPartition
     from txn_analysis.tables import Transaction
     from txn_analysis.tables.batches import Batches
 
@@ -43,19 +43,19 @@ def scanned(
     return [section_row(s, input_id=name) for s in sections], found
 
 
-def reconstructed(*dumps: tuple[list[Row], list[Batches]]) -> RebuiltPartition:
+def reconstructed(*dumps: tuple[list[Row], list[Batches]]) -> LinkedPartition:
     return linked([row for rows, _ in dumps for row in rows], [part for _, found in dumps for part in found])
 
 
-def of_log(*batches: Batch, contested: Collection[int], doubt: str = DOUBTS[0]) -> RebuiltPartition:
+def of_log(*batches: Batch, contested: Collection[int], doubt: str = DOUBTS[0]) -> LinkedPartition:
     return reconstructed(scanned(log(*batches), DEEP, "deep", contested, doubt))
 
 
-def opened(found: RebuiltPartition) -> list[Transaction]:
+def opened(found: LinkedPartition) -> list[Transaction]:
     return sorted((t for t in found.transactions if t.outcome == "open"), key=lambda t: t.txn_start_offset)
 
 
-def open_starts(found: RebuiltPartition) -> dict[int, int]:
+def open_starts(found: LinkedPartition) -> dict[int, int]:
     return {t.producer_id: t.txn_start_offset for t in found.transactions if t.outcome == "open"}
 
 

@@ -12,7 +12,7 @@ from tests.oracle.model import Batch, History, Segment
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from txn_analysis.log.rebuild import RebuiltPartition
+    from tests.log.evidence import LinkedPartition
 
 DEEP, SHALLOW = Tool(deep=True), Tool()
 PRODUCER, OTHER_PRODUCER = 7, 8
@@ -38,7 +38,7 @@ def log(*batches: Batch, base_offset: int | None = None) -> History:
 
 def link(
     *copies: tuple[History, Tool, int], snapshots: tuple[tuple[dict[str, Any], list[dict[str, Any]]], ...] = ()
-) -> RebuiltPartition:
+) -> LinkedPartition:
     """Copies, named `copy 0` and so on, with the tool that dumped them and the rank of their capture."""
     rows: list[dict[str, Any]] = [section for section, _ in snapshots]
     scanned: list[pa.RecordBatch] = []
@@ -49,11 +49,11 @@ def link(
     return linked(rows, scanned, [row for _, found in snapshots for row in found])
 
 
-def open_starts(found: RebuiltPartition) -> list[int]:
+def open_starts(found: LinkedPartition) -> list[int]:
     return [t.txn_start_offset for t in found.transactions if t.outcome == "open"]
 
 
-def gaps(found: RebuiltPartition) -> list[str]:
+def gaps(found: LinkedPartition) -> list[str]:
     return [reason for t in found.transactions if t.outcome == "open" for reason in t.evidence_gaps or ()]
 
 

@@ -17,9 +17,9 @@ from txn_analysis.kafka.names import ProblemKind
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tests.log.evidence import LinkedPartition
     from tests.oracle.broker import ProducerEntry
     from tests.oracle.model import Batch
-    from txn_analysis.log.rebuild import RebuiltPartition
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ def fetched(
     first_offset: int,
     answer: Mapping[int, ProducerEntry],
     answered_from: int,
-) -> RebuiltPartition:
+) -> LinkedPartition:
     """Some batches in one file, and what the leader answered when the log went up to `answered_from` at least."""
     tail = History(history.topic, history.partition, (Segment(first_offset, tuple(batches)),))
     sections, text = sections_and_text(tail, DEEP)
@@ -56,7 +56,7 @@ def fetched(
     return linked([*map(section_row, sections), described], scanned, rows)
 
 
-def opened(found: RebuiltPartition) -> dict[int, tuple[int, bool, int | None]]:
+def opened(found: LinkedPartition) -> dict[int, tuple[int, bool, int | None]]:
     return {
         txn.producer_id: (txn.txn_start_offset, txn.is_txn_start_exact, txn.coordinator_epoch)
         for txn in found.transactions
@@ -64,7 +64,7 @@ def opened(found: RebuiltPartition) -> dict[int, tuple[int, bool, int | None]]:
     }
 
 
-def disagreements(found: RebuiltPartition) -> list[str]:
+def disagreements(found: LinkedPartition) -> list[str]:
     return [problem.reason for problem in found.health.problems if problem.kind == ProblemKind.SNAPSHOT_DISAGREES]
 
 

@@ -11,18 +11,18 @@ from tests.log.test_copies import DEEP, FULL, OTHER_PRODUCER, TODAY, YESTERDAY, 
 from tests.oracle.model import History, Segment
 
 if TYPE_CHECKING:
+    from tests.log.evidence import LinkedPartition
     from tests.oracle.model import Batch
-    from txn_analysis.log.rebuild import RebuiltPartition
 
 Row = dict[str, Any]
 OTHERS = OTHER_PRODUCER
 
 
-def exact(found: RebuiltPartition) -> dict[int, bool]:
+def exact(found: LinkedPartition) -> dict[int, bool]:
     return {t.producer_id: t.is_txn_start_exact for t in found.transactions if t.outcome == "open"}
 
 
-def files(*given: tuple[int, tuple[Batch, ...]], snapshots: tuple[tuple[History, int], ...] = ()) -> RebuiltPartition:
+def files(*given: tuple[int, tuple[Batch, ...]], snapshots: tuple[tuple[History, int], ...] = ()) -> LinkedPartition:
     """Files of one broker by the offsets in their names, and snapshots of what a whole log held at an offset."""
     return link(
         *[(log(*batches, base_offset=base), DEEP, TODAY) for base, batches in given],

@@ -12,7 +12,7 @@ from tests.oracle.dump_writer import Tool, batch_line, record_line
 from tests.oracle.model import Batch, History, Segment
 
 if TYPE_CHECKING:
-    from txn_analysis.log.rebuild import RebuiltPartition
+    from tests.log.evidence import LinkedPartition
 
 DEEP, PAYLOAD, SHALLOW = Tool(deep=True), Tool((3, 3), payload=True), Tool()
 DOUBT = (
@@ -35,7 +35,7 @@ def marker(offset: int, producer: int) -> Batch:
     return replace(ended, coordinator_epoch=0, max_timestamp_ms=1_000 + offset)
 
 
-def reconstructed(*copies: tuple[tuple[Batch, ...], Tool]) -> RebuiltPartition:
+def reconstructed(*copies: tuple[tuple[Batch, ...], Tool]) -> LinkedPartition:
     rows: list[dict[str, Any]] = []
     scanned = []
     for number, (batches, tool) in enumerate(copies):
@@ -46,7 +46,7 @@ def reconstructed(*copies: tuple[tuple[Batch, ...], Tool]) -> RebuiltPartition:
     return linked(rows, scanned)
 
 
-def problems(found: RebuiltPartition) -> list[str]:
+def problems(found: LinkedPartition) -> list[str]:
     return [problem.reason for problem in found.health.problems]
 
 

@@ -16,13 +16,13 @@ from tests.log.test_copies import DEEP, OTHER_PRODUCER, TODAY, YESTERDAY, data, 
 from tests.oracle.model import History, Segment
 
 if TYPE_CHECKING:
-    from txn_analysis.log.rebuild import RebuiltPartition
+    from tests.log.evidence import LinkedPartition
     from txn_analysis.tables import Transaction
 
 Row = dict[str, Any]
 
 
-def open_rows(found: RebuiltPartition) -> dict[int, Transaction]:
+def open_rows(found: LinkedPartition) -> dict[int, Transaction]:
     return {t.producer_id: t for t in found.transactions if t.outcome == "open"}
 
 
@@ -31,7 +31,7 @@ def topic_id(word: str, rank: int) -> Row:
     return place | {"input_id": f"id {word}", "kind": "topic_id", "stated": word, "capture_rank": rank}
 
 
-def nights(today: History, yesterday: History, *stated: Row) -> RebuiltPartition:
+def nights(today: History, yesterday: History, *stated: Row) -> LinkedPartition:
     rows, scanned = list(stated), []
     for rank, history in ((TODAY, today), (YESTERDAY, yesterday)):
         sections, text = sections_and_text(history, DEEP)

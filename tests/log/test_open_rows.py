@@ -16,14 +16,14 @@ from tests.oracle.history import histories
 from tests.oracle.model import History, Segment
 
 if TYPE_CHECKING:
+    from tests.log.evidence import LinkedPartition
     from tests.oracle.model import Batch
-    from txn_analysis.log.rebuild import RebuiltPartition
     from txn_analysis.tables import ProducersBareMarker, Transaction
 
 Row = dict[str, Any]
 
 
-def open_rows(found: RebuiltPartition) -> dict[int, Transaction]:
+def open_rows(found: LinkedPartition) -> dict[int, Transaction]:
     return {t.producer_id: t for t in found.transactions if t.outcome == "open"}
 
 
@@ -55,7 +55,7 @@ def bare_markers(history: History, producer_id: int) -> list[tuple[int, str | No
     return found
 
 
-def bare_of(linked: RebuiltPartition, producer_id: int) -> list[ProducersBareMarker]:
+def bare_of(linked: LinkedPartition, producer_id: int) -> list[ProducersBareMarker]:
     """The bare markers of one producer, as the health of its partition has them."""
     return [m for m in linked.health.bare_markers if m.producer_id == producer_id]
 

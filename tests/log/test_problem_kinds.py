@@ -13,6 +13,7 @@ from tests.records import sections_of
 from txn_analysis.kafka.names import ProblemKind
 from txn_analysis.log.rebuild import rebuild_producer_state
 from txn_analysis.log.segments import log_sections
+from txn_analysis.tables.appends import NO_APPENDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ FLAWS: dict[ProblemKind, Callable[[], Problems]] = {
     ProblemKind.EMPTY_BATCH: lambda: problems_of(data(0), replace(data(1), record_count=0)),
     ProblemKind.LEADER_EPOCHS_FALL: lambda: problems_of(data(0, leader_epoch=3), data(1, leader_epoch=2)),
     ProblemKind.TORN_TAIL: torn_inside,
-    ProblemKind.MAY_BE_HEADER_KEYS: lambda: problems_of(piece={"doubtful_offset": 2, "producers": ()}),
+    ProblemKind.MAY_BE_HEADER_KEYS: lambda: problems_of(piece={"doubtful_offset": 2, "producers": NO_APPENDS}),
     ProblemKind.HEADER_KEYS_MAY_OPEN: lambda: problems_of(piece={"doubtful_offset": 2}),
     ProblemKind.COPIES_DIFFER: lambda: copies((data(0),), (data(0, crc=99),), ranks=(TODAY, TODAY)),
     ProblemKind.COPY_NOT_THE_LOG: lambda: copies(

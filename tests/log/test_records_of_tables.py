@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from txn_analysis.columns.arrays import NONE
 from txn_analysis.columns.records import RecordField, batch_of, fields_of, records_of
+from txn_analysis.kafka.names import END_MARKERS
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.reading.log_dir.producer_files import AbortedTxn, ProducerStateEntry
 from txn_analysis.reading.state.records import ReadStateRecord
@@ -16,11 +18,9 @@ from txn_analysis.tables import (
     LOG_PIECES,
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
-    BareMarker,
     BatchRangeSummary,
-    ProducerAppendInfo,
-    TransactionPart,
 )
+from txn_analysis.tables.appends import ProducerAppendInfo, TransactionPart
 
 if TYPE_CHECKING:
     from txn_analysis.tables import Table
@@ -91,45 +91,37 @@ def test_a_column_that_nobody_knows_is_missed() -> None:
         state_rows(STATES, ingest_id="ingest", input_id="input")
 
 
-FRAGMENT: Row = dict.fromkeys(TransactionPart._fields, None) | {"start_offset": 3, "end_marker": "ABORT"}
+PART: Row = dict.fromkeys(TransactionPart._fields, None) | {"start_offset": 3, "end_marker": "ABORT"}
 MARKER: Row = {"offset": 4, "marker": None, "timestamp_ms": 5, "producer_epoch": 0, "coordinator_epoch": None}
 PRODUCER: Row = dict.fromkeys(ProducerAppendInfo._fields, None) | {
     "producer_id": 7,
     "is_one_epoch": True,
-    "lead": FRAGMENT,
+    "lead": PART,
 }
 PRODUCERS_OF_PIECES: tuple[list[Row], ...] = (
     [],
-    [PRODUCER, PRODUCER | {"tail": FRAGMENT, "bare_markers": [MARKER]}],
-    [PRODUCER | {"bare_markers": []}],
+    [PRODUCER, PRODUCER | {"producer_id": 8, "tail": PART, "bare_markers": [MARKER, MARKER | {"marker": "COMMIT"}]}],
+    [PRODUCER | {"bare_markers": []}, PRODUCER | {"bare_markers": [MARKER]}],
 )
 
 
-def pieces(producers: pa.DataType) -> pa.StructArray:
+def pieces() -> pa.StructArray:
     rows = [{"first_position": n, "producers": own} for n, own in enumerate(PRODUCERS_OF_PIECES)]
-    own = {field.name: field.type for field in LOG_PIECES.arrow_schema} | {"producers": producers}
-    return pa.array([None, *rows], pa.struct(list(own.items())))
+    return pa.array([None, *rows], pa.struct(list(LOG_PIECES.arrow_schema)))
 
 
-def test_structs_in_lists_become_records_in_tuples_wherever_the_rows_begin() -> None:
+def test_the_producers_of_each_batch_range_are_columns_wherever_the_rows_begin() -> None:
     """What stands before the first row, and in rows of NULL, is of no row."""
-    found = records_of(BatchRangeSummary, pieces(LOG_PIECES.arrow_schema.field("producers").type)[1:])
-    fragment = TransactionPart(**FRAGMENT)
-    first = ProducerAppendInfo(**PRODUCER | {"lead": fragment})
-    second = first._replace(tail=fragment, bare_markers=(BareMarker(**MARKER),))
-    assert [(piece.first_position, piece.producers) for piece in found] == [
-        (0, ()),
-        (1, (first, second)),
-        (2, (first._replace(bare_markers=()),)),
-    ]
+    found = records_of(BatchRangeSummary, pieces()[1:])
+    assert [(piece.first_position, len(piece.producers)) for piece in found] == [(0, 0), (1, 2), (2, 2)]
     assert found[0].is_used
-
-
-def test_of_a_column_that_is_not_there_the_default_is_given() -> None:
-    kind = LOG_PIECES.arrow_schema.field("producers").type.value_type
-    before = pa.struct([field for field in kind if field.name != "last_commit_offset"])
-    (_, piece, _) = records_of(BatchRangeSummary, pieces(pa.list_(before))[1:])
-    assert [producer.last_commit_offset for producer in piece.producers] == [None, None]
+    _, two, last = (piece.producers for piece in found)
+    assert two.own["producer_id"].tolist() == [7, 8]
+    assert [part["start_offset"].tolist() for part in (two.lead, two.tail)] == [[3, 3], [NONE, 3]]
+    assert two.tail["end_marker"].tolist() == [NONE, END_MARKERS.index("ABORT")]
+    assert (two.bare_row.tolist(), two.bare["offset"].tolist()) == ([1, 1], [4, 4])
+    assert two.bare["marker"].tolist() == [NONE, END_MARKERS.index("COMMIT")]
+    assert last.bare_row.tolist() == [1]
 
 
 def test_a_column_that_must_be_there_is_missed() -> None:

@@ -11,8 +11,8 @@ from tests.log.test_copies import DEEP, OTHER_PRODUCER, data, gaps, log, marker,
 from tests.log.test_exact_start import files
 
 if TYPE_CHECKING:
+    from tests.log.evidence import LinkedPartition
     from tests.oracle.model import Batch
-    from txn_analysis.log.rebuild import RebuiltPartition
 
 Row = dict[str, Any]
 NONE: Row = {"current_txn_start_offset": None}
@@ -24,7 +24,7 @@ def link(
     snapshot: int,
     says: Row | None = None,
     log_start: int | None = None,
-) -> RebuiltPartition:
+) -> LinkedPartition:
     """Files by the offsets in their names; a snapshot of what the `whole` log held at an offset, but for what it `says`
     of producer 7; what the broker's checkpoint says of the log start.
     """
@@ -39,11 +39,11 @@ def link(
     return linked(rows, scanned, [row | (says or {}) if row["producer_id"] == 7 else row for row in known])
 
 
-def coordinator_epochs(found: RebuiltPartition) -> dict[int, int | None]:
+def coordinator_epochs(found: LinkedPartition) -> dict[int, int | None]:
     return {row.producer_id: row.coordinator_epoch for row in found.health.producers}
 
 
-def kinds(found: RebuiltPartition) -> set[str]:
+def kinds(found: LinkedPartition) -> set[str]:
     return {problem.kind for problem in found.health.problems}
 
 

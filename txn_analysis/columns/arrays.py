@@ -47,6 +47,16 @@ def numbers(column: pa.Array | pa.ChunkedArray, of_null: int) -> Array:
     return values
 
 
+def numbers_of(values: Iterable[int | None]) -> Array:
+    """Some numbers as a column, NONE for None."""
+    return np.array([NONE if value is None else value for value in values], np.int64)
+
+
+def known_of(column: Array) -> list[int | None]:
+    """The numbers of a column, None for NONE."""
+    return [None if value == NONE else value for value in column.tolist()]
+
+
 def place_in(ordered: Array, values: Array) -> Array:
     """The place of each value among others, which are in order and differ; -1 where it is none of them."""
     if not len(ordered):

@@ -1,8 +1,9 @@
 """Typed records and whole Arrow columns, each made of the other: behind this module mypy knows every field.
 
 A record is a `NamedTuple` whose fields are named as the columns. A field that is itself such a record is a struct, one
-that is a tuple of them a list of structs; None is NULL. `Annotated[…, "what it counts"]` makes a field a column of the
-record's table; a field without such a comment is told of a row beside its columns.
+that is a tuple of them a list of structs; None is NULL. Where there are too many of these to be records, a field holds
+them as columns: its kind says as `RECORD` what they would be, and `of_lists` makes it. `Annotated[…, "what it counts"]`
+makes a field a column of the record's table; a field without such a comment is told of a row beside its columns.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class RecordField(NamedTuple):
     """One field of a record as its annotation says it: `kind` is what it holds, or holds many of.
 
     `inner` is the same where that is a record, else None. `type` is the Arrow type of its column, None where only rows
-    that somebody else declared are read into it. `comment` is None where it is no column.
+    that somebody else declared are read into it. `comment` is None where it is no column. `columns` is the kind that
+    holds many records as columns, None where they are records.
     """
 
     kind: Any
@@ -51,6 +53,7 @@ class RecordField(NamedTuple):
     is_nullable: bool
     type: pa.DataType | None = None
     comment: str | None = None
+    columns: Any = None
 
 
 @cache
@@ -65,8 +68,9 @@ def _field(hint: Any, *, is_in_list: bool) -> RecordField:
     known = [each for each in get_args(hint) if each is not NoneType]
     is_nullable = NoneType in get_args(hint)
     own = known[0] if is_nullable else hint
-    is_many = get_origin(own) in {tuple, list}
-    held, more = _without_notes(get_args(own)[0] if is_many else own)
+    columns = own if hasattr(own, "RECORD") else None
+    is_many = columns is not None or get_origin(own) in {tuple, list}
+    held, more = _without_notes(_one_of_many(own) if is_many else own)
     inner = held if hasattr(held, "_fields") else None
     said = next((note for note in (*notes, *more) if isinstance(note, pa.DataType)), None)
     found = said or _type_of(held, is_in_list=is_in_list or is_many)
@@ -74,7 +78,11 @@ def _field(hint: Any, *, is_in_list: bool) -> RecordField:
         # Inside a struct of a list Delta knows no elements that are never NULL.
         found = pa.list_(pa.field("element", found, nullable=is_in_list))
     comment = next((note for note in notes if isinstance(note, str)), None)
-    return RecordField(held, inner, is_many, is_nullable, found, comment)
+    return RecordField(held, inner, is_many, is_nullable, found, comment, columns)
+
+
+def _one_of_many(own: Any) -> Any:
+    return own.RECORD if hasattr(own, "RECORD") else get_args(own)[0]
 
 
 def _without_notes(hint: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -118,6 +126,8 @@ def _column(
 
 
 def _values(array: pa.Array, field: RecordField) -> list[Any]:
+    if field.columns is not None:
+        return list(field.columns.of_lists(array))
     if field.is_many:
         held = iter(records_of(field.inner, array.flatten()) if field.inner else array.flatten().to_pylist())
         lengths = pc.list_value_length(array).to_pylist()

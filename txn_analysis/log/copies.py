@@ -144,7 +144,7 @@ class CopyRange(NamedTuple):
 
     def has_producer(self, producer_id: int) -> bool:
         """Some batch of the producer is in it."""
-        return any(appends.producer_id == producer_id for summary in self.summaries for appends in summary.producers)
+        return any((s.producers.own["producer_id"] == producer_id).any() for s in self.summaries)
 
     @property
     def order(self) -> tuple[int, int, SectionKey]:

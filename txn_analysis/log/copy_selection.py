@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import NONE
 from txn_analysis.kafka.names import HIGH_WATERMARK, ProblemKind
 from txn_analysis.log.copies import Comparison, CopyRange, OffsetRange, Pair
 from txn_analysis.log.two_logs import two_logs_of
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txn_analysis.log.segments import SectionKey, Segment
-    from txn_analysis.tables import ProducerAppendInfo
+    from txn_analysis.tables.appends import Numbers
     from txn_analysis.tables.inputs import InputSection
 
 Comparisons = Mapping[Pair, Comparison]
@@ -304,17 +305,17 @@ class OtherCopies:
         for choice in choices:
             for copies, offset in choice.truncated:
                 others._add_truncated(copies, offset)
-            for appends in _appends_of(choice.differing):
-                commit = appends.last_commit_offset
-                if commit is not None:
-                    known = others.commit_offsets.get(appends.producer_id, -1)
-                    others.commit_offsets[appends.producer_id] = max(commit, known)
+            for own in _appends_of(choice.differing):
+                has_commit = own["last_commit_offset"] != NONE
+                commits = (own[name][has_commit].tolist() for name in ("producer_id", "last_commit_offset"))
+                for producer_id, commit in zip(*commits, strict=True):
+                    others.commit_offsets[producer_id] = max(commit, others.commit_offsets.get(producer_id, -1))
             if choice.agreeing:
                 others.choices.append(choice)
         return others
 
     def _add_truncated(self, copies: Iterable[CopyRange], offset: int) -> None:
-        markers = [p.marker_offset for p in _appends_of(copies) if p.marker_offset is not None]
+        markers = (int(own["marker_offset"].max()) for own in _appends_of(copies))
         lost = max((marker for marker in markers if marker >= offset), default=-1)
         if lost > (self.truncated_marker_offset or -1):
             self.truncated_marker_offset = lost
@@ -355,6 +356,6 @@ def _folder(copy: CopyRange) -> Folder:
     return copy.segment.capture_rank, copy.segment.section.log_dir
 
 
-def _appends_of(copies: Iterable[CopyRange]) -> Iterable[ProducerAppendInfo]:
+def _appends_of(copies: Iterable[CopyRange]) -> Iterable[Numbers]:
     summaries = (summary for copy in copies for summary in copy.summaries if not summary.is_doubted)
-    return (appends for summary in summaries for appends in summary.producers)
+    return (summary.producers.own for summary in summaries if len(summary.producers))

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from txn_analysis.columns.arrays import known_of
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     CLEAN_SHUTDOWN,
+    END_MARKERS,
     HIGH_WATERMARK,
     LEADER_EPOCH,
     LOG_KINDS,
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.producer_state import OpenTransaction, ProducerStateEntry, ProducerStateManager
+    from txn_analysis.log.producer_entries import OpenTransaction
+    from txn_analysis.log.producer_state import ProducerStateManager
     from txn_analysis.log.snapshots import Snapshot
     from txn_analysis.tables.inputs import InputSection
 
@@ -140,8 +143,7 @@ def health_of(
         as_of_ms: timestamps after it are not credible; None if the capture has no moment.
         is_in_capture: the judged capture holds files of it.
     """
-    entries = [entry for _, entry in sorted(state.entries.items())]
-    opened = [entry.open for entry in entries if entry.open]
+    opened = [txn for _, txn in state.entries.with_open()]
     oldest = min(opened, key=lambda txn: txn.txn_start_offset, default=None)
     end = base.offset if log.end_offset is None and base is not None else log.end_offset
     stable = checkpoints.last_stable_offset(oldest.txn_start_offset if oldest else None, end)
@@ -169,19 +171,29 @@ def health_of(
         problems=tuple(sorted(set(problems), key=lambda p: (p.offset is None, p.offset or 0, p.reason))),
         witnesses=tuple(dict.fromkeys(log.witnesses + state.witnesses)),
         remarks=tuple(log.remarks + checkpoints.remarks(end)),
-        producers=tuple(map(_state_at_end, entries)),
+        producers=_states_at_end(state),
         truncated_marker_offset=log.others.truncated_marker_offset,
-        bare_markers=tuple(ProducersBareMarker(e.producer_id, *marker) for e in entries for marker in e.bare_markers),
+        bare_markers=_bare_markers(state),
         linked_pieces=(),
         two_logs=log.two_logs,
     )
 
 
-def _state_at_end(entry: ProducerStateEntry) -> ProducerState:
-    """What a broker keeps of a producer."""
-    start = entry.open.txn_start_offset if entry.open else None
-    epochs = entry.producer_epoch, entry.coordinator_epoch
-    return ProducerState(entry.producer_id, *epochs, entry.last_sequence, entry.last_timestamp_ms, start)
+def _states_at_end(state: ProducerStateManager) -> tuple[ProducerState, ...]:
+    """What a broker keeps of each producer, in their order."""
+    entries, rows = state.entries, state.entries.known_rows()
+    said = entries.columns | {"txn_start_offset": entries.opened["txn_start_offset"]}
+    return tuple(map(ProducerState._make, zip(*(known_of(said[n][rows]) for n in ProducerState._fields), strict=True)))
+
+
+def _bare_markers(state: ProducerStateManager) -> tuple[ProducersBareMarker, ...]:
+    """Those of each producer, in their order."""
+    found: list[ProducersBareMarker] = []
+    for part in state.bare_markers:
+        columns: dict[str, list[Any]] = {name: known_of(part[name]) for name in ProducersBareMarker._fields}
+        columns["marker"] = [None if code is None else END_MARKERS[code] for code in columns["marker"]]
+        found += map(ProducersBareMarker._make, zip(*columns.values(), strict=True))
+    return tuple(sorted(found, key=lambda marker: marker.producer_id))
 
 
 def _hidden(

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from txn_analysis.columns.arrays import NONE
 from txn_analysis.kafka.names import ProblemKind
 from txn_analysis.log.copies import CopyRange, offset_ranges
 from txn_analysis.log.copy_selection import Comparisons, Copies, OtherCopies, SelectedCopy, Truncation
 from txn_analysis.tables import Problem
+from txn_analysis.tables.appends import NO_APPENDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -209,12 +211,12 @@ def _leave_out_client_text(log: PartitionLog) -> None:
 
     A file that follows decides nothing: text can imitate all that compaction removed between the two.
     """
-    with_all = producers_with_open_data(log.summaries)
+    all_summaries = log.summaries
     doubtful = [s.doubtful_offset for s in log.summaries if s.doubtful_offset is not None]
     log.summaries = [_place_only(summary) if summary.is_doubted else summary for summary in log.summaries]
     if doubtful:
         may_be = f"batches from offset {min(doubtful)} on may be text of a record's header keys"
-        is_opening = not with_all <= producers_with_open_data(log.summaries)
+        is_opening = not producers_with_open_data(all_summaries) <= producers_with_open_data(log.summaries)
         would = ", and would open a transaction" if is_opening else ""
         kind = ProblemKind.HEADER_KEYS_MAY_OPEN if is_opening else ProblemKind.MAY_BE_HEADER_KEYS
         reason = f"{may_be}{would}; give a dump without --deep-iteration as well"
@@ -225,7 +227,7 @@ def _place_only(summary: BatchRangeSummary) -> BatchRangeSummary:
     """What counts of a batch range that may be text of a client: its place, and nothing that its batches say."""
     return summary._replace(
         is_used=False,
-        producers=(),
+        producers=NO_APPENDS,
         first_moment_ms=None,
         last_moment_ms=None,
         last_timestamp_ms=None,
@@ -239,12 +241,10 @@ def _place_only(summary: BatchRangeSummary) -> BatchRangeSummary:
 def producers_with_open_data(summaries: Iterable[BatchRangeSummary]) -> set[int]:
     """The producers with transactional data in some batch ranges of one log, in order, and no end marker after it."""
     found: set[int] = set()
-    for appends in (appends for summary in summaries for appends in summary.producers):
-        for part in filter(None, (appends.lead, appends.tail)):
-            if part.start_offset is not None:
-                found.add(appends.producer_id)
-            if part.end_offset is not None:
-                found.discard(appends.producer_id)
+    for appends in (summary.producers for summary in summaries if len(summary.producers)):
+        for part in (appends.lead, appends.tail):
+            for name, change in (("start_offset", found.update), ("end_offset", found.difference_update)):
+                change(appends.own["producer_id"][part[name] != NONE].tolist())
     return found
 
 

@@ -1,7 +1,8 @@
 """What a broker keeps of each producer of a partition, rebuilt in offset order from batch ranges and snapshots.
 
 Follows Kafka's `ProducerStateManager` and `ProducerStateEntry`: an entry for each producer id, at most one open
-transaction in it, which any end marker of that producer id ends, whatever its epoch.
+transaction in it, which any end marker of that producer id ends, whatever its epoch. In a batch range a producer
+comes once, so that all of a range are replayed at once, column by column.
 """
 
 from __future__ import annotations
@@ -9,113 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from txn_analysis.log.transactions import ended_transaction, whole_transaction
+import numpy as np
+
+from txn_analysis.columns.arrays import NONE, Array, numbers_of
+from txn_analysis.log.producer_entries import BASIS, ProducerEntries, first_known, or_else
+from txn_analysis.tables.appends import rows_of
 
 if TYPE_CHECKING:
-    from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.tables import (
-        BareMarker,
-        BatchRangeSummary,
-        ProducerAppendInfo,
-        SnapshotEntry,
-        Transaction,
-        TransactionPart,
-    )
+    from collections.abc import Iterable
 
+    from txn_analysis.tables import BatchRangeSummary, ProducerAppends, SnapshotEntry
+    from txn_analysis.tables.appends import Numbers
 
-@dataclass
-class OpenTransaction:
-    """A transaction with data after its producer's last end marker, as far as the log has been replayed.
-
-    Fields are named as columns of `transactions`; the `hidden_...` ones count the log from its start on, whoever wrote
-    it. `listed_at_offset` is the offset of the newest snapshot at the start of a file that lists it as open,
-    `snapshot_offset` that of the snapshot its start was taken from; None where the log itself holds the start.
-    """
-
-    producer_id: int
-    txn_start_offset: int
-    is_txn_start_exact: bool
-    first_producer_epoch: int | None = None
-    max_producer_epoch: int | None = None
-    last_offset: int | None = None
-    last_sequence: int | None = None
-    record_count: int | None = None
-    size_bytes: int | None = None
-    last_timestamp_ms: int | None = None
-    first_appended_after_ms: int | None = None
-    first_appended_before_ms: int | None = None
-    appended_after_ms: int | None = None
-    appended_before_ms: int | None = None
-    hidden_record_count: int | None = None
-    hidden_bytes: int | None = None
-    listed_at_offset: int | None = None
-    snapshot_offset: int | None = None
-
-    def extend(self, part: TransactionPart, moment_before_ms: int | None) -> None:
-        """Add the data of a later part; `moment_before_ms` is the last moment before its range, None without one."""
-        self.first_producer_epoch = first_known(self.first_producer_epoch, part.first_epoch)
-        self.max_producer_epoch = max(e for e in (self.max_producer_epoch, part.max_epoch, 0) if e is not None)
-        self.last_offset, self.last_sequence = part.last_offset, part.last_sequence
-        self.last_timestamp_ms = part.last_timestamp_ms
-        self.appended_after_ms = first_known(part.last_after_ms, moment_before_ms)
-        self.appended_before_ms = part.last_before_ms
-        if self.record_count is not None:
-            self.record_count += part.record_count
-        if self.size_bytes is not None:
-            self.size_bytes += part.size_bytes
-
-
-@dataclass
-class ProducerStateEntry:
-    """What a broker keeps of one producer on one partition (`DescribeProducers`), and where it was taken from.
-
-    Attributes:
-        marker_offset: of the end marker that states the coordinator epoch.
-        log_marker_offset: of the last end marker in the log itself.
-        any_marker_offset: of the last end marker in any copy of the log; -1 without one.
-        bare_markers: end markers with no data of the producer since the marker before.
-    """
-
-    producer_id: int
-    producer_epoch: int | None = None
-    last_sequence: int | None = None
-    last_timestamp_ms: int | None = None
-    coordinator_epoch: int | None = None
-    coordinator_epoch_basis: str = "unknown"
-    marker_offset: int | None = None
-    any_marker_offset: int = -1
-    log_marker_offset: int | None = None
-    marker_timestamp_ms: int | None = None
-    open: OpenTransaction | None = None
-    previous_last_timestamp_ms: int | None = None
-    ended_coordinator_epoch: int | None = None
-    max_ended_coordinator_epoch: int | None = None
-    bare_markers: list[BareMarker] = field(default_factory=list)
-
-    @property
-    def has_coordinator_epoch_fallen(self) -> bool:
-        """The end marker of its newest ended transaction has a lower coordinator epoch than an earlier one's."""
-        newest, largest = self.ended_coordinator_epoch, self.max_ended_coordinator_epoch
-        return newest is not None and largest is not None and newest < largest
-
-    def add_ended(self, last_timestamp_ms: int | None, epoch: int | None, max_epoch: int | None) -> None:
-        """Add transactions that ended: what the newest one states, and the largest coordinator epoch of all of them."""
-        self.previous_last_timestamp_ms, self.ended_coordinator_epoch = last_timestamp_ms, epoch
-        largest = self.max_ended_coordinator_epoch
-        if max_epoch is not None and (largest is None or max_epoch > largest):
-            self.max_ended_coordinator_epoch = max_epoch
-
-    def take_epoch_of_marker(self, appends: ProducerAppendInfo) -> None:
-        """Take the coordinator epoch from the producer's last end marker of a batch range."""
-        self.marker_offset = appends.marker_offset
-        self.marker_timestamp_ms = appends.marker_timestamp_ms
-        self.coordinator_epoch = appends.marker_coordinator_epoch
-        self.coordinator_epoch_basis = "unknown" if self.coordinator_epoch is None else "marker"
-
-    def take_epoch_of_snapshot(self, row: SnapshotEntry) -> None:
-        """Take the coordinator epoch from a snapshot; without one, no marker of the producer was on the partition."""
-        self.coordinator_epoch = row.coordinator_epoch
-        self.coordinator_epoch_basis = "none_seen" if self.coordinator_epoch is None else "snapshot"
+_STATED_IN_MARKER = ("marker_offset", "marker_timestamp_ms", "coordinator_epoch")
 
 
 @dataclass
@@ -123,66 +30,74 @@ class ProducerStateManager:
     """All entries of one partition while its log is replayed.
 
     Attributes:
-        partition: which one.
+        entries: of all producers that can come.
         is_start_known: nothing before the first batch range can matter: the log begins there, or a snapshot covers all
             that is below.
         log_start_offset: as the broker's checkpoint states it: a broker that loads its state reads nothing below, even
             if the files hold it.
         open_below_base: by producer id, the last offset of data below the base snapshot that no end marker follows
             there.
-        ended: transactions that span batch ranges, and ended.
+        ended: transactions that end with the lead of a batch range, as columns: by field of `OpenTransaction` what
+            was open, and by field of `TransactionPart` that begins with `end_` how it ended.
+        bare_markers: end markers with no data of their producer since the marker before; by field of
+            `ProducersBareMarker`.
         last_gap_offset: the last offset so far that no file holds.
         last_hole_offset: the last offset so far of a batch that compaction removed from inside a file.
     """
 
-    partition: TopicPartition
+    entries: ProducerEntries
     is_start_known: bool
     log_start_offset: int = 0
     open_below_base: dict[int, int] = field(default_factory=dict)
-    entries: dict[int, ProducerStateEntry] = field(default_factory=dict)
-    ended: list[Transaction] = field(default_factory=list)
+    ended: list[Numbers] = field(default_factory=list)
+    bare_markers: list[Numbers] = field(default_factory=list)
     last_moment_ms: int | None = None
     last_gap_offset: int | None = None
     last_hole_offset: int | None = None
     has_batches: bool = False
     witnesses: list[str] = field(default_factory=list)
-    _compacted_markers: dict[int, ProducerAppendInfo] = field(default_factory=dict)
     _first_moments: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        count = len(self.entries.producer_ids)
+        self._compacted = {name: np.full(count, NONE) for name in _STATED_IN_MARKER}
 
     @property
     def has_holes(self) -> bool:
         """Compaction removed batches."""
         return self.last_hole_offset is not None
 
-    def load_from_snapshot(self, rows: list[SnapshotEntry], *, is_adjacent: bool) -> None:
-        """Take over what a snapshot states of its producers; not adjacent: batches are missing right after it."""
-        for row in rows:
-            entry = self._entry(row.producer_id)
-            entry.producer_epoch, entry.last_sequence = row.producer_epoch, row.last_sequence
-            entry.last_timestamp_ms = row.last_timestamp_ms
-            if is_adjacent:
-                entry.take_epoch_of_snapshot(row)
-            entry.open = None
-            if row.current_txn_start_offset is not None:
-                entry.open = OpenTransaction(
-                    row.producer_id,
-                    row.current_txn_start_offset,
-                    is_txn_start_exact=is_adjacent,
-                    max_producer_epoch=row.producer_epoch,
-                    last_offset=row.last_offset,
-                    last_sequence=row.last_sequence,
-                    last_timestamp_ms=row.last_timestamp_ms,
-                    first_appended_before_ms=self.first_moment_after(row.current_txn_start_offset),
-                    snapshot_offset=row.snapshot_offset,
-                )
+    def load_from_snapshot(self, said: Numbers, *, is_adjacent: bool) -> None:
+        """Take over what a snapshot states (`Snapshot.columns`); not adjacent: batches are missing right after it."""
+        columns, rows = self.entries.columns, self.entries.rows(said["producer_id"])
+        self._meet(rows)
+        for name in ("producer_epoch", "last_sequence", "last_timestamp_ms"):
+            columns[name][rows] = said[name]
+        if is_adjacent:
+            self.entries.take_epochs_of_snapshot(rows, said["coordinator_epoch"])
+        start = said["current_txn_start_offset"]
+        before_ms = [self.first_moment_after(offset) if offset != NONE else None for offset in start.tolist()]
+        self.entries.begin(
+            rows,
+            txn_start_offset=start,
+            is_txn_start_exact=is_adjacent,
+            max_producer_epoch=said["producer_epoch"],
+            last_offset=said["last_offset"],
+            last_sequence=said["last_sequence"],
+            last_timestamp_ms=said["last_timestamp_ms"],
+            first_appended_before_ms=numbers_of(before_ms),
+            snapshot_offset=said["snapshot_offset"],
+        )
 
     def apply(self, summary: BatchRangeSummary) -> None:
         """Replay the next batch range of the log."""
-        self._bound_by_moments(summary)
+        appends = summary.producers
+        rows = self.entries.rows(appends.own["producer_id"])
+        self._bound_by_moments(summary, rows)
         self.has_batches = True
         self.last_hole_offset = first_known(summary.last_hole_offset, self.last_hole_offset)
-        for appends in summary.producers:
-            self._update(appends)
+        if len(rows):
+            self._update(rows, appends)
         self.last_moment_ms = first_known(summary.last_moment_ms, self.last_moment_ms)
         if summary.first_moment_ms is not None:
             self._first_moments.append((summary.first_offset, summary.first_moment_ms))
@@ -191,114 +106,182 @@ class ProducerStateManager:
         """The first moment so far after an offset that no file holds: it was appended before. None without one."""
         return next((ms for first_offset, ms in self._first_moments if first_offset > start_offset), None)
 
-    def _bound_by_moments(self, summary: BatchRangeSummary) -> None:
+    def _bound_by_moments(self, summary: BatchRangeSummary, rows: Array) -> None:
         """What earlier ranges left open was appended before any moment of this one."""
-        extended = {p.producer_id for p in summary.producers if p.lead.start_offset is not None}
-        moment_ms = summary.first_moment_ms
-        for txn in filter(None, (entry.open for entry in self.entries.values())):
-            txn.first_appended_before_ms = first_known(txn.first_appended_before_ms, moment_ms)
-            if txn.producer_id not in extended:
-                txn.appended_before_ms = first_known(txn.appended_before_ms, moment_ms)
-            if txn.hidden_record_count is not None and txn.hidden_bytes is not None:
-                txn.hidden_record_count += summary.record_count
-                txn.hidden_bytes += summary.size_bytes
+        opened = self.entries.opened
+        is_open = opened["txn_start_offset"] != NONE
+        if not is_open.any():
+            return
+        is_left = is_open.copy()
+        if len(rows):
+            is_left[rows[summary.producers.lead["start_offset"] != NONE]] = False
+        for name, bounded in (("first_appended_before_ms", is_open), ("appended_before_ms", is_left)):
+            opened[name][bounded] = or_else(opened[name][bounded], summary.first_moment_ms)
+        is_counted = is_open & (opened["hidden_record_count"] != NONE) & (opened["hidden_bytes"] != NONE)
+        opened["hidden_record_count"][is_counted] += summary.record_count
+        opened["hidden_bytes"][is_counted] += summary.size_bytes
 
-    def _update(self, appends: ProducerAppendInfo) -> None:
-        entry = self._entry(appends.producer_id)
-        lead, tail = appends.lead, appends.tail
-        if lead.start_offset is not None:
-            if entry.open:
-                entry.open.extend(lead, self.last_moment_ms)
-            elif lead.end_offset is None:
-                entry.open = self._opened(entry.producer_id, lead, lead.start_offset, is_exact=self._is_exact(entry))
-            else:
-                self._add_whole(entry, lead)
-        if appends.marker_offset is not None:
-            # A first end marker without data before it here is no bare one if it ends what an earlier range left open.
-            is_ending = lead.start_offset is None and lead.end_offset is not None and entry.open is not None
-            entry.bare_markers += appends.bare_markers[1:] if is_ending else appends.bare_markers
-        if lead.end_offset is not None:
-            self._end(entry, lead)
-        if appends.ended_offset is not None:
-            newest = (appends.ended_last_timestamp_ms, appends.ended_coordinator_epoch)
-            entry.add_ended(*newest, appends.max_ended_coordinator_epoch)
-        if tail is not None and tail.start_offset is not None and tail.end_offset is None:
-            entry.open = self._opened(entry.producer_id, tail, tail.start_offset, is_exact=True)
-        if appends.marker_offset is not None:
-            entry.take_epoch_of_marker(appends)
-            entry.log_marker_offset = appends.marker_offset
-            entry.any_marker_offset = max(entry.any_marker_offset, appends.marker_offset)
-        # Markers alone leave the last data batch cached, unless they change the epoch.
-        is_same_epoch = appends.is_one_epoch and appends.first_batch_epoch == entry.producer_epoch
-        if appends.last_sequence is not None or not is_same_epoch:
-            entry.last_sequence = appends.last_sequence
-        entry.producer_epoch = appends.producer_epoch
-        entry.last_timestamp_ms = appends.last_timestamp_ms
+    def _update(self, rows: Array, appends: ProducerAppends) -> None:
+        own, lead, tail = appends.own, appends.lead, appends.tail
+        self._meet(rows)
+        has_data = lead["start_offset"] != NONE
+        was_open = self._is_open(rows)
+        self._extend(rows, lead, has_data & was_open)
+        self._begin(rows, lead, has_data & ~was_open)
+        self._note_bare_markers(appends, is_ending=~has_data & (lead["end_offset"] != NONE) & was_open)
+        self._end(rows, lead)
+        has_ended = own["ended_offset"] != NONE
+        if has_ended.any():
+            newest = ("ended_last_timestamp_ms", "ended_coordinator_epoch", "max_ended_coordinator_epoch")
+            self._add_ended(rows[has_ended], *(own[name][has_ended] for name in newest))
+        self._begin(rows, tail, (tail["start_offset"] != NONE) & (tail["end_offset"] == NONE), is_exact=True)
+        self._take_markers(rows, own)
+        self._take_last_batch(rows, own)
 
-    def _entry(self, producer_id: int) -> ProducerStateEntry:
-        if producer_id not in self.entries:
-            is_whole = self.is_start_known and self.last_gap_offset is None and not self.has_holes
-            entry = ProducerStateEntry(producer_id, coordinator_epoch_basis="none_seen" if is_whole else "unknown")
-            self.entries[producer_id] = entry
-            compacted = self._compacted_markers.get(producer_id)
-            if compacted is not None and compacted.marker_offset is not None:
-                entry.take_epoch_of_marker(compacted)
-                entry.any_marker_offset = max(entry.any_marker_offset, compacted.marker_offset)
-        return self.entries[producer_id]
+    def _meet(self, rows: Array) -> None:
+        """Add the entries of producers of which nothing came before."""
+        new = rows[~self.entries.is_known[rows]]
+        if not len(new):
+            return
+        self.entries.is_known[new] = True
+        is_whole = self.is_start_known and self.last_gap_offset is None and not self.has_holes
+        self.entries.columns["basis"][new] = BASIS["none_seen" if is_whole else "unknown"]
+        compacted = new[self._compacted["marker_offset"][new] != NONE]
+        self._take_epoch_of_marker(compacted, rows_of(self._compacted, compacted))
 
-    def _is_exact(self, entry: ProducerStateEntry) -> bool:
-        """No missing batch can have begun it earlier; compaction removes nothing of what is open."""
+    def _is_open(self, rows: Array) -> Array:
+        is_open: Array = self.entries.opened["txn_start_offset"][rows] != NONE
+        return is_open
+
+    def _is_exact(self, rows: Array) -> Array:
+        """No missing batch can have begun what begins now earlier; compaction removes nothing of what is open."""
         gap = self.last_gap_offset
-        is_ended_before = entry.any_marker_offset > (-1 if gap is None else gap)
-        return is_ended_before or (self.is_start_known and gap is None)
+        is_ended_before = self.entries.columns["any_marker_offset"][rows] > (NONE if gap is None else gap)
+        return is_ended_before | (self.is_start_known and gap is None)
 
-    def _opened(self, producer_id: int, part: TransactionPart, start: int, *, is_exact: bool) -> OpenTransaction:
-        opened = OpenTransaction(producer_id, start, is_txn_start_exact=is_exact, record_count=0, size_bytes=0)
-        opened.extend(part, self.last_moment_ms)
-        opened.first_appended_after_ms = first_known(part.first_after_ms, self.last_moment_ms)
-        opened.first_appended_before_ms = part.first_before_ms
-        opened.hidden_record_count = part.hidden_record_count
-        opened.hidden_bytes = part.hidden_bytes
-        return opened
+    def _begin(self, rows: Array, parts: Numbers, is_wanted: Array, *, is_exact: bool | None = None) -> None:
+        """Transactions begin with some parts; whether at their starts is known, or what the log before them says."""
+        if not is_wanted.any():
+            return
+        rows, part = rows[is_wanted], rows_of(parts, is_wanted)
+        self.entries.begin(
+            rows,
+            txn_start_offset=part["start_offset"],
+            is_txn_start_exact=self._is_exact(rows) if is_exact is None else is_exact,
+            first_producer_epoch=part["first_epoch"],
+            max_producer_epoch=np.maximum(part["max_epoch"], 0),
+            record_count=part["record_count"],
+            size_bytes=part["size_bytes"],
+            first_appended_after_ms=or_else(part["first_after_ms"], self.last_moment_ms),
+            first_appended_before_ms=part["first_before_ms"],
+            hidden_record_count=part["hidden_record_count"],
+            hidden_bytes=part["hidden_bytes"],
+            **self._last_of(part),
+        )
 
-    def _add_whole(self, entry: ProducerStateEntry, part: TransactionPart) -> None:
-        """Add a transaction that begins and ends in one batch range, as most do: no state between ranges has it."""
-        is_exact = self._is_exact(entry)
-        whole = whole_transaction(self.partition, entry.producer_id, part, self.last_moment_ms, is_exact=is_exact)
-        self.ended.append(whole)
-        entry.add_ended(part.last_timestamp_ms, part.end_coordinator_epoch, part.end_coordinator_epoch)
+    def _extend(self, rows: Array, parts: Numbers, is_wanted: Array) -> None:
+        """Some parts add data to transactions that are open."""
+        if not is_wanted.any():
+            return
+        rows, part = rows[is_wanted], rows_of(parts, is_wanted)
+        was = rows_of(self.entries.opened, rows)
+        now = self._last_of(part) | {
+            "first_producer_epoch": or_else(was["first_producer_epoch"], part["first_epoch"]),
+            "max_producer_epoch": np.maximum(np.maximum(was["max_producer_epoch"], part["max_epoch"]), 0),
+        }
+        for name in ("record_count", "size_bytes"):
+            now[name] = np.where(was[name] == NONE, NONE, was[name] + part[name])
+        for name, values in now.items():
+            self.entries.opened[name][rows] = values
 
-    def _end(self, entry: ProducerStateEntry, part: TransactionPart) -> None:
-        if entry.open:
-            self.ended.append(ended_transaction(self.partition, entry.open, part))
-            epoch = part.end_coordinator_epoch
-            entry.add_ended(entry.open.last_timestamp_ms, epoch, epoch)
-        entry.open = None
+    def _last_of(self, part: Numbers) -> Numbers:
+        """What parts say of the last data of their transactions."""
+        return {
+            "last_offset": part["last_offset"],
+            "last_sequence": part["last_sequence"],
+            "last_timestamp_ms": part["last_timestamp_ms"],
+            "appended_after_ms": or_else(part["last_after_ms"], self.last_moment_ms),
+            "appended_before_ms": part["last_before_ms"],
+        }
 
-    def add_compacted(self, summaries: list[BatchRangeSummary]) -> None:
+    def _end(self, rows: Array, part: Numbers) -> None:
+        """The end markers of these parts end what is open."""
+        is_ending = (part["end_offset"] != NONE) & self._is_open(rows)
+        rows = rows[is_ending]
+        if len(rows):
+            ends = {name: values[is_ending] for name, values in part.items() if name.startswith("end_")}
+            txn, epoch = rows_of(self.entries.opened, rows), ends["end_coordinator_epoch"]
+            self.ended.append(txn | ends)
+            self._add_ended(rows, txn["last_timestamp_ms"], epoch, epoch)
+            self.entries.opened["txn_start_offset"][rows] = NONE
+
+    def _add_ended(self, rows: Array, last_timestamp_ms: Array, epoch: Array, max_epoch: Array) -> None:
+        """Add transactions that ended: what the newest one states, and the largest coordinator epoch of all of them."""
+        columns = self.entries.columns
+        columns["previous_last_timestamp_ms"][rows] = last_timestamp_ms
+        columns["ended_coordinator_epoch"][rows] = epoch
+        largest = columns["max_ended_coordinator_epoch"]
+        largest[rows] = np.maximum(largest[rows], max_epoch)
+
+    def _note_bare_markers(self, appends: ProducerAppends, *, is_ending: Array) -> None:
+        """A first end marker without data before it here is no bare one if it ends what an earlier range left open."""
+        row = appends.bare_row
+        if len(row):
+            is_first = np.append(True, row[1:] != row[:-1])
+            is_bare = ~(is_first & is_ending[row])
+            producer_id = appends.own["producer_id"][row[is_bare]]
+            self.bare_markers.append({"producer_id": producer_id, **rows_of(appends.bare, is_bare)})
+
+    def _take_markers(self, rows: Array, own: Numbers) -> None:
+        """Take what the last end markers of producers in the log itself state."""
+        is_marked = own["marker_offset"] != NONE
+        stated = rows_of(own, is_marked)
+        stated["coordinator_epoch"] = stated["marker_coordinator_epoch"]
+        self._take_epoch_of_marker(rows[is_marked], stated)
+        self.entries.columns["log_marker_offset"][rows[is_marked]] = stated["marker_offset"]
+
+    def _take_epoch_of_marker(self, rows: Array, stated: Numbers) -> None:
+        """Take coordinator epochs from end markers, in whichever copy of the log they are."""
+        columns = self.entries.columns
+        for name in _STATED_IN_MARKER:
+            columns[name][rows] = stated[name]
+        columns["basis"][rows] = np.where(stated["coordinator_epoch"] == NONE, BASIS["unknown"], BASIS["marker"])
+        columns["any_marker_offset"][rows] = np.maximum(columns["any_marker_offset"][rows], stated["marker_offset"])
+
+    def _take_last_batch(self, rows: Array, own: Numbers) -> None:
+        """Markers alone leave the last data batch cached, unless they change the epoch."""
+        columns = self.entries.columns
+        is_same_epoch = own["is_one_epoch"] & (own["first_batch_epoch"] == columns["producer_epoch"][rows])
+        is_cached = (own["last_sequence"] == NONE) & is_same_epoch.astype(bool)
+        columns["last_sequence"][rows] = np.where(is_cached, columns["last_sequence"][rows], own["last_sequence"])
+        columns["producer_epoch"][rows] = own["producer_epoch"]
+        columns["last_timestamp_ms"][rows] = own["last_timestamp_ms"]
+
+    def add_compacted(self, summaries: Iterable[BatchRangeSummary]) -> None:
         """Learn of end markers that another copy holds, and that compaction has removed from this one."""
-        for appends in (p for summary in summaries for p in summary.producers):
-            if appends.marker_offset is not None:
-                self._compacted_markers[appends.producer_id] = appends
-                entry = self.entries.get(appends.producer_id)
-                if entry is not None:
-                    self._add_compacted_marker(entry, appends, appends.marker_offset)
+        for own in (summary.producers.own for summary in summaries if len(summary.producers)):
+            is_marked = own["marker_offset"] != NONE
+            stated = rows_of(own, is_marked)
+            stated["coordinator_epoch"] = stated["marker_coordinator_epoch"]
+            rows = self.entries.rows(stated["producer_id"])
+            for name in _STATED_IN_MARKER:
+                self._compacted[name][rows] = stated[name]
+            is_known = self.entries.is_known[rows]
+            self._add_compacted_markers(rows[is_known], rows_of(stated, is_known))
 
-    def _add_compacted_marker(self, entry: ProducerStateEntry, appends: ProducerAppendInfo, offset: int) -> None:
-        entry.any_marker_offset = max(entry.any_marker_offset, offset)
-        if entry.open and offset < entry.open.txn_start_offset:
-            entry.open.is_txn_start_exact |= self._is_exact(entry)
-        if entry.coordinator_epoch_basis == "unknown" and (entry.marker_offset or -1) < offset:
-            entry.take_epoch_of_marker(appends)
+    def _add_compacted_markers(self, rows: Array, stated: Numbers) -> None:
+        columns, opened, offset = self.entries.columns, self.entries.opened, stated["marker_offset"]
+        columns["any_marker_offset"][rows] = np.maximum(columns["any_marker_offset"][rows], offset)
+        is_after = rows[self._is_open(rows) & (offset < opened["txn_start_offset"][rows])]
+        opened["is_txn_start_exact"][is_after] |= self._is_exact(is_after)
+        is_new = (columns["basis"][rows] == BASIS["unknown"]) & (columns["marker_offset"][rows] < offset)
+        self._take_epoch_of_marker(rows[is_new], rows_of(stated, is_new))
 
-    def confirm_open(self, rows: list[SnapshotEntry], offset: int) -> None:
+    def confirm_open(self, said: Iterable[SnapshotEntry], offset: int) -> None:
         """Note what a snapshot at the start of a file lists as open: nothing that is missing below has ended it."""
-        for row in rows:
-            txn = self.entries[row.producer_id].open if row.producer_id in self.entries else None
-            if txn is not None and txn.txn_start_offset == row.current_txn_start_offset:
-                txn.listed_at_offset = offset
-
-
-def first_known(value: int | None, otherwise: int | None) -> int | None:
-    """The value, or the other one where it is None."""
-    return otherwise if value is None else value
+        for row in said:
+            if row.current_txn_start_offset is not None:
+                entry = self.entries.get(row.producer_id)
+                txn = None if entry is None else entry.open
+                if txn is not None and txn.txn_start_offset == row.current_txn_start_offset:
+                    txn.listed_at_offset = offset

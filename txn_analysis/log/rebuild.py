@@ -1,6 +1,7 @@
 """Rebuild the producer state of one partition: its open transactions and its health.
 
-Pure Python over a few rows for each partition; `pipeline` brings the rows together.
+Pure functions of what is known of one partition; `pipeline` brings the rows together. Batch ranges and files, of which
+there are few, are records; producers and the transactions that ended are columns.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
 from txn_analysis.log.partition_health import CheckpointFiles, health_of
 from txn_analysis.log.partition_log import gap, partition_log
+from txn_analysis.log.producer_entries import ProducerEntries
 from txn_analysis.log.producer_state import ProducerStateManager
 from txn_analysis.log.segments import NO_RANK, first_other_rank, is_empty_dump, proves_nothing, segments_of
 from txn_analysis.log.snapshots import base_snapshot, by_offset, described_of, reconcile_snapshot, snapshots_of
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from txn_analysis.log.partition_log import PartitionLog
     from txn_analysis.log.snapshots import Snapshot
     from txn_analysis.tables import BatchRangeSummary, PartitionHealth, SnapshotEntry, Transaction
+    from txn_analysis.tables.appends import Numbers
     from txn_analysis.tables.inputs import InputSection
 
 
@@ -37,12 +40,14 @@ class RebuiltPartition:
 
     Attributes:
         health: at the end of its log.
-        transactions: those that are open, and those that span batch ranges and ended.
+        opened: the transactions that are open.
+        ended: those that ended with the lead of a batch range, as of `ProducerStateManager`.
         used: the batch ranges that its log was put together from.
     """
 
     health: PartitionHealth
-    transactions: list[Transaction]
+    opened: list[Transaction]
+    ended: list[Numbers]
     used: list[UsedBatchRange]
 
 
@@ -74,7 +79,10 @@ def rebuild_producer_state(
     snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT and not is_empty_dump(s)], snapshot_entries)
     described = described_of(own, snapshot_entries)
     base = base_snapshot(log, sorted([*snapshots, *(each.as_snapshot() for each in described)], key=by_offset))
-    state = ProducerStateManager(partition, is_start_known=False, open_below_base=_open_below(partition, log, base))
+    stated = [*snapshots, *([] if base is None else [base])]
+    producer_ids = [*(s.producers.own["producer_id"] for s in summaries), *(s.columns["producer_id"] for s in stated)]
+    below = {} if base is None else _open_below(ProducerEntries(producer_ids), log, base)
+    state = ProducerStateManager(ProducerEntries(producer_ids), is_start_known=False, open_below_base=below)
     state.log_start_offset = checkpoints.log_start_offset or 0
     if base is not None and log.first_offset is not None and base.offset > log.first_offset:
         log = log.above(base.offset)
@@ -89,21 +97,18 @@ def rebuild_producer_state(
     if not is_in_capture:
         problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
     health = health_of(partition, log, state, problems, base, checkpoints, as_of_ms, is_in_capture=is_in_capture)
-    opened = _open_transactions(log, state, problems, base, marks)
+    opened = _open_transactions(partition, log, state, problems, base, marks)
     used = [UsedBatchRange(s.ingest_id, *s.section, s.first_position) for s in log.summaries if s.is_used]
-    return RebuiltPartition(health, [*opened, *state.ended], used)
+    return RebuiltPartition(health, opened, state.ended, used)
 
 
-def _open_below(partition: TopicPartition, log: PartitionLog, base: Snapshot | None) -> dict[int, int]:
+def _open_below(entries: ProducerEntries, log: PartitionLog, base: Snapshot) -> dict[int, int]:
     """By producer id, the last offset of data below the base snapshot that no end marker follows there."""
-    if base is None:
-        return {}
-    below = ProducerStateManager(partition, is_start_known=False)
+    below = ProducerStateManager(entries, is_start_known=False)
     for summary in log.summaries:
         if summary.last_offset < base.offset:
             below.apply(summary)
-    opened = [entry.open for entry in below.entries.values() if entry.open]
-    return {txn.producer_id: txn.last_offset for txn in opened if txn.last_offset is not None}
+    return {txn.producer_id: txn.last_offset for _, txn in entries.with_open() if txn.last_offset is not None}
 
 
 def _load(state: ProducerStateManager, log: PartitionLog, base: Snapshot | None) -> None:
@@ -120,7 +125,7 @@ def _load(state: ProducerStateManager, log: PartitionLog, base: Snapshot | None)
     if state.is_start_known and first is not None and first > begins:
         state.last_hole_offset = first - 1
     if base is not None:
-        state.load_from_snapshot(base.rows, is_adjacent=state.is_start_known)
+        state.load_from_snapshot(base.columns, is_adjacent=state.is_start_known)
         if not state.is_start_known and first is not None:
             state.last_gap_offset = first - 1
 
@@ -191,6 +196,7 @@ def _compare(state: ProducerStateManager, snapshots: list[Snapshot], offset: int
 
 
 def _open_transactions(
+    partition: TopicPartition,
     log: PartitionLog,
     state: ProducerStateManager,
     problems: list[Problem],
@@ -199,17 +205,12 @@ def _open_transactions(
 ) -> list[Transaction]:
     """Every transaction that is open at the end of the log, with why the log is not proven whole from its start on."""
     found = []
-    for entry in state.entries.values():
-        txn = entry.open
-        if txn is None:
-            continue
+    for entry, txn in state.entries.with_open():
         start = txn.txn_start_offset
         proven_from = max(start, txn.listed_at_offset or 0, base.offset if base is not None else 0)
         gaps = tuple(sorted({p.reason for p in problems if p.spoils(proven_from)}))
         last_offset = start if txn.last_offset is None else txn.last_offset
         is_above = log.others.is_above(marks, txn.producer_id, start, last_offset)
         commit_offset = log.others.commit_from(txn.producer_id, start)
-        found.append(
-            open_transaction(state.partition, entry, txn, gaps, commit_offset, is_above_high_watermark=is_above)
-        )
+        found.append(open_transaction(partition, entry, txn, gaps, commit_offset, is_above_high_watermark=is_above))
     return found

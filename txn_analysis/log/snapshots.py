@@ -16,19 +16,27 @@ answer proves and what not: docs/decisions/0097.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from txn_analysis.columns.arrays import NONE, Array, numbers_of
 from txn_analysis.kafka.names import DESCRIBED, ProblemKind
-from txn_analysis.log.producer_state import first_known
-from txn_analysis.tables import Problem
+from txn_analysis.log.producer_entries import BASIS, first_known, or_else
+from txn_analysis.tables import Problem, SnapshotEntry
+from txn_analysis.tables.appends import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.producer_state import OpenTransaction, ProducerStateEntry, ProducerStateManager
-    from txn_analysis.tables import SnapshotEntry
+    from txn_analysis.log.producer_entries import OpenTransaction, ProducerStateEntry
+    from txn_analysis.log.producer_state import ProducerStateManager
+    from txn_analysis.tables.appends import Numbers
     from txn_analysis.tables.inputs import InputSection
+
+_STATED = SnapshotEntry._fields[SnapshotEntry._fields.index("snapshot_offset") :]
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,11 @@ class Snapshot:
     offset: int
     capture_rank: int
     rows: list[SnapshotEntry]
+
+    @cached_property
+    def columns(self) -> Numbers:
+        """What its rows state."""
+        return {name: numbers_of(getattr(row, name) for row in self.rows) for name in _STATED}
 
 
 def snapshots_of(sections: Iterable[InputSection], rows: Iterable[SnapshotEntry]) -> list[Snapshot]:
@@ -80,20 +93,43 @@ def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[
     producers.
     """
     found = []
-    for row in snapshot.rows:
+    is_new = ~_take_over_idle(state, snapshot.columns)
+    news = [snapshot.rows[row] for row in np.flatnonzero(is_new).tolist()]
+    is_lacking = np.zeros(len(is_new), bool)
+    is_lacking[is_new] = [_is_only_in_snapshot(state, row) for row in news]
+    for row in news:
         found += [differs] if (differs := _disagreement(state, row)) else []
         _take_over(state, row)
-    in_snapshot = {row.producer_id for row in snapshot.rows}
-    for entry in state.entries.values():
-        if entry.open is None or entry.producer_id in in_snapshot:
+    state.load_from_snapshot(rows_of(snapshot.columns, is_lacking), is_adjacent=True)
+    in_snapshot = set(snapshot.columns["producer_id"].tolist())
+    for entry, txn in state.entries.with_open():
+        if entry.producer_id in in_snapshot:
             continue
-        if _may_be_gone(state, entry.open):
-            entry.open = None
+        if _may_be_gone(state, txn):
+            entry.end()
         else:
-            found.append(_differs(entry.producer_id, "open start", None, entry.open.txn_start_offset))
+            found.append(_differs(entry.producer_id, "open start", None, txn.txn_start_offset))
     if not found and state.has_batches:
         state.witnesses.append(f"snapshot {snapshot.offset} agrees with the batches below it")
     return found
+
+
+def _take_over_idle(state: ProducerStateManager, said: Numbers) -> Array:
+    """Take over what the log did not show of producers that have nothing open, here nor there: most, and all at once.
+
+    Returns which rows were taken over; one that states another epoch than the log is not.
+    """
+    row = state.entries.rows(said["producer_id"])
+    known = rows_of(state.entries.columns, row)
+    is_unknown = known["basis"] == BASIS["unknown"]
+    is_idle: Array = state.entries.is_known[row] & (said["producer_epoch"] == known["producer_epoch"])
+    is_idle &= (state.entries.opened["txn_start_offset"][row] == NONE) & (said["current_txn_start_offset"] == NONE)
+    epoch = said["coordinator_epoch"]
+    is_idle &= is_unknown | (epoch == NONE) | (epoch == known["coordinator_epoch"])
+    state.entries.take_epochs_of_snapshot(row[is_idle & is_unknown], epoch[is_idle & is_unknown])
+    for name in ("last_sequence", "last_timestamp_ms"):
+        state.entries.columns[name][row[is_idle]] = or_else(said[name], known[name])[is_idle]
+    return is_idle
 
 
 def _disagreement(state: ProducerStateManager, row: SnapshotEntry) -> str | None:
@@ -127,23 +163,20 @@ def _differs(producer_id: int, what: str, in_snapshot: int | None, in_log: int |
 def _take_over(state: ProducerStateManager, row: SnapshotEntry) -> None:
     """Take over what the log did not show of one producer, up to the first disagreement."""
     entry = state.entries.get(row.producer_id)
-    if _is_only_in_snapshot(state, row):
-        state.load_from_snapshot([row], is_adjacent=True)
-        return
-    if entry is None or _is_other_epoch(state, entry, row):
+    if entry is None or _is_only_in_snapshot(state, row) or _is_other_epoch(state, entry, row):
         return
     entry.producer_epoch = row.producer_epoch
     if _is_other_coordinator_epoch(state, entry, row):
         return
     if _is_coordinator_epoch_new(state, entry, row):
-        entry.take_epoch_of_snapshot(row)
+        state.entries.take_epochs_of_snapshot(np.array([entry.row]), numbers_of([row.coordinator_epoch]))
     entry.last_sequence = first_known(row.last_sequence, entry.last_sequence)
     entry.last_timestamp_ms = first_known(row.last_timestamp_ms, entry.last_timestamp_ms)
     txn, start = entry.open, row.current_txn_start_offset
     if txn is None or _is_other_start(state, entry, start):
         return
     if start is None:
-        entry.open = None
+        entry.end()
         return
     if start != txn.txn_start_offset:
         txn.record_count = txn.size_bytes = txn.hidden_record_count = txn.hidden_bytes = None
@@ -266,10 +299,9 @@ class DescribedProducers:
 
     def _differences(self, state: ProducerStateManager, end_offset: int) -> Iterator[str]:
         answered = {row.producer_id: row.current_txn_start_offset for row in self.rows}
-        for entry in state.entries.values():
-            txn = entry.open
+        for entry, txn in state.entries.with_open():
             # What began behind the answer is in none; what began before, and has no end marker, was open then.
-            if txn is None or txn.txn_start_offset >= self.answered_from:
+            if txn.txn_start_offset >= self.answered_from:
                 continue
             start = answered.get(entry.producer_id)
             is_earlier = start is not None and start < txn.txn_start_offset and not txn.is_txn_start_exact

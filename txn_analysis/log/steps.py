@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,7 +24,7 @@ from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare,
 from txn_analysis.log.rebuild import rebuild_producer_state
 from txn_analysis.log.segments import proves_nothing, segments_of
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
-from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA
+from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA, ended_in_linking
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
     LOG_BATCHES,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.log.segments import Cuts, SectionKey
+    from txn_analysis.tables.appends import Numbers
 
 SNAPSHOT_COLUMNS = SnapshotEntry._fields
 BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))
@@ -182,7 +184,8 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             _by_partition(tables["pieces"], BatchRangeSummary),
             _by_partition(tables["snapshots"], SnapshotEntry),
         )
-        health, transactions, used = (list[tuple[int, Any]]() for _ in range(3))
+        health, opened, used = (list[tuple[int, Any]]() for _ in range(3))
+        ended: list[tuple[tuple[int, str, int], Numbers]] = []
         for key, sections in _by_partition(tables["sections"], InputSection).items():
             if all(proves_nothing(s) for s in sections):  # a checkpoint names it, its files are not here
                 continue
@@ -191,15 +194,30 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             linked = rebuild_producer_state(sections, held, entries, given.comparisons, given.as_of_ms)
             whole = tuple(each for each in linked.used if each.section not in given.cut)
             health.append((audit, linked.health._replace(linked_pieces=whole)))
-            transactions += zip(repeat(audit), linked.transactions)
+            opened += zip(repeat(audit), linked.opened)
+            ended += zip(repeat(key), linked.ended)
             used += [(audit, each) for each in linked.used if each.section in given.cut]
         return named(
             health=_audited(PartitionHealth, health, HEALTH),
-            transactions=_audited(Transaction, transactions, LINKED),
+            transactions=pa.concat_batches([_audited(Transaction, opened, LINKED), *_ended(ended)]),
             used=_audited(UsedBatchRange, used, USED),
         )
 
     return run
+
+
+def _ended(found: list[tuple[tuple[int, str, int], Numbers]]) -> Iterator[pa.RecordBatch]:
+    """Of each partition transactions that ended, as rows of LINKED."""
+    if found:
+        keys, parts = zip(*found, strict=True)
+        ended = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        number = pa.array(np.repeat(np.arange(len(parts)), [len(part["end_offset"]) for part in parts]))
+        place = {
+            name: pa.array(values, LINKED.field(name).type).take(number)
+            for name, values in zip(_PARTITION, zip(*keys, strict=True), strict=True)
+        }
+        rows = ended_in_linking(place, ended)
+        yield pa.RecordBatch.from_arrays([place["audit"], *rows.columns], schema=LINKED)
 
 
 def _audited(kind: type[Any], records: list[tuple[int, Any]], schema: pa.Schema) -> pa.RecordBatch:

@@ -1,26 +1,28 @@
-"""Transactions on their way to their tables: those that are open or span batch ranges as records, others as columns.
+"""Transactions on their way to their tables: those that are open as records, those that ended as columns.
 
-There can be a tenth as many as batches. Each is made once, in the task that holds its batches or its partition.
+There can be as many as batches. Each is made once, in the task that holds its batches or its partition.
 """
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in, of_types
-from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, TransactionPart, UsedBatchRange
+from txn_analysis.columns.arrays import is_in, nullable, of_types
+from txn_analysis.kafka.names import END_MARKERS
+from txn_analysis.log.producer_entries import OpenTransaction
+from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.log.producer_state import OpenTransaction, ProducerStateEntry
+    from txn_analysis.log.producer_entries import ProducerStateEntry
     from txn_analysis.tables import Table
+    from txn_analysis.tables.appends import Numbers
 
 
 BATCH_RANGE_KEY = UsedBatchRange._fields[1:]
@@ -34,12 +36,14 @@ _OTHER_NAMES = {
     "first_appended_before_ms": "first_before_ms",
     "appended_after_ms": "last_after_ms",
     "appended_before_ms": "last_before_ms",
-    "end_producer_epoch": "end_epoch",
-    "coordinator_epoch": "end_coordinator_epoch",
 }
 """By column of `ended_transactions`, what `log_pieces` calls the same of a part of a transaction."""
-_OF_PART = tuple(name for name in Transaction._fields if _OTHER_NAMES.get(name, name) in TransactionPart._fields)
-_part_says = attrgetter(*(_OTHER_NAMES.get(name, name) for name in _OF_PART))
+_OF_OPEN = tuple(name for name in OpenTransaction.names() if name in Transaction._fields)
+_OF_ENDED = (
+    *(name for name in _OF_OPEN if name != "first_appended_after_ms"),
+    *("end_offset", "end_marker", "end_timestamp_ms", "end_epoch", "end_coordinator_epoch"),
+)
+"""What is said of a transaction that ended in linking; when it began at the earliest, an open one says."""
 
 
 def open_transaction(
@@ -54,7 +58,7 @@ def open_transaction(
     """The transaction that a producer has open at the end of the log; the last three arguments are columns."""
     return Transaction(
         *partition,
-        **_columns_of(txn),
+        **{name: getattr(txn, name) for name in _OF_OPEN},
         outcome=OPEN,
         producer_epoch=entry.producer_epoch,
         coordinator_epoch=entry.coordinator_epoch,
@@ -69,50 +73,32 @@ def open_transaction(
     )
 
 
-def ended_transaction(partition: TopicPartition, txn: OpenTransaction, part: TransactionPart) -> Transaction:
-    """A transaction that spans batch ranges, and that the end marker of its last part ended."""
-    return Transaction(*partition, **_said_by(part) | _columns_of(txn) | {"first_appended_after_ms": None})
-
-
-def whole_transaction(
-    partition: TopicPartition, producer_id: int, part: TransactionPart, moment_before_ms: int | None, *, is_exact: bool
-) -> Transaction:
-    """A transaction that is one part of a batch range; `moment_before_ms` is the last moment before that range."""
-    said = _said_by(part)
-    said["max_producer_epoch"] = said["max_producer_epoch"] or 0
-    if said["appended_after_ms"] is None:
-        said["appended_after_ms"] = moment_before_ms
-    return Transaction(*partition, producer_id, is_txn_start_exact=is_exact, **said)
-
-
-def _said_by(part: TransactionPart) -> dict[str, Any]:
-    """What the last part of a transaction says, by column; of its data, where there was none before."""
-    said = dict(zip(_OF_PART, _part_says(part), strict=True))
-    said["outcome"] = part.end_marker or "ended"
-    said["coordinator_epoch_basis"] = "unknown" if said["coordinator_epoch"] is None else "marker"
-    return said
-
-
-def _columns_of(txn: OpenTransaction) -> dict[str, Any]:
-    """What a transaction's data says; both records name it alike."""
-    return {name: value for name, value in vars(txn).items() if name in _COLUMNS}
-
-
-_COLUMNS = frozenset(Transaction._fields)
+def ended_in_linking(place: Mapping[str, pa.Array], ended: Numbers) -> pa.RecordBatch:
+    """Rows in LINKED_SCHEMA, of transactions as of `RebuiltPartition.ended` and of where each of them lies."""
+    columns = {name: nullable(values) for name, values in ended.items()}
+    marker = pa.array(END_MARKERS).take(columns["end_marker"])
+    exact = {"is_txn_start_exact": columns["is_txn_start_exact"].cast(pa.bool_())}
+    return _ended({name: columns[name] for name in _OF_ENDED} | exact | {"end_marker": marker}, place, LINKED_SCHEMA)
 
 
 def ended_rows(place: Mapping[str, pa.Array], parts: Mapping[str, pa.Array]) -> pa.RecordBatch:
     """Rows of `ended_transactions`, of parts that are whole transactions and of where each of them lies."""
-    epoch = parts["end_coordinator_epoch"]
+    exact = pa.repeat(pa.scalar(value=True, type=pa.bool_()), len(parts["end_offset"]))
+    columns = {**parts, **{name: parts[source] for name, source in _OTHER_NAMES.items()}, "is_txn_start_exact": exact}
+    return _ended(columns, place, ENDED_TRANSACTIONS.arrow_schema)
+
+
+def _ended(said: Mapping[str, pa.Array], place: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    epoch = said["end_coordinator_epoch"]
     columns = {
-        **parts,
-        **{name: parts[source] for name, source in _OTHER_NAMES.items()},
-        "is_txn_start_exact": pa.repeat(pa.scalar(value=True, type=pa.bool_()), len(epoch)),
-        "outcome": pc.fill_null(parts["end_marker"], "ended"),
+        **said,
+        "outcome": pc.fill_null(said["end_marker"], "ended"),
+        "end_producer_epoch": said["end_epoch"],
+        "coordinator_epoch": epoch,
         "coordinator_epoch_basis": pc.if_else(pc.is_null(epoch), _UNKNOWN, _MARKER),
         **place,
     }
-    return _rows(columns, len(epoch), ENDED_TRANSACTIONS.arrow_schema)
+    return _rows(columns, len(epoch), schema)
 
 
 def open_rows(linked: pa.RecordBatch, run_id: str) -> pa.RecordBatch:

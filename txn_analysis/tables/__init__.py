@@ -1,5 +1,6 @@
 """The Delta tables of the warehouse, by what they are about; see `docs/tables.md` for the generated reference."""
 
+from txn_analysis.tables.appends import ProducerAppends
 from txn_analysis.tables.findings import ABORT_PLAN, FINDINGS, AbortRecord, Finding, FoundCause, Impact, RuleAsked
 from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.keeping import ACCEPTED, PRUNES, Decision, Prune
@@ -10,11 +11,8 @@ from txn_analysis.tables.logs import (
     LOG_PIECES,
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
-    BareMarker,
     BatchRangeSummary,
-    ProducerAppendInfo,
     SnapshotEntry,
-    TransactionPart,
 )
 from txn_analysis.tables.schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.transactions import (
@@ -69,7 +67,6 @@ __all__ = [
     "TRANSACTIONS",
     "TRANSACTION_STATES",
     "AbortRecord",
-    "BareMarker",
     "BatchRangeSummary",
     "Col",
     "Decision",
@@ -78,7 +75,7 @@ __all__ = [
     "Impact",
     "PartitionHealth",
     "Problem",
-    "ProducerAppendInfo",
+    "ProducerAppends",
     "ProducerState",
     "ProducersBareMarker",
     "Prune",
@@ -86,7 +83,6 @@ __all__ = [
     "SnapshotEntry",
     "Table",
     "Transaction",
-    "TransactionPart",
     "TwoLogs",
     "UsedBatchRange",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import Int32
+from txn_analysis.tables.appends import ProducerAppends  # noqa: TC001 the table's columns are made of it
 from txn_analysis.tables.schema import (
     BIGINT,
     BOOLEAN,
@@ -76,73 +77,6 @@ LOG_BATCHES = Table(
 )
 
 
-class BareMarker(NamedTuple):
-    """An end marker with none of its producer's transactional data since the marker before."""
-
-    offset: int
-    marker: str | None
-    timestamp_ms: int | None
-    producer_epoch: Int32 | None
-    coordinator_epoch: Int32 | None
-
-
-class TransactionPart(NamedTuple):
-    """What one producer wrote in a batch range up to its end marker, or to the end of the range.
-
-    `start_offset` and all that is said of data is None where it wrote no data, `end_...` where no end marker follows.
-    `first_after_ms` to `last_before_ms` are the moments around its first and its last batch; `hidden_...` count the
-    range from its start on, whoever wrote it.
-    """
-
-    start_offset: int | None
-    first_epoch: Int32 | None
-    max_epoch: Int32 | None
-    last_offset: int | None
-    last_sequence: Int32 | None
-    record_count: int
-    size_bytes: int
-    last_timestamp_ms: int | None
-    first_after_ms: int | None
-    first_before_ms: int | None
-    last_after_ms: int | None
-    last_before_ms: int | None
-    hidden_record_count: int
-    hidden_bytes: int
-    end_offset: int | None
-    end_marker: str | None
-    end_timestamp_ms: int | None
-    end_epoch: Int32 | None
-    end_coordinator_epoch: Int32 | None
-
-
-class ProducerAppendInfo(NamedTuple):
-    """What the appends of one producer in a batch range do to its state, as Kafka's class of this name.
-
-    `lead` is the part before its first end marker there, which may continue what an earlier range left open. `tail` is
-    the part after its last one, which may go on in a later range; None where it is `lead` as well. `marker_...` is of
-    its last end marker; `ended_...` of the newest transaction that is whole inside, `max_ended_...` of all of them.
-    `last_commit_offset` is that of its last end marker that is, or may be, a COMMIT.
-    """
-
-    producer_id: int
-    lead: TransactionPart
-    tail: TransactionPart | None
-    first_batch_epoch: Int32 | None
-    is_one_epoch: bool
-    producer_epoch: Int32 | None
-    last_sequence: Int32 | None
-    last_timestamp_ms: int | None
-    marker_offset: int | None
-    marker_timestamp_ms: int | None
-    marker_coordinator_epoch: Int32 | None
-    ended_offset: int | None
-    ended_last_timestamp_ms: int | None
-    ended_coordinator_epoch: Int32 | None
-    max_ended_coordinator_epoch: Int32 | None
-    bare_markers: tuple[BareMarker, ...] = ()
-    last_commit_offset: int | None = None
-
-
 class TextGap(NamedTuple):
     """Bytes of a text that nothing proves."""
 
@@ -190,7 +124,7 @@ class BatchRangeSummary(NamedTuple):
     leader_epoch: Annotated[Int32 | None, "largest partition leader epoch"]
     content_digest: Annotated[int, "sum of digests of its batches; the same in any copy of these offsets"]
     producers: Annotated[
-        tuple[ProducerAppendInfo, ...],
+        ProducerAppends,
         "every producer: its part of a transaction before its first end marker, and after its last; its last epochs",
     ]
     last_empty_offset: Annotated[int | None, "last offset of the last batch without a record; compaction leaves such"]

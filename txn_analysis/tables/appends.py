@@ -1,0 +1,154 @@
+"""What producers appended in one batch range: the records that declare the column `producers` of `log_pieces`.
+
+There can be as many as batches, so that nothing makes records of them: `ProducerAppends` has them as columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import NONE, Array, numbers
+from txn_analysis.columns.records import Int32
+from txn_analysis.kafka.names import END_MARKERS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class BareMarker(NamedTuple):
+    """An end marker with none of its producer's transactional data since the marker before."""
+
+    offset: int
+    marker: str | None
+    timestamp_ms: int | None
+    producer_epoch: Int32 | None
+    coordinator_epoch: Int32 | None
+
+
+class TransactionPart(NamedTuple):
+    """What one producer wrote in a batch range up to its end marker, or to the end of the range.
+
+    `start_offset` and all that is said of data is None where it wrote no data, `end_...` where no end marker follows.
+    `first_after_ms` to `last_before_ms` are the moments around its first and its last batch; `hidden_...` count the
+    range from its start on, whoever wrote it.
+    """
+
+    start_offset: int | None
+    first_epoch: Int32 | None
+    max_epoch: Int32 | None
+    last_offset: int | None
+    last_sequence: Int32 | None
+    record_count: int
+    size_bytes: int
+    last_timestamp_ms: int | None
+    first_after_ms: int | None
+    first_before_ms: int | None
+    last_after_ms: int | None
+    last_before_ms: int | None
+    hidden_record_count: int
+    hidden_bytes: int
+    end_offset: int | None
+    end_marker: str | None
+    end_timestamp_ms: int | None
+    end_epoch: Int32 | None
+    end_coordinator_epoch: Int32 | None
+
+
+class ProducerAppendInfo(NamedTuple):
+    """What the appends of one producer in a batch range do to its state, as Kafka's class of this name.
+
+    `lead` is the part before its first end marker there, which may continue what an earlier range left open. `tail` is
+    the part after its last one, which may go on in a later range; None where it is `lead` as well. `marker_...` is of
+    its last end marker; `ended_...` of the newest transaction that is whole inside, `max_ended_...` of all of them.
+    `last_commit_offset` is that of its last end marker that is, or may be, a COMMIT.
+    """
+
+    producer_id: int
+    lead: TransactionPart
+    tail: TransactionPart | None
+    first_batch_epoch: Int32 | None
+    is_one_epoch: bool
+    producer_epoch: Int32 | None
+    last_sequence: Int32 | None
+    last_timestamp_ms: int | None
+    marker_offset: int | None
+    marker_timestamp_ms: int | None
+    marker_coordinator_epoch: Int32 | None
+    ended_offset: int | None
+    ended_last_timestamp_ms: int | None
+    ended_coordinator_epoch: Int32 | None
+    max_ended_coordinator_epoch: Int32 | None
+    bare_markers: tuple[BareMarker, ...] = ()
+    last_commit_offset: int | None = None
+
+
+Numbers = dict[str, Array]
+"""Columns of INT64, by name; NONE stands for NULL, a marker is its place in `END_MARKERS`."""
+
+
+@dataclass(frozen=True)
+class ProducerAppends:
+    """The appends of the producers of one batch range, as columns. One row is one producer; no two are of the same.
+
+    Attributes:
+        own: by field of `ProducerAppendInfo`, but for those that hold records.
+        lead: by field of `TransactionPart`.
+        tail: likewise; NONE all over where the lead is the tail as well.
+        bare: by field of `BareMarker`; one row is one end marker without data.
+        bare_row: of each of those the row of its producer; ascending.
+    """
+
+    own: Numbers
+    lead: Numbers
+    tail: Numbers
+    bare: Numbers
+    bare_row: Array
+
+    RECORD: ClassVar[type[ProducerAppendInfo]] = ProducerAppendInfo
+
+    def __len__(self) -> int:
+        """How many producers there are."""
+        return len(self.own["producer_id"])
+
+    @classmethod
+    def of_lists(cls, lists: pa.ListArray) -> list[ProducerAppends]:
+        """Those of each batch range, from the column `producers` of its row."""
+        structs = lists.flatten()
+        found = dict(zip([field.name for field in structs.type], structs.flatten(), strict=True))
+        lead, tail = (_numbers_of(found.pop(name), TransactionPart._fields) for name in ("lead", "tail"))
+        markers = found.pop("bare_markers")
+        bare = _numbers_of(markers.flatten(), BareMarker._fields)
+        bare_row = numbers(pc.list_parent_indices(markers), NONE)
+        own = {name: numbers(column, NONE) for name, column in found.items()}
+        bounds = np.append(0, np.cumsum(numbers(pc.list_value_length(lists), 0))).tolist()
+        all_of_them = cls(own, lead, tail, bare, bare_row)
+        return [all_of_them._between(start, stop) for start, stop in pairwise(bounds)]
+
+    def _between(self, start: int, stop: int) -> ProducerAppends:
+        rows, bare = slice(start, stop), slice(*np.searchsorted(self.bare_row, (start, stop)).tolist())
+        own, lead, tail = (rows_of(part, rows) for part in (self.own, self.lead, self.tail))
+        return ProducerAppends(own, lead, tail, rows_of(self.bare, bare), self.bare_row[bare] - start)
+
+
+def rows_of(columns: Mapping[str, Array], rows: Array | slice) -> Numbers:
+    """Some rows of columns."""
+    return {name: values[rows] for name, values in columns.items()}
+
+
+def _numbers_of(structs: pa.StructArray, names: tuple[str, ...]) -> Numbers:
+    """The fields of structs, NONE where a struct is NULL."""
+    return {name: _numbers(column) for name, column in zip(names, structs.flatten(), strict=True)}
+
+
+def _numbers(column: pa.Array) -> Array:
+    return numbers(pc.index_in(column, _MARKERS) if pa.types.is_string(column.type) else column, NONE)
+
+
+_MARKERS = pa.array(END_MARKERS)
+NO_APPENDS = ProducerAppends({"producer_id": np.zeros(0, np.int64)}, {}, {}, {}, np.zeros(0, np.int64))
