@@ -12,16 +12,18 @@ import pyarrow.compute as pc
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_section
 from tests.records import sections_of
+from txn_analysis.columns.arrays import numbers_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
 from txn_analysis.log.rebuild import rebuild_producer_state
 from txn_analysis.log.segments import UNCUT, Cuts, log_sections, rival_positions, segments_of
+from txn_analysis.log.snapshots import STATED_COLUMNS
 from txn_analysis.log.summarize import summarize_parts
-from txn_analysis.log.transactions import ended_in_linking
+from txn_analysis.log.transactions import ended_in_linking, open_in_linking
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.inputs.planned_input import ScanRange, Section
 from txn_analysis.reading.inputs.text import Text
-from txn_analysis.tables import BatchRangeSummary, PartitionHealth, SnapshotEntry, Transaction, UsedBatchRange
+from txn_analysis.tables import BatchRangeSummary, PartitionHealth, Transaction, UsedBatchRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,17 +136,24 @@ def linked(
         pair: compare(*[_side(table, key, pair.start, pair.stop) for key in (pair.a, pair.b)])
         for pair in pairs_to_compare(segments)
     }
-    found = rebuild_producer_state(sections, pieces, [*map(SnapshotEntry.of, snapshot_rows)], comparisons, as_of_ms)
+    stated = {key: [row for row in snapshot_rows if key_of(row) == key] for key in map(key_of, snapshot_rows)}
+    columns = {key: {n: numbers_of(row[n] for row in own) for n in STATED_COLUMNS} for key, own in stated.items()}
+    found = rebuild_producer_state(sections, pieces, columns, comparisons, as_of_ms)
     place = {"topic": found.health.topic, "partition": found.health.partition}
-    ended = [
-        record
-        for part in found.ended
-        for record in records_of(
-            Transaction,
-            ended_in_linking({name: pa.repeat(value, len(part["end_offset"])) for name, value in place.items()}, part),
-        )
+
+    def lie(count: int) -> dict[str, pa.Array]:
+        return {name: pa.repeat(value, count) for name, value in place.items()}
+
+    rows = [
+        open_in_linking(lie(len(found.evidence_gaps)), found.opened, found.evidence_gaps),
+        *(ended_in_linking(lie(len(part["end_offset"])), part) for part in found.ended),
     ]
-    return LinkedPartition(found.health, found.opened + ended, found.used)
+    return LinkedPartition(found.health, [t for part in rows for t in records_of(Transaction, part)], found.used)
+
+
+def key_of(row: Row) -> tuple[str, int]:
+    """The section that a row is of."""
+    return row["input_id"], row["section_index"]
 
 
 def _side(table: pa.Table, key: tuple[str, int], start: int, stop: int) -> pa.Table:

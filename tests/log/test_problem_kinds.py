@@ -35,7 +35,7 @@ def problems_of(
     sections, text = sections_and_text(log(*(batches or BATCHES)), DEEP)
     pieces = [p._replace(**(piece or {})) for p in summarized(batches_of(sections, text, range_bytes=10_000))]
     rows = [section_row(s) | (section or {}) for s in sections]
-    return rebuild_producer_state(log_sections(sections_of([*rows, *others])), pieces, [], {}, None).health.problems
+    return rebuild_producer_state(log_sections(sections_of([*rows, *others])), pieces, {}, {}, None).health.problems
 
 
 def torn_inside() -> Problems:
@@ -46,7 +46,7 @@ def torn_inside() -> Problems:
         *batches_of([first], text, range_bytes=10_000, input_id="torn"),
         *batches_of([later], later_text, range_bytes=10_000, input_id="later"),
     ]
-    return rebuild_producer_state(log_sections(sections_of(rows)), summarized(scanned), [], {}, None).health.problems
+    return rebuild_producer_state(log_sections(sections_of(rows)), summarized(scanned), {}, {}, None).health.problems
 
 
 def said_topic_id(topic_id: str) -> Row:

@@ -13,9 +13,14 @@ from tests.log_dir.reading import Segment, plans, sorted_files
 from tests.log_dir.test_segments import data, file_of, marker
 from tests.oracle.model import History
 from tests.oracle.model import Segment as OracleSegment
+from tests.records import sections_of
+from txn_analysis.columns.values import NAMED
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
+from txn_analysis.log.steps import PIECES, SNAPSHOT_COLUMNS, Linking, link_step, section_rows
 from txn_analysis.reading.inputs.planned_input import Section
 from txn_analysis.reading.log_dir.survey import survey_broker_file
+from txn_analysis.tables import PRODUCER_SNAPSHOTS
+from txn_analysis.tables.schema import ONLY, given_schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -293,3 +298,12 @@ def test_log_directories_of_two_clusters_do_not_fit_each_other() -> None:
 
     assert misfits("abc", "abc") == []
     assert misfits("abc", "xyz") == ["the files are of several clusters: cluster.id abc and xyz"]
+
+
+def test_of_a_partition_that_checkpoints_alone_name_nothing_is_linked() -> None:
+    tables = {
+        "sections": section_rows({ONLY: sections_of([said("high_watermark", 231)])}),
+        "pieces": PIECES.empty_table(),
+        "snapshots": given_schema(PRODUCER_SNAPSHOTS, *SNAPSHOT_COLUMNS).empty_table(),
+    }
+    assert link_step({ONLY: Linking(None, frozenset(), {})})(tables) == NAMED.empty_table()

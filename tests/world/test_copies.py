@@ -12,7 +12,7 @@ from txn_analysis.judge import fact_finding
 from txn_analysis.judge.copied import NOTHING_COPIED, Copying
 from txn_analysis.log import copy_order
 from txn_analysis.log.copy_order import OrderOfCopies
-from txn_analysis.log.snapshots import DescribedProducers, Snapshot
+from txn_analysis.log.snapshots import NOTHING_STATED, DescribedProducers, Snapshot
 from txn_analysis.log.whole_copies import WholeCopies
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def test_what_is_fetched_beside_a_brokers_answer_is_judged_as_the_whole_log(monk
     assert not report_of(3 * OF_ONE_KIND, seed=4).misjudged
 
     def nobody(self: DescribedProducers) -> Snapshot:
-        return Snapshot(self.first_offset, self.capture_rank, [])
+        return Snapshot(self.first_offset, self.capture_rank, NOTHING_STATED)
 
     monkeypatch.setattr(DescribedProducers, "as_snapshot", nobody)
     assert report_of(3 * OF_ONE_KIND, seed=4).misjudged

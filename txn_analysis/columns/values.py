@@ -48,12 +48,14 @@ def unpickled(values: Iterable[bytes | None]) -> Iterator[Any]:
     return (None if value is None else pickle.loads(value) for value in values)  # noqa: S301 nobody else's
 
 
-def packed(batches: Iterable[pa.RecordBatch], schema: pa.Schema, options: pa.ipc.IpcWriteOptions = _PACKED) -> bytes:
-    """The rows of batches of one schema as the bytes of an Arrow stream, which Spark passes on without a look at it."""
+def packed(
+    rows: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema, options: pa.ipc.IpcWriteOptions = _PACKED
+) -> bytes:
+    """Rows of one schema as the bytes of an Arrow stream, which Spark passes on without a look at it."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema, options=options) as stream:
-        for batch in batches:
-            stream.write_batch(batch)
+        for part in rows:
+            stream.write(part)
     return bytes(sink.getvalue())
 
 
@@ -62,14 +64,14 @@ def unpacked(rows: pa.BinaryScalar | bytes) -> pa.Table:
     return pa.ipc.open_stream(rows if isinstance(rows, bytes) else rows.as_buffer(), options=_READ).read_all()
 
 
-def named(**kinds: pa.RecordBatch) -> pa.Table:
+def named(**kinds: pa.RecordBatch | pa.Table) -> pa.Table:
     """Rows of several kinds, by their names; those without any are left out."""
     parts = [(name, part) for name, rows in kinds.items() for part in _in_parts(rows)]
     streams = [packed([part], part.schema, _PLAIN) for _, part in parts]  # engines pack what they keep
     return pa.table([pa.array([name for name, _ in parts], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
 
 
-def _in_parts(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _in_parts(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch | pa.Table]:
     """The rows in parts that a binary value can hold: of Arrow's, it has no more than 2 GiB."""
     part = max(1, rows.num_rows * _MOST_BYTES // max(1, rows.nbytes))
     return (rows.slice(start, part) for start in range(0, rows.num_rows, part))

@@ -143,8 +143,7 @@ def health_of(
         as_of_ms: timestamps after it are not credible; None if the capture has no moment.
         is_in_capture: the judged capture holds files of it.
     """
-    opened = [txn for _, txn in state.entries.with_open()]
-    oldest = min(opened, key=lambda txn: txn.txn_start_offset, default=None)
+    oldest = state.entries.oldest_open()
     end = base.offset if log.end_offset is None and base is not None else log.end_offset
     stable = checkpoints.last_stable_offset(oldest.txn_start_offset if oldest else None, end)
     hidden_record_count, hidden_bytes = _hidden(oldest, end, stable)
@@ -158,7 +157,7 @@ def health_of(
         log_start_offset=checkpoints.log_start_offset,
         high_watermark=checkpoints.high_watermark,
         last_stable_offset=stable,
-        open_transaction_count=len(opened),
+        open_transaction_count=len(state.entries.open_rows()),
         hidden_record_count=hidden_record_count,
         hidden_bytes=hidden_bytes,
         log_bytes=sum([s.size_bytes for s in ranges]),

@@ -33,10 +33,10 @@ class Row:
     @classmethod
     def names(cls) -> list[str]:
         """The columns."""
-        return [name for name, of_class in vars(cls).items() if isinstance(of_class, _Cell)]
+        return [name for name, of_class in vars(cls).items() if isinstance(of_class, Cell)]
 
 
-class _Cell(Generic[T]):
+class Cell(Generic[T]):
     """A number of a row, or a truth; None where NONE stands in the column."""
 
     def __init__(self, kind: Callable[[int], T] | None = None) -> None:
@@ -63,24 +63,24 @@ class OpenTransaction(Row):
     `snapshot_offset` that of the snapshot its start was taken from; None where the log itself holds the start.
     """
 
-    producer_id = _Cell[int]()
-    txn_start_offset = _Cell[int]()
-    is_txn_start_exact = _Cell(bool)
-    first_producer_epoch = _Cell["int | None"]()
-    max_producer_epoch = _Cell["int | None"]()
-    last_offset = _Cell["int | None"]()
-    last_sequence = _Cell["int | None"]()
-    record_count = _Cell["int | None"]()
-    size_bytes = _Cell["int | None"]()
-    last_timestamp_ms = _Cell["int | None"]()
-    first_appended_after_ms = _Cell["int | None"]()
-    first_appended_before_ms = _Cell["int | None"]()
-    appended_after_ms = _Cell["int | None"]()
-    appended_before_ms = _Cell["int | None"]()
-    hidden_record_count = _Cell["int | None"]()
-    hidden_bytes = _Cell["int | None"]()
-    listed_at_offset = _Cell["int | None"]()
-    snapshot_offset = _Cell["int | None"]()
+    producer_id = Cell[int]()
+    txn_start_offset = Cell[int]()
+    is_txn_start_exact = Cell(bool)
+    first_producer_epoch = Cell["int | None"]()
+    max_producer_epoch = Cell["int | None"]()
+    last_offset = Cell["int | None"]()
+    last_sequence = Cell["int | None"]()
+    record_count = Cell["int | None"]()
+    size_bytes = Cell["int | None"]()
+    last_timestamp_ms = Cell["int | None"]()
+    first_appended_after_ms = Cell["int | None"]()
+    first_appended_before_ms = Cell["int | None"]()
+    appended_after_ms = Cell["int | None"]()
+    appended_before_ms = Cell["int | None"]()
+    hidden_record_count = Cell["int | None"]()
+    hidden_bytes = Cell["int | None"]()
+    listed_at_offset = Cell["int | None"]()
+    snapshot_offset = Cell["int | None"]()
 
 
 class ProducerStateEntry(Row):
@@ -90,19 +90,19 @@ class ProducerStateEntry(Row):
     end marker in the log itself, `any_marker_offset` that of the last one in any copy of the log.
     """
 
-    producer_id = _Cell[int]()
-    producer_epoch = _Cell["int | None"]()
-    last_sequence = _Cell["int | None"]()
-    last_timestamp_ms = _Cell["int | None"]()
-    coordinator_epoch = _Cell["int | None"]()
-    basis = _Cell[int]()
-    marker_offset = _Cell["int | None"]()
-    any_marker_offset = _Cell["int | None"]()
-    log_marker_offset = _Cell["int | None"]()
-    marker_timestamp_ms = _Cell["int | None"]()
-    previous_last_timestamp_ms = _Cell["int | None"]()
-    ended_coordinator_epoch = _Cell["int | None"]()
-    max_ended_coordinator_epoch = _Cell["int | None"]()
+    producer_id = Cell[int]()
+    producer_epoch = Cell["int | None"]()
+    last_sequence = Cell["int | None"]()
+    last_timestamp_ms = Cell["int | None"]()
+    coordinator_epoch = Cell["int | None"]()
+    basis = Cell[int]()
+    marker_offset = Cell["int | None"]()
+    any_marker_offset = Cell["int | None"]()
+    log_marker_offset = Cell["int | None"]()
+    marker_timestamp_ms = Cell["int | None"]()
+    previous_last_timestamp_ms = Cell["int | None"]()
+    ended_coordinator_epoch = Cell["int | None"]()
+    max_ended_coordinator_epoch = Cell["int | None"]()
 
     def __init__(self, columns: Numbers, row: int, opened: Numbers) -> None:
         super().__init__(columns, row)
@@ -117,17 +117,6 @@ class ProducerStateEntry(Row):
     def end(self) -> None:
         """It has nothing open any more."""
         self._opened["txn_start_offset"][self.row] = NONE
-
-    @property
-    def coordinator_epoch_basis(self) -> str:
-        """Where its coordinator epoch was taken from."""
-        return COORDINATOR_EPOCH_BASES[self.basis]
-
-    @property
-    def has_coordinator_epoch_fallen(self) -> bool:
-        """The end marker of its newest ended transaction has a lower coordinator epoch than an earlier one's."""
-        newest, largest = self.ended_coordinator_epoch, self.max_ended_coordinator_epoch
-        return newest is not None and largest is not None and newest < largest
 
 
 _OF_ENTRY, _OF_OPEN = ProducerStateEntry.names(), OpenTransaction.names()
@@ -170,10 +159,19 @@ class ProducerEntries:
         """The rows of all producers that have a transaction open."""
         return np.flatnonzero(self.opened["txn_start_offset"] != NONE)
 
-    def with_open(self) -> Iterator[tuple[ProducerStateEntry, OpenTransaction]]:
-        """The entries of those, with what they have open."""
-        for row in self.open_rows().tolist():
+    def with_open(self, but: Array | None = None) -> Iterator[tuple[ProducerStateEntry, OpenTransaction]]:
+        """The entries of those, with what they have open; without some producers."""
+        rows = self.open_rows()
+        if but is not None:
+            rows = rows[~np.isin(self.producer_ids[rows], but)]
+        for row in rows.tolist():
             yield self._entry(row), OpenTransaction(self.opened, row)
+
+    def oldest_open(self) -> OpenTransaction | None:
+        """Of what is open what began first."""
+        rows = self.open_rows()
+        starts = self.opened["txn_start_offset"][rows]
+        return OpenTransaction(self.opened, int(rows[starts.argmin()])) if len(rows) else None
 
     def begin(self, rows: Array, **said: Any) -> None:
         """Transactions begin; what is not said of them is not known."""

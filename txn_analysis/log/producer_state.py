@@ -19,7 +19,7 @@ from txn_analysis.tables.appends import rows_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from txn_analysis.tables import BatchRangeSummary, ProducerAppends, SnapshotEntry
+    from txn_analysis.tables import BatchRangeSummary, ProducerAppends
     from txn_analysis.tables.appends import Numbers
 
 _STATED_IN_MARKER = ("marker_offset", "marker_timestamp_ms", "coordinator_epoch")
@@ -277,11 +277,8 @@ class ProducerStateManager:
         is_new = (columns["basis"][rows] == BASIS["unknown"]) & (columns["marker_offset"][rows] < offset)
         self._take_epoch_of_marker(rows[is_new], rows_of(stated, is_new))
 
-    def confirm_open(self, said: Iterable[SnapshotEntry], offset: int) -> None:
+    def confirm_open(self, said: Numbers, offset: int) -> None:
         """Note what a snapshot at the start of a file lists as open: nothing that is missing below has ended it."""
-        for row in said:
-            if row.current_txn_start_offset is not None:
-                entry = self.entries.get(row.producer_id)
-                txn = None if entry is None else entry.open
-                if txn is not None and txn.txn_start_offset == row.current_txn_start_offset:
-                    txn.listed_at_offset = offset
+        start, rows = said["current_txn_start_offset"], self.entries.rows(said["producer_id"])
+        is_listed = (start != NONE) & (start == self.entries.opened["txn_start_offset"][rows])
+        self.entries.opened["listed_at_offset"][rows[is_listed]] = offset

@@ -10,16 +10,19 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from txn_analysis.columns.arrays import numbers_of
 from txn_analysis.kafka.names import SNAPSHOT, ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
 from txn_analysis.log.partition_health import CheckpointFiles, health_of
 from txn_analysis.log.partition_log import gap, partition_log
-from txn_analysis.log.producer_entries import ProducerEntries
+from txn_analysis.log.producer_entries import ProducerEntries, or_else
 from txn_analysis.log.producer_state import ProducerStateManager
 from txn_analysis.log.segments import NO_RANK, first_other_rank, is_empty_dump, proves_nothing, segments_of
 from txn_analysis.log.snapshots import base_snapshot, by_offset, described_of, reconcile_snapshot, snapshots_of
-from txn_analysis.log.transactions import open_transaction
+from txn_analysis.log.transactions import open_in
 from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.tables import Problem, UsedBatchRange
 
@@ -28,8 +31,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.log.copy_selection import Comparisons, Folder
     from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.snapshots import Snapshot
-    from txn_analysis.tables import BatchRangeSummary, PartitionHealth, SnapshotEntry, Transaction
+    from txn_analysis.log.snapshots import Snapshot, Stated
+    from txn_analysis.tables import BatchRangeSummary, PartitionHealth
     from txn_analysis.tables.appends import Numbers
     from txn_analysis.tables.inputs import InputSection
 
@@ -40,13 +43,16 @@ class RebuiltPartition:
 
     Attributes:
         health: at the end of its log.
-        opened: the transactions that are open.
+        opened: the transactions that are open, as columns, by column of `transactions`; a basis is its place in
+            COORDINATOR_EPOCH_BASES.
+        evidence_gaps: of each of them why the log is not proven whole from its start on.
         ended: those that ended with the lead of a batch range, as of `ProducerStateManager`.
         used: the batch ranges that its log was put together from.
     """
 
     health: PartitionHealth
-    opened: list[Transaction]
+    opened: Numbers
+    evidence_gaps: list[tuple[str, ...]]
     ended: list[Numbers]
     used: list[UsedBatchRange]
 
@@ -54,7 +60,7 @@ class RebuiltPartition:
 def rebuild_producer_state(
     sections: list[InputSection],
     summaries: list[BatchRangeSummary],
-    snapshot_entries: list[SnapshotEntry],
+    stated: Stated,
     comparisons: Comparisons,
     as_of_ms: int | None,
 ) -> RebuiltPartition:
@@ -63,7 +69,7 @@ def rebuild_producer_state(
     Args:
         sections: those of the partition, at least one; snapshots and what checkpoint files state included.
         summaries: of the batch ranges of those sections.
-        snapshot_entries: of those sections.
+        stated: by those sections, of producers.
         comparisons: of all pairs that `copies.pairs_to_compare` names.
         as_of_ms: moment of the capture; timestamps after it are not credible. None if the capture has no moment.
     """
@@ -76,11 +82,11 @@ def rebuild_producer_state(
         log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
         log.two_logs += of_another_topic(sections, other)
     dumped_empty = sorted({s.file_base_offset for s in own if is_empty_dump(s) and not s.capture_rank})
-    snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT and not is_empty_dump(s)], snapshot_entries)
-    described = described_of(own, snapshot_entries)
+    snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT and not is_empty_dump(s)], stated)
+    described = described_of(own, stated)
     base = base_snapshot(log, sorted([*snapshots, *(each.as_snapshot() for each in described)], key=by_offset))
-    stated = [*snapshots, *([] if base is None else [base])]
-    producer_ids = [*(s.producers.own["producer_id"] for s in summaries), *(s.columns["producer_id"] for s in stated)]
+    of_producers = [*(s.producers.own for s in summaries), *(columns for columns in stated.values())]
+    producer_ids = [columns["producer_id"] for columns in of_producers]
     below = {} if base is None else _open_below(ProducerEntries(producer_ids), log, base)
     state = ProducerStateManager(ProducerEntries(producer_ids), is_start_known=False, open_below_base=below)
     state.log_start_offset = checkpoints.log_start_offset or 0
@@ -97,9 +103,11 @@ def rebuild_producer_state(
     if not is_in_capture:
         problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
     health = health_of(partition, log, state, problems, base, checkpoints, as_of_ms, is_in_capture=is_in_capture)
-    opened = _open_transactions(partition, log, state, problems, base, marks)
+    opened = open_in(state.entries)
+    opened |= _in_other_copies(log, opened, marks)
+    gaps = _evidence_gaps(state, problems, base)
     used = [UsedBatchRange(s.ingest_id, *s.section, s.first_position) for s in log.summaries if s.is_used]
-    return RebuiltPartition(health, opened, state.ended, used)
+    return RebuiltPartition(health, opened, gaps, state.ended, used)
 
 
 def _open_below(entries: ProducerEntries, log: PartitionLog, base: Snapshot) -> dict[int, int]:
@@ -191,26 +199,30 @@ def _compare(state: ProducerStateManager, snapshots: list[Snapshot], offset: int
     found = [s for s in snapshots if s.offset == offset]
     reasons = [f"snapshot {offset}, {differs}" for s in found for differs in reconcile_snapshot(state, s)]
     for snapshot in found if offset in begins and not reasons else ():
-        state.confirm_open(snapshot.rows, offset)
+        state.confirm_open(snapshot.columns, offset)
     return [Problem(None, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
 
 
-def _open_transactions(
-    partition: TopicPartition,
-    log: PartitionLog,
-    state: ProducerStateManager,
-    problems: list[Problem],
-    base: Snapshot | None,
-    marks: Mapping[Folder, int],
-) -> list[Transaction]:
-    """Every transaction that is open at the end of the log, with why the log is not proven whole from its start on."""
-    found = []
-    for entry, txn in state.entries.with_open():
-        start = txn.txn_start_offset
-        proven_from = max(start, txn.listed_at_offset or 0, base.offset if base is not None else 0)
-        gaps = tuple(sorted({p.reason for p in problems if p.spoils(proven_from)}))
-        last_offset = start if txn.last_offset is None else txn.last_offset
-        is_above = log.others.is_above(marks, txn.producer_id, start, last_offset)
-        commit_offset = log.others.commit_from(txn.producer_id, start)
-        found.append(open_transaction(partition, entry, txn, gaps, commit_offset, is_above_high_watermark=is_above))
-    return found
+def _evidence_gaps(
+    state: ProducerStateManager, problems: list[Problem], base: Snapshot | None
+) -> list[tuple[str, ...]]:
+    """Of each transaction that is open at the end of the log why the log is not proven whole from its start on."""
+    rows = state.entries.open_rows()
+    start, listed_at = (state.entries.opened[name][rows] for name in ("txn_start_offset", "listed_at_offset"))
+    proven_from = np.maximum(np.maximum(start, listed_at), 0 if base is None else base.offset)
+    if not problems:
+        return [()] * len(rows)
+    return [tuple(sorted({p.reason for p in problems if p.spoils(offset)})) for offset in proven_from.tolist()]
+
+
+def _in_other_copies(log: PartitionLog, opened: Numbers, marks: Mapping[Folder, int]) -> Numbers:
+    """Two more columns of open transactions: what other copies of the log hold of them."""
+    producer, start = opened["producer_id"].tolist(), opened["txn_start_offset"].tolist()
+    last = or_else(opened["last_offset"], opened["txn_start_offset"]).tolist()
+    others = log.others
+    return {
+        "other_copy_commit_offset": numbers_of(map(others.commit_from, producer, start)),
+        "is_above_high_watermark": np.array(
+            [others.is_above(marks, *txn) for txn in zip(producer, start, last, strict=True)], bool
+        ),
+    }

@@ -15,16 +15,16 @@ answer proves and what not: docs/decisions/0097.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import NONE, Array, numbers_of
+from txn_analysis.columns.arrays import NONE, Array, known_of, numbers_of
 from txn_analysis.kafka.names import DESCRIBED, ProblemKind
-from txn_analysis.log.producer_entries import BASIS, first_known, or_else
-from txn_analysis.tables import Problem, SnapshotEntry
+from txn_analysis.log.producer_entries import BASIS, Cell, Row, first_known, or_else
+from txn_analysis.tables import Problem
 from txn_analysis.tables.appends import rows_of
 
 if TYPE_CHECKING:
@@ -33,10 +33,28 @@ if TYPE_CHECKING:
     from txn_analysis.log.partition_log import PartitionLog
     from txn_analysis.log.producer_entries import OpenTransaction, ProducerStateEntry
     from txn_analysis.log.producer_state import ProducerStateManager
+    from txn_analysis.log.segments import SectionKey
     from txn_analysis.tables.appends import Numbers
     from txn_analysis.tables.inputs import InputSection
 
-_STATED = SnapshotEntry._fields[SnapshotEntry._fields.index("snapshot_offset") :]
+
+class StatedProducer(Row):
+    """One producer, as a snapshot or an answer to DescribeProducers states it; see `tables.PRODUCER_SNAPSHOTS`."""
+
+    snapshot_offset = Cell[int]()
+    producer_id = Cell[int]()
+    producer_epoch = Cell[int]()
+    coordinator_epoch = Cell["int | None"]()
+    current_txn_start_offset = Cell["int | None"]()
+    last_timestamp_ms = Cell["int | None"]()
+    last_sequence = Cell["int | None"]()
+    last_offset = Cell["int | None"]()
+
+
+Stated = Mapping["SectionKey", "Numbers"]
+"""By section what it states, as columns: one row is one producer, see `StatedProducer`."""
+STATED_COLUMNS = StatedProducer.names()
+NOTHING_STATED = dict.fromkeys(STATED_COLUMNS, np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -45,18 +63,12 @@ class Snapshot:
 
     offset: int
     capture_rank: int
-    rows: list[SnapshotEntry]
-
-    @cached_property
-    def columns(self) -> Numbers:
-        """What its rows state."""
-        return {name: numbers_of(getattr(row, name) for row in self.rows) for name in _STATED}
+    columns: Numbers
 
 
-def snapshots_of(sections: Iterable[InputSection], rows: Iterable[SnapshotEntry]) -> list[Snapshot]:
-    """The snapshots of some sections with their rows; by offset, the newest capture's last."""
-    by_section = _by_section(rows)
-    found = [Snapshot(s.file_base_offset, s.capture_rank, by_section.get(s.key, [])) for s in sections]
+def snapshots_of(sections: Iterable[InputSection], stated: Stated) -> list[Snapshot]:
+    """The snapshots of some sections with what they state; by offset, the newest capture's last."""
+    found = [Snapshot(s.file_base_offset, s.capture_rank, stated.get(s.key, NOTHING_STATED)) for s in sections]
     return sorted(found, key=by_offset)
 
 
@@ -93,18 +105,15 @@ def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[
     producers.
     """
     found = []
-    is_new = ~_take_over_idle(state, snapshot.columns)
-    news = [snapshot.rows[row] for row in np.flatnonzero(is_new).tolist()]
-    is_lacking = np.zeros(len(is_new), bool)
-    is_lacking[is_new] = [_is_only_in_snapshot(state, row) for row in news]
-    for row in news:
+    is_other = ~_take_over_same(state, snapshot.columns)
+    others = [StatedProducer(snapshot.columns, row) for row in np.flatnonzero(is_other).tolist()]
+    is_lacking = np.zeros(len(is_other), bool)
+    is_lacking[is_other] = [_is_only_in_snapshot(state, row) for row in others]
+    for row in others:
         found += [differs] if (differs := _disagreement(state, row)) else []
         _take_over(state, row)
     state.load_from_snapshot(rows_of(snapshot.columns, is_lacking), is_adjacent=True)
-    in_snapshot = set(snapshot.columns["producer_id"].tolist())
-    for entry, txn in state.entries.with_open():
-        if entry.producer_id in in_snapshot:
-            continue
+    for entry, txn in state.entries.with_open(but=snapshot.columns["producer_id"]):
         if _may_be_gone(state, txn):
             entry.end()
         else:
@@ -114,25 +123,25 @@ def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[
     return found
 
 
-def _take_over_idle(state: ProducerStateManager, said: Numbers) -> Array:
-    """Take over what the log did not show of producers that have nothing open, here nor there: most, and all at once.
+def _take_over_same(state: ProducerStateManager, said: Numbers) -> Array:
+    """Take over what the log did not show of producers whose epoch and open start both state alike: most, all at once.
 
-    Returns which rows were taken over; one that states another epoch than the log is not.
+    Returns which rows were taken over; one that states another coordinator epoch than the log is not.
     """
-    row = state.entries.rows(said["producer_id"])
-    known = rows_of(state.entries.columns, row)
-    is_unknown = known["basis"] == BASIS["unknown"]
-    is_idle: Array = state.entries.is_known[row] & (said["producer_epoch"] == known["producer_epoch"])
-    is_idle &= (state.entries.opened["txn_start_offset"][row] == NONE) & (said["current_txn_start_offset"] == NONE)
-    epoch = said["coordinator_epoch"]
-    is_idle &= is_unknown | (epoch == NONE) | (epoch == known["coordinator_epoch"])
-    state.entries.take_epochs_of_snapshot(row[is_idle & is_unknown], epoch[is_idle & is_unknown])
+    entries, row = state.entries, state.entries.rows(said["producer_id"])
+    known, start = rows_of(entries.columns, row), said["current_txn_start_offset"]
+    is_unknown, epoch = known["basis"] == BASIS["unknown"], said["coordinator_epoch"]
+    is_same: Array = entries.is_known[row] & (said["producer_epoch"] == known["producer_epoch"])
+    is_same &= entries.opened["txn_start_offset"][row] == start
+    is_same &= is_unknown | (epoch == NONE) | (epoch == known["coordinator_epoch"])
+    entries.take_epochs_of_snapshot(row[is_same & is_unknown], epoch[is_same & is_unknown])
     for name in ("last_sequence", "last_timestamp_ms"):
-        state.entries.columns[name][row[is_idle]] = or_else(said[name], known[name])[is_idle]
-    return is_idle
+        entries.columns[name][row[is_same]] = or_else(said[name], known[name])[is_same]
+    entries.opened["is_txn_start_exact"][row[is_same & (start != NONE)]] = True
+    return is_same
 
 
-def _disagreement(state: ProducerStateManager, row: SnapshotEntry) -> str | None:
+def _disagreement(state: ProducerStateManager, row: StatedProducer) -> str | None:
     """What a snapshot states of one producer otherwise than the log; None where they agree, or it states more."""
     if _is_only_in_snapshot(state, row):
         return None
@@ -149,18 +158,11 @@ def _disagreement(state: ProducerStateManager, row: SnapshotEntry) -> str | None
     return None
 
 
-def _by_section(rows: Iterable[SnapshotEntry]) -> dict[tuple[str, int], list[SnapshotEntry]]:
-    found: dict[tuple[str, int], list[SnapshotEntry]] = {}
-    for row in rows:
-        found.setdefault((row.input_id, row.section_index), []).append(row)
-    return found
-
-
 def _differs(producer_id: int, what: str, in_snapshot: int | None, in_log: int | None) -> str:
     return f"producer {producer_id}: {what} is {in_snapshot} there and {in_log} in the log"
 
 
-def _take_over(state: ProducerStateManager, row: SnapshotEntry) -> None:
+def _take_over(state: ProducerStateManager, row: StatedProducer) -> None:
     """Take over what the log did not show of one producer, up to the first disagreement."""
     entry = state.entries.get(row.producer_id)
     if entry is None or _is_only_in_snapshot(state, row) or _is_other_epoch(state, entry, row):
@@ -185,7 +187,7 @@ def _take_over(state: ProducerStateManager, row: SnapshotEntry) -> None:
     txn.is_txn_start_exact = True
 
 
-def _is_only_in_snapshot(state: ProducerStateManager, row: SnapshotEntry) -> bool:
+def _is_only_in_snapshot(state: ProducerStateManager, row: StatedProducer) -> bool:
     """The log lacks the batches that would say what the snapshot states of a producer, so all of the row counts."""
     entry, start = state.entries.get(row.producer_id), row.current_txn_start_offset
     txn = entry.open if entry else None
@@ -197,16 +199,16 @@ def _is_only_in_snapshot(state: ProducerStateManager, row: SnapshotEntry) -> boo
     return entry is None and not state.is_start_known
 
 
-def _is_other_epoch(state: ProducerStateManager, entry: ProducerStateEntry, row: SnapshotEntry) -> bool:
+def _is_other_epoch(state: ProducerStateManager, entry: ProducerStateEntry, row: StatedProducer) -> bool:
     return row.producer_epoch != entry.producer_epoch and not _is_newer(state, row.producer_epoch, entry.producer_epoch)
 
 
-def _is_coordinator_epoch_new(state: ProducerStateManager, entry: ProducerStateEntry, row: SnapshotEntry) -> bool:
-    is_unknown = entry.coordinator_epoch_basis == "unknown"
+def _is_coordinator_epoch_new(state: ProducerStateManager, entry: ProducerStateEntry, row: StatedProducer) -> bool:
+    is_unknown = entry.basis == BASIS["unknown"]
     return is_unknown or _is_newer(state, row.coordinator_epoch, entry.coordinator_epoch)
 
 
-def _is_other_coordinator_epoch(state: ProducerStateManager, entry: ProducerStateEntry, row: SnapshotEntry) -> bool:
+def _is_other_coordinator_epoch(state: ProducerStateManager, entry: ProducerStateEntry, row: StatedProducer) -> bool:
     """Without one, the broker forgot the producer since that marker: it was idle, or the log start moved on."""
     is_same_or_none = row.coordinator_epoch in {None, entry.coordinator_epoch}
     return not is_same_or_none and not _is_coordinator_epoch_new(state, entry, row)
@@ -267,22 +269,20 @@ class DescribedProducers:
         first_offset: the first one that was fetched.
         answered_from: the high watermark before it was asked for.
         capture_rank: of the capture that it is in; 0 is the one that is judged.
-        rows: as answered.
+        columns: as answered.
     """
 
     first_offset: int
     answered_from: int
     capture_rank: int
-    rows: list[SnapshotEntry]
+    columns: Numbers
 
     def as_snapshot(self) -> Snapshot:
         """What it says of all that lies below the first offset that was fetched."""
-        rows = [row._replace(current_txn_start_offset=self._open_below(row)) for row in self.rows]
-        return Snapshot(self.first_offset, self.capture_rank, rows)
-
-    def _open_below(self, row: SnapshotEntry) -> int | None:
-        start = row.current_txn_start_offset
-        return start if start is not None and start < self.first_offset else None
+        start = self.columns["current_txn_start_offset"]
+        open_below = np.where(start < self.first_offset, start, NONE)
+        columns = self.columns | {"current_txn_start_offset": open_below}
+        return Snapshot(self.first_offset, self.capture_rank, columns)
 
     def problems(self, state: ProducerStateManager, end_offset: int | None) -> list[Problem]:
         """Where the replayed log says otherwise than the broker did.
@@ -298,7 +298,8 @@ class DescribedProducers:
         ]
 
     def _differences(self, state: ProducerStateManager, end_offset: int) -> Iterator[str]:
-        answered = {row.producer_id: row.current_txn_start_offset for row in self.rows}
+        stated = (known_of(self.columns[name]) for name in ("producer_id", "current_txn_start_offset"))
+        answered = dict(zip(*stated, strict=True))
         for entry, txn in state.entries.with_open():
             # What began behind the answer is in none; what began before, and has no end marker, was open then.
             if txn.txn_start_offset >= self.answered_from:
@@ -320,11 +321,10 @@ def _answer_differs(producer_id: int, in_answer: int | None, in_log: int | None)
     return f"producer {producer_id}: open start is {in_answer} there and {in_log} in the log"
 
 
-def described_of(sections: Iterable[InputSection], rows: Iterable[SnapshotEntry]) -> list[DescribedProducers]:
-    """The answers of some sections with their rows."""
-    by_section = _by_section(rows)
+def described_of(sections: Iterable[InputSection], stated: Stated) -> list[DescribedProducers]:
+    """The answers of some sections with what they state."""
     return [
-        DescribedProducers(s.file_base_offset, int(s.stated), s.capture_rank, by_section.get(s.key, []))
+        DescribedProducers(s.file_base_offset, int(s.stated), s.capture_rank, stated.get(s.key, NOTHING_STATED))
         for s in sections
         if s.kind == DESCRIBED and s.stated is not None
     ]

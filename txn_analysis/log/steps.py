@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +17,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import equal_runs, is_in
+from txn_analysis.columns.arrays import NONE, equal_runs, is_in, numbers
 from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.kafka.names import LOG_KINDS, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.log.rebuild import rebuild_producer_state
 from txn_analysis.log.segments import proves_nothing, segments_of
+from txn_analysis.log.snapshots import STATED_COLUMNS
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
-from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA, ended_in_linking
+from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA, ended_in_linking, open_in_linking
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
     LOG_BATCHES,
@@ -32,22 +34,21 @@ from txn_analysis.tables import (
     PARTITION_HEALTH,
     BatchRangeSummary,
     PartitionHealth,
-    SnapshotEntry,
-    Transaction,
     UsedBatchRange,
 )
+from txn_analysis.tables.appends import rows_of
 from txn_analysis.tables.batches import batches_of
 from txn_analysis.tables.inputs import InputSection
 from txn_analysis.tables.schema import AUDIT, by_audit, given_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.log.segments import Cuts, SectionKey
     from txn_analysis.tables.appends import Numbers
 
-SNAPSHOT_COLUMNS = SnapshotEntry._fields
+SNAPSHOT_COLUMNS = ("topic", "partition", "input_id", "section_index", *STATED_COLUMNS)
 BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))
 SECTIONS = pa.schema([AUDIT, *((name, field.type) for name, field in fields_of(InputSection).items())])
 PIECES = given_schema(LOG_PIECES, *LOG_PIECES.names)
@@ -63,6 +64,7 @@ USED = pa.schema([AUDIT, *(ENDED_TRANSACTIONS.arrow_schema.field(name) for name 
 SIDES = pa.schema([AUDIT, ("pair", pa.int32()), ("is_a", pa.bool_()), *(BATCHES.field(n) for n in COMPARED_COLUMNS)])
 """One row is a batch of one of two copies that differ."""
 
+_Place = tuple[int, str, int]
 _PARTITION = ("audit", "topic", "partition")
 _SECTION = ("audit", "input_id", "section_index")
 
@@ -180,44 +182,47 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        pieces, snapshots = (
-            _by_partition(tables["pieces"], BatchRangeSummary),
-            _by_partition(tables["snapshots"], SnapshotEntry),
-        )
-        health, opened, used = (list[tuple[int, Any]]() for _ in range(3))
-        ended: list[tuple[tuple[int, str, int], Numbers]] = []
+        pieces, stated = _by_partition(tables["pieces"], BatchRangeSummary), _stated(tables["snapshots"])
+        health, used = (list[tuple[int, Any]]() for _ in range(2))
+        opened: list[tuple[_Place, Numbers]] = []
+        ended: list[tuple[_Place, Numbers]] = []
+        gaps: list[tuple[str, ...]] = []
         for key, sections in _by_partition(tables["sections"], InputSection).items():
             if all(proves_nothing(s) for s in sections):  # a checkpoint names it, its files are not here
                 continue
             audit, given = key[0], linkings[key[0]]
-            held, entries = pieces.get(key, []), snapshots.get(key, [])
-            linked = rebuild_producer_state(sections, held, entries, given.comparisons, given.as_of_ms)
+            held, said = pieces.get(key, []), stated.get(key, {})
+            linked = rebuild_producer_state(sections, held, said, given.comparisons, given.as_of_ms)
             whole = tuple(each for each in linked.used if each.section not in given.cut)
             health.append((audit, linked.health._replace(linked_pieces=whole)))
-            opened += zip(repeat(audit), linked.opened)
+            opened.append((key, linked.opened))
+            gaps += linked.evidence_gaps
             ended += zip(repeat(key), linked.ended)
             used += [(audit, each) for each in linked.used if each.section in given.cut]
+        open_rows = _placed_rows(opened, partial(open_in_linking, evidence_gaps=gaps))
+        transactions = pa.Table.from_batches([*open_rows, *_placed_rows(ended, ended_in_linking)], LINKED)
         return named(
             health=_audited(PartitionHealth, health, HEALTH),
-            transactions=pa.concat_batches([_audited(Transaction, opened, LINKED), *_ended(ended)]),
+            transactions=transactions,
             used=_audited(UsedBatchRange, used, USED),
         )
 
     return run
 
 
-def _ended(found: list[tuple[tuple[int, str, int], Numbers]]) -> Iterator[pa.RecordBatch]:
-    """Of each partition transactions that ended, as rows of LINKED."""
+def _placed_rows(
+    found: list[tuple[_Place, Numbers]], rows_in: Callable[[Mapping[str, pa.Array], Numbers], pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Columns of each partition as rows of LINKED; `rows_in` makes rows of columns, and of where each row lies."""
     if found:
         keys, parts = zip(*found, strict=True)
-        ended = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        number = pa.array(np.repeat(np.arange(len(parts)), [len(part["end_offset"]) for part in parts]))
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        number = pa.array(np.repeat(np.arange(len(parts)), [len(part["producer_id"]) for part in parts]))
         place = {
             name: pa.array(values, LINKED.field(name).type).take(number)
             for name, values in zip(_PARTITION, zip(*keys, strict=True), strict=True)
         }
-        rows = ended_in_linking(place, ended)
-        yield pa.RecordBatch.from_arrays([place["audit"], *rows.columns], schema=LINKED)
+        yield pa.RecordBatch.from_arrays([place["audit"], *rows_in(place, columns).columns], schema=LINKED)
 
 
 def _audited(kind: type[Any], records: list[tuple[int, Any]], schema: pa.Schema) -> pa.RecordBatch:
@@ -225,6 +230,18 @@ def _audited(kind: type[Any], records: list[tuple[int, Any]], schema: pa.Schema)
     own = batch_of(kind, [record for _, record in records], schema.remove(0))
     audits = pa.array([audit for audit, _ in records], AUDIT.type)
     return pa.RecordBatch.from_arrays([audits, *own.columns], schema=schema)
+
+
+def _stated(rows: pa.Table) -> dict[_Place, dict[SectionKey, Numbers]]:
+    """What snapshots, and answers to DescribeProducers, state: by audit, topic and partition, and by their sections."""
+    columns = {name: numbers(rows[name], NONE) for name in STATED_COLUMNS}
+    found: defaultdict[_Place, dict[SectionKey, Numbers]] = defaultdict(dict)
+    for start, stop in equal_runs(rows, (*_PARTITION, *_SECTION[1:])) if len(rows) else ():
+        *place, input_id, section_index = (rows[name][start].as_py() for name in (*_PARTITION, *_SECTION[1:]))
+        own, key = found[tuple(place)], (input_id, section_index)
+        said, before = rows_of(columns, slice(start, stop)), own.get(key)
+        own[key] = said if before is None else {name: np.append(before[name], said[name]) for name in said}
+    return dict(found)
 
 
 def _by_partition(rows: pa.Table, kind: type[Any]) -> dict[tuple[int, str, int], list[Any]]:

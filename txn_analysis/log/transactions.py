@@ -1,4 +1,4 @@
-"""Transactions on their way to their tables: those that are open as records, those that ended as columns.
+"""Transactions on their way to their tables, as columns.
 
 There can be as many as batches. Each is made once, in the task that holds its batches or its partition.
 """
@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in, nullable, of_types
+from txn_analysis.columns.arrays import NONE, is_in, nullable, of_types
 from txn_analysis.kafka.names import END_MARKERS
 from txn_analysis.log.producer_entries import OpenTransaction
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
+from txn_analysis.tables.appends import rows_of
+from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
-    from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.log.producer_entries import ProducerStateEntry
+    from txn_analysis.log.producer_entries import ProducerEntries
     from txn_analysis.tables import Table
     from txn_analysis.tables.appends import Numbers
 
@@ -46,39 +47,40 @@ _OF_ENDED = (
 """What is said of a transaction that ended in linking; when it began at the earliest, an open one says."""
 
 
-def open_transaction(
-    partition: TopicPartition,
-    entry: ProducerStateEntry,
-    txn: OpenTransaction,
-    evidence_gaps: tuple[str, ...],
-    other_copy_commit_offset: int | None,
-    *,
-    is_above_high_watermark: bool,
-) -> Transaction:
-    """The transaction that a producer has open at the end of the log; the last three arguments are columns."""
-    return Transaction(
-        *partition,
-        **{name: getattr(txn, name) for name in _OF_OPEN},
-        outcome=OPEN,
-        producer_epoch=entry.producer_epoch,
-        coordinator_epoch=entry.coordinator_epoch,
-        coordinator_epoch_basis=entry.coordinator_epoch_basis,
-        last_marker_ms=entry.marker_timestamp_ms,
-        previous_last_timestamp_ms=entry.previous_last_timestamp_ms,
-        has_coordinator_epoch_fallen=entry.has_coordinator_epoch_fallen,
-        evidence_gaps=evidence_gaps,
-        last_marker_offset=entry.log_marker_offset,
-        other_copy_commit_offset=other_copy_commit_offset,
-        is_above_high_watermark=is_above_high_watermark,
-    )
+def open_in(entries: ProducerEntries) -> Numbers:
+    """What producers have open at the end of a log, by column of `transactions`; one row is one transaction."""
+    rows = entries.open_rows()
+    txn, entry = rows_of(entries.opened, rows), rows_of(entries.columns, rows)
+    newest, largest = entry["ended_coordinator_epoch"], entry["max_ended_coordinator_epoch"]
+    return {name: txn[name] for name in _OF_OPEN} | {
+        "producer_epoch": entry["producer_epoch"],
+        "coordinator_epoch": entry["coordinator_epoch"],
+        "coordinator_epoch_basis": entry["basis"],
+        "last_marker_ms": entry["marker_timestamp_ms"],
+        "previous_last_timestamp_ms": entry["previous_last_timestamp_ms"],
+        "has_coordinator_epoch_fallen": (newest != NONE) & (newest < largest),
+        "last_marker_offset": entry["log_marker_offset"],
+    }
+
+
+def open_in_linking(
+    place: Mapping[str, pa.Array], opened: Numbers, evidence_gaps: Sequence[tuple[str, ...]]
+) -> pa.RecordBatch:
+    """Rows in LINKED_SCHEMA, of transactions as of `RebuiltPartition.opened` and of where each of them lies."""
+    columns = {name: nullable(values) for name, values in opened.items()}
+    columns |= {
+        "coordinator_epoch_basis": pa.array(COORDINATOR_EPOCH_BASES).take(columns["coordinator_epoch_basis"]),
+        "outcome": pa.repeat(OPEN, len(evidence_gaps)),
+        "evidence_gaps": pa.array(evidence_gaps, LINKED_SCHEMA.field("evidence_gaps").type),
+    }
+    return _rows(columns | dict(place), len(evidence_gaps), LINKED_SCHEMA)
 
 
 def ended_in_linking(place: Mapping[str, pa.Array], ended: Numbers) -> pa.RecordBatch:
     """Rows in LINKED_SCHEMA, of transactions as of `RebuiltPartition.ended` and of where each of them lies."""
     columns = {name: nullable(values) for name, values in ended.items()}
     marker = pa.array(END_MARKERS).take(columns["end_marker"])
-    exact = {"is_txn_start_exact": columns["is_txn_start_exact"].cast(pa.bool_())}
-    return _ended({name: columns[name] for name in _OF_ENDED} | exact | {"end_marker": marker}, place, LINKED_SCHEMA)
+    return _ended({name: columns[name] for name in _OF_ENDED} | {"end_marker": marker}, place, LINKED_SCHEMA)
 
 
 def ended_rows(place: Mapping[str, pa.Array], parts: Mapping[str, pa.Array]) -> pa.RecordBatch:

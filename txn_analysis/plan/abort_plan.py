@@ -16,7 +16,7 @@ from txn_analysis.text import escape, shell_option
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from txn_analysis.columns.values import Json
     from txn_analysis.settings import Settings
@@ -85,8 +85,8 @@ def whole_plan(rows: Iterable[pa.RecordBatch]) -> pa.Table:
     """Rows of `abort_plan`, without a fingerprint, as one plan: see `fingerprinted`."""
     order = [(name, "ascending") for name in ("topic", "partition", "producer_id", "txn_start_offset")]
     plan = pa.Table.from_batches(rows, ABORT_PLAN.arrow_schema).sort_by(order)
-    records = (row for batch in plan.to_batches(_ROWS_AT_ONCE) for row in batch.to_pylist())
     place = plan.schema.get_field_index("plan_fingerprint")
+    records = (batch.to_pylist() for batch in plan.remove_column(place).to_batches(_ROWS_AT_ONCE))
     fingerprint = pa.repeat(_fingerprint_of(records), len(plan))
     return plan.set_column(place, plan.schema.field(place), fingerprint)
 
@@ -115,14 +115,14 @@ def plan_fingerprint(records: Iterable[AbortRecord]) -> str:
 
     Canonical: a list sorted by topic, partition, producer id and start; keys sorted; no blanks; ASCII.
     """
-    return _fingerprint_of(record.model_dump() for record in sorted(records, key=_plan_order))
+    ordered = sorted(records, key=_plan_order)
+    return _fingerprint_of([[record.model_dump(exclude={"plan_fingerprint"}) for record in ordered]])
 
 
-def _fingerprint_of(rows: Iterable[Mapping[str, Json]]) -> str:
+def _fingerprint_of(some_at_a_time: Iterable[list[Json]]) -> str:
     digest = hashlib.blake2b(digest_size=_FINGERPRINT_BYTES)
-    for place, row in enumerate(rows):
-        own = {name: value for name, value in row.items() if name != "plan_fingerprint"}
-        digest.update(("," if place else "[").encode("ascii") + _canonical(own).encode("ascii"))
+    for place, records in enumerate(filter(None, some_at_a_time)):
+        digest.update(("," if place else "[").encode("ascii") + _canonical(records)[1:-1].encode("ascii"))
     digest.update(b"]")
     return digest.hexdigest()
 

@@ -316,4 +316,6 @@ ABORT_PLAN = Table(
 
 def plan_rows(plan: Iterable[AbortRecord]) -> pa.RecordBatch:
     """Rows of `abort_plan`."""
-    return pa.RecordBatch.from_pylist([record.model_dump() for record in plan], ABORT_PLAN.arrow_schema)
+    records = [*plan]
+    columns = {name: [getattr(record, name) for record in records] for name in ABORT_PLAN.names}
+    return pa.RecordBatch.from_pydict(columns, ABORT_PLAN.arrow_schema)

@@ -6,7 +6,7 @@ combine to what one range over both would say, so that no batch is ever shuffled
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from txn_analysis.columns.records import Int32
 from txn_analysis.tables.appends import ProducerAppends  # noqa: TC001 the table's columns are made of it
@@ -24,9 +24,6 @@ from txn_analysis.tables.schema import (
     one_of,
     struct,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LOG_BATCHES = Table(
     name="log_batches",
@@ -173,11 +170,6 @@ class SnapshotEntry(NamedTuple):
     last_timestamp_ms: Annotated[int | None, "timestamp of its last append; NULL if not printed"]
     last_sequence: Annotated[Int32 | None, "sequence of its last data batch; NULL if not printed"]
     last_offset: Annotated[int | None, "offset of its last data batch; NULL if not printed"]
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> SnapshotEntry:
-        """A row of the table, or some of its columns."""
-        return cls._make(map(row.get, cls._fields))
 
 
 PRODUCER_SNAPSHOTS = Table(
