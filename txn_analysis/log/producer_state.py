@@ -209,7 +209,7 @@ class ProducerStateManager:
         is_ending = (part["end_offset"] != NONE) & self._is_open(rows)
         rows = rows[is_ending]
         if len(rows):
-            ends = {name: values[is_ending] for name, values in part.items() if name.startswith("end_")}
+            ends = rows_of({name: values for name, values in part.items() if name.startswith("end_")}, is_ending)
             txn, epoch = rows_of(self.entries.opened, rows), ends["end_coordinator_epoch"]
             self.ended.append(txn | ends)
             self._add_ended(rows, txn["last_timestamp_ms"], epoch, epoch)

@@ -137,7 +137,9 @@ class ProducerAppends:
 
 
 def rows_of(columns: Mapping[str, Array], rows: Array | slice) -> Numbers:
-    """Some rows of columns."""
+    """Some rows of columns; where a mask takes all, as most do, these are not copied."""
+    if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.all():
+        return dict(columns)
     return {name: values[rows] for name, values in columns.items()}
 
 
