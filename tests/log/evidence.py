@@ -144,8 +144,9 @@ def linked(
     def lie(count: int) -> dict[str, pa.Array]:
         return {name: pa.repeat(value, count) for name, value in place.items()}
 
+    gaps = found.evidence_gaps
     rows = [
-        open_in_linking(lie(len(found.evidence_gaps)), found.opened, found.evidence_gaps),
+        *([open_in_linking(lie(len(gaps)), found.opened, gaps)] if gaps else []),
         *(ended_in_linking(lie(len(part["end_offset"])), part) for part in found.ended),
     ]
     return LinkedPartition(found.health, [t for part in rows for t in records_of(Transaction, part)], found.used)

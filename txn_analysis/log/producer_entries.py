@@ -137,9 +137,8 @@ class ProducerEntries:
         self.producer_ids = np.unique(np.concatenate(producer_ids)) if producer_ids else np.zeros(0, np.int64)
         count = len(self.producer_ids)
         self.is_known = np.zeros(count, bool)
-        self.columns, self.opened = (
-            dict(zip(names, np.full((len(names), count), NONE), strict=True)) for names in (_OF_ENTRY, _OF_OPEN)
-        )
+        columns = iter(np.full((len(_OF_ENTRY) + len(_OF_OPEN), count), NONE))
+        self.columns, self.opened = (dict(zip(names, columns, strict=False)) for names in (_OF_ENTRY, _OF_OPEN))
         self.columns["producer_id"] = self.opened["producer_id"] = self.producer_ids
 
     def rows(self, producer_ids: Array) -> Array:

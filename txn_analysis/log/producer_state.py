@@ -56,11 +56,8 @@ class ProducerStateManager:
     last_hole_offset: int | None = None
     has_batches: bool = False
     witnesses: list[str] = field(default_factory=list)
+    _compacted: Numbers = field(default_factory=dict)
     _first_moments: list[tuple[int, int]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        count = len(self.entries.producer_ids)
-        self._compacted = {name: np.full(count, NONE) for name in _STATED_IN_MARKER}
 
     @property
     def has_holes(self) -> bool:
@@ -146,8 +143,9 @@ class ProducerStateManager:
         self.entries.is_known[new] = True
         is_whole = self.is_start_known and self.last_gap_offset is None and not self.has_holes
         self.entries.columns["basis"][new] = BASIS["none_seen" if is_whole else "unknown"]
-        compacted = new[self._compacted["marker_offset"][new] != NONE]
-        self._take_epoch_of_marker(compacted, rows_of(self._compacted, compacted))
+        if self._compacted:
+            compacted = new[self._compacted["marker_offset"][new] != NONE]
+            self._take_epoch_of_marker(compacted, rows_of(self._compacted, compacted))
 
     def _is_open(self, rows: Array) -> Array:
         is_open: Array = self.entries.opened["txn_start_offset"][rows] != NONE
@@ -156,8 +154,9 @@ class ProducerStateManager:
     def _is_exact(self, rows: Array) -> Array:
         """No missing batch can have begun what begins now earlier; compaction removes nothing of what is open."""
         gap = self.last_gap_offset
-        is_ended_before = self.entries.columns["any_marker_offset"][rows] > (NONE if gap is None else gap)
-        return is_ended_before | (self.is_start_known and gap is None)
+        is_ended_before: Array = self.entries.columns["any_marker_offset"][rows] > (NONE if gap is None else gap)
+        is_exact: Array = is_ended_before | (self.is_start_known and gap is None)
+        return is_exact
 
     def _begin(self, rows: Array, parts: Numbers, is_wanted: Array, *, is_exact: bool | None = None) -> None:
         """Transactions begin with some parts; whether at their starts is known, or what the log before them says."""
@@ -265,7 +264,7 @@ class ProducerStateManager:
             stated["coordinator_epoch"] = stated["marker_coordinator_epoch"]
             rows = self.entries.rows(stated["producer_id"])
             for name in _STATED_IN_MARKER:
-                self._compacted[name][rows] = stated[name]
+                self._compacted.setdefault(name, np.full(len(self.entries.producer_ids), NONE))[rows] = stated[name]
             is_known = self.entries.is_known[rows]
             self._add_compacted_markers(rows[is_known], rows_of(stated, is_known))
 

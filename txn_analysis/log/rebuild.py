@@ -44,7 +44,7 @@ class RebuiltPartition:
     Attributes:
         health: at the end of its log.
         opened: the transactions that are open, as columns, by column of `transactions`; a basis is its place in
-            COORDINATOR_EPOCH_BASES.
+            COORDINATOR_EPOCH_BASES. No columns where nothing is open.
         evidence_gaps: of each of them why the log is not proven whole from its start on.
         ended: those that ended with the lead of a batch range, as of `ProducerStateManager`.
         used: the batch ranges that its log was put together from.
@@ -103,9 +103,9 @@ def rebuild_producer_state(
     if not is_in_capture:
         problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
     health = health_of(partition, log, state, problems, base, checkpoints, as_of_ms, is_in_capture=is_in_capture)
-    opened = open_in(state.entries)
-    opened |= _in_other_copies(log, opened, marks)
     gaps = _evidence_gaps(state, problems, base)
+    opened = open_in(state.entries) if gaps else {}
+    opened |= _in_other_copies(log, opened, marks) if gaps else {}
     used = [UsedBatchRange(s.ingest_id, *s.section, s.first_position) for s in log.summaries if s.is_used]
     return RebuiltPartition(health, opened, gaps, state.ended, used)
 
@@ -208,6 +208,8 @@ def _evidence_gaps(
 ) -> list[tuple[str, ...]]:
     """Of each transaction that is open at the end of the log why the log is not proven whole from its start on."""
     rows = state.entries.open_rows()
+    if not len(rows):
+        return []
     start, listed_at = (state.entries.opened[name][rows] for name in ("txn_start_offset", "listed_at_offset"))
     proven_from = np.maximum(np.maximum(start, listed_at), 0 if base is None else base.offset)
     if not problems:

@@ -195,7 +195,7 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             linked = rebuild_producer_state(sections, held, said, given.comparisons, given.as_of_ms)
             whole = tuple(each for each in linked.used if each.section not in given.cut)
             health.append((audit, linked.health._replace(linked_pieces=whole)))
-            opened.append((key, linked.opened))
+            opened += [(key, linked.opened)] if linked.opened else []
             gaps += linked.evidence_gaps
             ended += zip(repeat(key), linked.ended)
             used += [(audit, each) for each in linked.used if each.section in given.cut]
