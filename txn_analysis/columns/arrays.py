@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Columns = dict[str, Array]
+"""Columns of as many rows, by name."""
 
 ABSENT = -1
 """Kafka's own word for "none" and "not known", wherever a number cannot be negative; NULL in the tables."""
@@ -92,6 +94,13 @@ def at(values: Array, row: Array) -> Array:
     """The values at some rows; NONE where there is no such row."""
     # NONE reads the last value, which is not taken.
     return np.where(row == NONE, NONE, values[row]) if len(values) else row
+
+
+def rows_at(columns: Mapping[str, Array], rows: Array | slice) -> Columns:
+    """Some rows of columns; where a mask takes all, as most do, these are not copied."""
+    if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.all():
+        return dict(columns)
+    return {name: values[rows] for name, values in columns.items()}
 
 
 class Nearest:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.columns.arrays import NONE, Array, numbers
+from txn_analysis.columns.arrays import NONE, Array, numbers, rows_at
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT
 from txn_analysis.log.segments import UNCUT, Cuts
 
@@ -211,7 +211,7 @@ def compare(a: pa.Table, b: pa.Table) -> Comparison:
     both = _columns(a), _columns(b)
     left, right = _proven_beside(*both), _proven_beside(*both[::-1])
     shared, at_left, at_right = np.intersect1d(left["base_offset"], right["base_offset"], return_indices=True)
-    both_left, both_right = ({n: v[i] for n, v in c.items()} for c, i in ((left, at_left), (right, at_right)))
+    both_left, both_right = (rows_at(side, at) for side, at in ((left, at_left), (right, at_right)))
     conflicts = shared[_contradicts(both_left, both_right)]
     only_left, only_right = _others(left, at_left), _others(right, at_right)
     overlaps = [_within(only_left, right), _within(only_right, left)]
@@ -230,7 +230,7 @@ def compare(a: pa.Table, b: pa.Table) -> Comparison:
 def _columns(batches: pa.Table) -> dict[str, Array]:
     found = {n: numbers(batches[n], NONE) for n in COMPARED_COLUMNS}
     order = np.argsort(found["base_offset"], kind="stable")
-    return {name: values[order] for name, values in found.items()}
+    return rows_at(found, order)
 
 
 def _proven_beside(own: dict[str, Array], other: dict[str, Array]) -> dict[str, Array]:
@@ -243,7 +243,7 @@ def _proven_beside(own: dict[str, Array], other: dict[str, Array]) -> dict[str, 
         return own
     if own["leader_epoch"][is_doubted].max() > other["leader_epoch"].max():
         return own
-    return {name: values[~is_doubted] for name, values in own.items()}
+    return rows_at(own, ~is_doubted)
 
 
 def _is_doubted(columns: Mapping[str, Array]) -> Array:
@@ -270,7 +270,7 @@ def _contradicts(a: Mapping[str, Array], b: Mapping[str, Array]) -> Array:
 def _others(columns: Mapping[str, Array], shared: Array) -> dict[str, Array]:
     is_other = np.ones(len(columns["base_offset"]), bool)
     is_other[shared] = False
-    return {name: values[is_other] for name, values in columns.items()}
+    return rows_at(columns, is_other)
 
 
 def _within(others: Mapping[str, Array], copy: Mapping[str, Array]) -> Array:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.columns.arrays import NONE
+from txn_analysis.columns.arrays import NONE, Columns
 from txn_analysis.kafka.names import HIGH_WATERMARK, ProblemKind
 from txn_analysis.log.copies import Comparison, CopyRange, OffsetRange, Pair
 from txn_analysis.log.two_logs import two_logs_of
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txn_analysis.log.segments import SectionKey, Segment
-    from txn_analysis.tables.appends import Numbers
     from txn_analysis.tables.inputs import InputSection
 
 Comparisons = Mapping[Pair, Comparison]
@@ -356,6 +355,6 @@ def _folder(copy: CopyRange) -> Folder:
     return copy.segment.capture_rank, copy.segment.section.log_dir
 
 
-def _appends_of(copies: Iterable[CopyRange]) -> Iterable[Numbers]:
+def _appends_of(copies: Iterable[CopyRange]) -> Iterable[Columns]:
     summaries = (summary for copy in copies for summary in copy.summaries if not summary.is_doubted)
     return (summary.producers.own for summary in summaries if len(summary.producers))

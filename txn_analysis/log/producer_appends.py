@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, numbers, of_types
+from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, numbers, of_types, rows_at
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.tables import LOG_PIECES
 
@@ -217,7 +217,7 @@ def transaction_parts_of(rows: Rows) -> TransactionParts:
     return TransactionParts(
         batch_range=batch_range[found["group"]],
         arrays=arrays,
-        groups=_groups(rows, {name: values[order] for name, values in groups.items()}) | ended,
+        groups=_groups(rows, rows_at(groups, order)) | ended,
         whole=whole,
         bare=bare,
         bare_group=bare_group,

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 
-from txn_analysis.columns.arrays import NONE, Array, place_in
+from txn_analysis.columns.arrays import NONE, Array, Columns, place_in
 from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from txn_analysis.tables.appends import Numbers
 
 T = TypeVar("T")
 
@@ -27,7 +26,7 @@ BASIS = {name: code for code, name in enumerate(COORDINATOR_EPOCH_BASES)}
 class Row:
     """One row of columns, which changes with them."""
 
-    def __init__(self, columns: Numbers, row: int) -> None:
+    def __init__(self, columns: Columns, row: int) -> None:
         self.columns, self.row = columns, row
 
     @classmethod
@@ -104,7 +103,7 @@ class ProducerStateEntry(Row):
     ended_coordinator_epoch = Cell["int | None"]()
     max_ended_coordinator_epoch = Cell["int | None"]()
 
-    def __init__(self, columns: Numbers, row: int, opened: Numbers) -> None:
+    def __init__(self, columns: Columns, row: int, opened: Columns) -> None:
         super().__init__(columns, row)
         self._opened = opened
 

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import NONE, Array, numbers_of
+from txn_analysis.columns.arrays import NONE, Array, Columns, numbers_of, rows_at
 from txn_analysis.log.producer_entries import BASIS, ProducerEntries, first_known, or_else
-from txn_analysis.tables.appends import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txn_analysis.tables import BatchRangeSummary, ProducerAppends
-    from txn_analysis.tables.appends import Numbers
 
 _STATED_IN_MARKER = ("marker_offset", "marker_timestamp_ms", "coordinator_epoch")
 
@@ -49,14 +47,14 @@ class ProducerStateManager:
     is_start_known: bool
     log_start_offset: int = 0
     open_below_base: dict[int, int] = field(default_factory=dict)
-    ended: list[Numbers] = field(default_factory=list)
-    bare_markers: list[Numbers] = field(default_factory=list)
+    ended: list[Columns] = field(default_factory=list)
+    bare_markers: list[Columns] = field(default_factory=list)
     last_moment_ms: int | None = None
     last_gap_offset: int | None = None
     last_hole_offset: int | None = None
     has_batches: bool = False
     witnesses: list[str] = field(default_factory=list)
-    _compacted: Numbers = field(default_factory=dict)
+    _compacted: Columns = field(default_factory=dict)
     _first_moments: list[tuple[int, int]] = field(default_factory=list)
 
     @property
@@ -64,7 +62,7 @@ class ProducerStateManager:
         """Compaction removed batches."""
         return self.last_hole_offset is not None
 
-    def load_from_snapshot(self, said: Numbers, *, is_adjacent: bool) -> None:
+    def load_from_snapshot(self, said: Columns, *, is_adjacent: bool) -> None:
         """Take over what a snapshot states (`Snapshot.columns`); not adjacent: batches are missing right after it."""
         columns, rows = self.entries.columns, self.entries.rows(said["producer_id"])
         self._meet(rows)
@@ -145,7 +143,7 @@ class ProducerStateManager:
         self.entries.columns["basis"][new] = BASIS["none_seen" if is_whole else "unknown"]
         if self._compacted:
             compacted = new[self._compacted["marker_offset"][new] != NONE]
-            self._take_epoch_of_marker(compacted, rows_of(self._compacted, compacted))
+            self._take_epoch_of_marker(compacted, rows_at(self._compacted, compacted))
 
     def _is_open(self, rows: Array) -> Array:
         is_open: Array = self.entries.opened["txn_start_offset"][rows] != NONE
@@ -158,11 +156,11 @@ class ProducerStateManager:
         is_exact: Array = is_ended_before | (self.is_start_known and gap is None)
         return is_exact
 
-    def _begin(self, rows: Array, parts: Numbers, is_wanted: Array, *, is_exact: bool | None = None) -> None:
+    def _begin(self, rows: Array, parts: Columns, is_wanted: Array, *, is_exact: bool | None = None) -> None:
         """Transactions begin with some parts; whether at their starts is known, or what the log before them says."""
         if not is_wanted.any():
             return
-        rows, part = rows[is_wanted], rows_of(parts, is_wanted)
+        rows, part = rows[is_wanted], rows_at(parts, is_wanted)
         self.entries.begin(
             rows,
             txn_start_offset=part["start_offset"],
@@ -178,12 +176,12 @@ class ProducerStateManager:
             **self._last_of(part),
         )
 
-    def _extend(self, rows: Array, parts: Numbers, is_wanted: Array) -> None:
+    def _extend(self, rows: Array, parts: Columns, is_wanted: Array) -> None:
         """Some parts add data to transactions that are open."""
         if not is_wanted.any():
             return
-        rows, part = rows[is_wanted], rows_of(parts, is_wanted)
-        was = rows_of(self.entries.opened, rows)
+        rows, part = rows[is_wanted], rows_at(parts, is_wanted)
+        was = rows_at(self.entries.opened, rows)
         now = self._last_of(part) | {
             "first_producer_epoch": or_else(was["first_producer_epoch"], part["first_epoch"]),
             "max_producer_epoch": np.maximum(np.maximum(was["max_producer_epoch"], part["max_epoch"]), 0),
@@ -193,7 +191,7 @@ class ProducerStateManager:
         for name, values in now.items():
             self.entries.opened[name][rows] = values
 
-    def _last_of(self, part: Numbers) -> Numbers:
+    def _last_of(self, part: Columns) -> Columns:
         """What parts say of the last data of their transactions."""
         return {
             "last_offset": part["last_offset"],
@@ -203,13 +201,13 @@ class ProducerStateManager:
             "appended_before_ms": part["last_before_ms"],
         }
 
-    def _end(self, rows: Array, part: Numbers) -> None:
+    def _end(self, rows: Array, part: Columns) -> None:
         """The end markers of these parts end what is open."""
         is_ending = (part["end_offset"] != NONE) & self._is_open(rows)
         rows = rows[is_ending]
         if len(rows):
-            ends = rows_of({name: values for name, values in part.items() if name.startswith("end_")}, is_ending)
-            txn, epoch = rows_of(self.entries.opened, rows), ends["end_coordinator_epoch"]
+            ends = rows_at({name: values for name, values in part.items() if name.startswith("end_")}, is_ending)
+            txn, epoch = rows_at(self.entries.opened, rows), ends["end_coordinator_epoch"]
             self.ended.append(txn | ends)
             self._add_ended(rows, txn["last_timestamp_ms"], epoch, epoch)
             self.entries.opened["txn_start_offset"][rows] = NONE
@@ -229,17 +227,17 @@ class ProducerStateManager:
             is_first = np.append(True, row[1:] != row[:-1])
             is_bare = ~(is_first & is_ending[row])
             producer_id = appends.own["producer_id"][row[is_bare]]
-            self.bare_markers.append({"producer_id": producer_id, **rows_of(appends.bare, is_bare)})
+            self.bare_markers.append({"producer_id": producer_id, **rows_at(appends.bare, is_bare)})
 
-    def _take_markers(self, rows: Array, own: Numbers) -> None:
+    def _take_markers(self, rows: Array, own: Columns) -> None:
         """Take what the last end markers of producers in the log itself state."""
         is_marked = own["marker_offset"] != NONE
-        stated = rows_of(own, is_marked)
+        stated = rows_at(own, is_marked)
         stated["coordinator_epoch"] = stated["marker_coordinator_epoch"]
         self._take_epoch_of_marker(rows[is_marked], stated)
         self.entries.columns["log_marker_offset"][rows[is_marked]] = stated["marker_offset"]
 
-    def _take_epoch_of_marker(self, rows: Array, stated: Numbers) -> None:
+    def _take_epoch_of_marker(self, rows: Array, stated: Columns) -> None:
         """Take coordinator epochs from end markers, in whichever copy of the log they are."""
         columns = self.entries.columns
         for name in _STATED_IN_MARKER:
@@ -247,7 +245,7 @@ class ProducerStateManager:
         columns["basis"][rows] = np.where(stated["coordinator_epoch"] == NONE, BASIS["unknown"], BASIS["marker"])
         columns["any_marker_offset"][rows] = np.maximum(columns["any_marker_offset"][rows], stated["marker_offset"])
 
-    def _take_last_batch(self, rows: Array, own: Numbers) -> None:
+    def _take_last_batch(self, rows: Array, own: Columns) -> None:
         """Markers alone leave the last data batch cached, unless they change the epoch."""
         columns = self.entries.columns
         is_same_epoch = own["is_one_epoch"] & (own["first_batch_epoch"] == columns["producer_epoch"][rows])
@@ -260,23 +258,23 @@ class ProducerStateManager:
         """Learn of end markers that another copy holds, and that compaction has removed from this one."""
         for own in (summary.producers.own for summary in summaries if len(summary.producers)):
             is_marked = own["marker_offset"] != NONE
-            stated = rows_of(own, is_marked)
+            stated = rows_at(own, is_marked)
             stated["coordinator_epoch"] = stated["marker_coordinator_epoch"]
             rows = self.entries.rows(stated["producer_id"])
             for name in _STATED_IN_MARKER:
                 self._compacted.setdefault(name, np.full(len(self.entries.producer_ids), NONE))[rows] = stated[name]
             is_known = self.entries.is_known[rows]
-            self._add_compacted_markers(rows[is_known], rows_of(stated, is_known))
+            self._add_compacted_markers(rows[is_known], rows_at(stated, is_known))
 
-    def _add_compacted_markers(self, rows: Array, stated: Numbers) -> None:
+    def _add_compacted_markers(self, rows: Array, stated: Columns) -> None:
         columns, opened, offset = self.entries.columns, self.entries.opened, stated["marker_offset"]
         columns["any_marker_offset"][rows] = np.maximum(columns["any_marker_offset"][rows], offset)
         is_after = rows[self._is_open(rows) & (offset < opened["txn_start_offset"][rows])]
         opened["is_txn_start_exact"][is_after] |= self._is_exact(is_after)
         is_new = (columns["basis"][rows] == BASIS["unknown"]) & (columns["marker_offset"][rows] < offset)
-        self._take_epoch_of_marker(rows[is_new], rows_of(stated, is_new))
+        self._take_epoch_of_marker(rows[is_new], rows_at(stated, is_new))
 
-    def confirm_open(self, said: Numbers, offset: int) -> None:
+    def confirm_open(self, said: Columns, offset: int) -> None:
         """Note what a snapshot at the start of a file lists as open: nothing that is missing below has ended it."""
         start, rows = said["current_txn_start_offset"], self.entries.rows(said["producer_id"])
         is_listed = (start != NONE) & (start == self.entries.opened["txn_start_offset"][rows])

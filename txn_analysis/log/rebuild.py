@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import numbers_of
+from txn_analysis.columns.arrays import Array, Columns, numbers_of
 from txn_analysis.kafka.names import SNAPSHOT, ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from txn_analysis.log.partition_log import PartitionLog
     from txn_analysis.log.snapshots import Snapshot, Stated
     from txn_analysis.tables import BatchRangeSummary, PartitionHealth
-    from txn_analysis.tables.appends import Numbers
     from txn_analysis.tables.inputs import InputSection
 
 
@@ -51,9 +50,9 @@ class RebuiltPartition:
     """
 
     health: PartitionHealth
-    opened: Numbers
+    opened: Columns
     evidence_gaps: list[tuple[str, ...]]
-    ended: list[Numbers]
+    ended: list[Columns]
     used: list[UsedBatchRange]
 
 
@@ -85,9 +84,8 @@ def rebuild_producer_state(
     snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT and not is_empty_dump(s)], stated)
     described = described_of(own, stated)
     base = base_snapshot(log, sorted([*snapshots, *(each.as_snapshot() for each in described)], key=by_offset))
-    of_producers = [*(s.producers.own for s in summaries), *(columns for columns in stated.values())]
-    producer_ids = [columns["producer_id"] for columns in of_producers]
-    below = {} if base is None else _open_below(ProducerEntries(producer_ids), log, base)
+    producer_ids = [own["producer_id"] for own in (*(s.producers.own for s in summaries), *stated.values())]
+    below = {} if base is None else _open_below(producer_ids, log, base)
     state = ProducerStateManager(ProducerEntries(producer_ids), is_start_known=False, open_below_base=below)
     state.log_start_offset = checkpoints.log_start_offset or 0
     if base is not None and log.first_offset is not None and base.offset > log.first_offset:
@@ -104,18 +102,20 @@ def rebuild_producer_state(
         problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
     health = health_of(partition, log, state, problems, base, checkpoints, as_of_ms, is_in_capture=is_in_capture)
     gaps = _evidence_gaps(state, problems, base)
-    opened = open_in(state.entries) if gaps else {}
-    opened |= _in_other_copies(log, opened, marks) if gaps else {}
+    opened = _opened(log, state, marks) if gaps else {}
     used = [UsedBatchRange(s.ingest_id, *s.section, s.first_position) for s in log.summaries if s.is_used]
     return RebuiltPartition(health, opened, gaps, state.ended, used)
 
 
-def _open_below(entries: ProducerEntries, log: PartitionLog, base: Snapshot) -> dict[int, int]:
+def _open_below(producer_ids: list[Array], log: PartitionLog, base: Snapshot) -> dict[int, int]:
     """By producer id, the last offset of data below the base snapshot that no end marker follows there."""
+    summaries = [summary for summary in log.summaries if summary.last_offset < base.offset]
+    if not summaries:
+        return {}
+    entries = ProducerEntries(producer_ids)
     below = ProducerStateManager(entries, is_start_known=False)
-    for summary in log.summaries:
-        if summary.last_offset < base.offset:
-            below.apply(summary)
+    for summary in summaries:
+        below.apply(summary)
     return {txn.producer_id: txn.last_offset for _, txn in entries.with_open() if txn.last_offset is not None}
 
 
@@ -217,14 +217,13 @@ def _evidence_gaps(
     return [tuple(sorted({p.reason for p in problems if p.spoils(offset)})) for offset in proven_from.tolist()]
 
 
-def _in_other_copies(log: PartitionLog, opened: Numbers, marks: Mapping[Folder, int]) -> Numbers:
-    """Two more columns of open transactions: what other copies of the log hold of them."""
-    producer, start = opened["producer_id"].tolist(), opened["txn_start_offset"].tolist()
-    last = or_else(opened["last_offset"], opened["txn_start_offset"]).tolist()
-    others = log.others
-    return {
-        "other_copy_commit_offset": numbers_of(map(others.commit_from, producer, start)),
-        "is_above_high_watermark": np.array(
-            [others.is_above(marks, *txn) for txn in zip(producer, start, last, strict=True)], bool
-        ),
+def _opened(log: PartitionLog, state: ProducerStateManager, marks: Mapping[Folder, int]) -> Columns:
+    """What is open at the end of the log, and what other copies of it hold of that."""
+    opened = open_in(state.entries)
+    last_offset = or_else(opened["last_offset"], opened["txn_start_offset"])
+    columns = opened["producer_id"], opened["txn_start_offset"], last_offset
+    txns = [*zip(*(column.tolist() for column in columns), strict=True)]
+    return opened | {
+        "other_copy_commit_offset": numbers_of(log.others.commit_from(producer, start) for producer, start, _ in txns),
+        "is_above_high_watermark": np.array([log.others.is_above(marks, *txn) for txn in txns], bool),
     }

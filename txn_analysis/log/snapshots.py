@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import NONE, Array, known_of, numbers_of
+from txn_analysis.columns.arrays import NONE, Array, Columns, known_of, numbers_of, rows_at
 from txn_analysis.kafka.names import DESCRIBED, ProblemKind
 from txn_analysis.log.producer_entries import BASIS, Cell, Row, first_known, or_else
 from txn_analysis.tables import Problem
-from txn_analysis.tables.appends import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from txn_analysis.log.producer_entries import OpenTransaction, ProducerStateEntry
     from txn_analysis.log.producer_state import ProducerStateManager
     from txn_analysis.log.segments import SectionKey
-    from txn_analysis.tables.appends import Numbers
     from txn_analysis.tables.inputs import InputSection
 
 
@@ -51,7 +49,7 @@ class StatedProducer(Row):
     last_offset = Cell["int | None"]()
 
 
-Stated = Mapping["SectionKey", "Numbers"]
+Stated = Mapping["SectionKey", Columns]
 """By section what it states, as columns: one row is one producer, see `StatedProducer`."""
 STATED_COLUMNS = StatedProducer.names()
 NOTHING_STATED = dict.fromkeys(STATED_COLUMNS, np.zeros(0, np.int64))
@@ -63,7 +61,7 @@ class Snapshot:
 
     offset: int
     capture_rank: int
-    columns: Numbers
+    columns: Columns
 
 
 def snapshots_of(sections: Iterable[InputSection], stated: Stated) -> list[Snapshot]:
@@ -112,7 +110,8 @@ def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[
     for row in others:
         found += [differs] if (differs := _disagreement(state, row)) else []
         _take_over(state, row)
-    state.load_from_snapshot(rows_of(snapshot.columns, is_lacking), is_adjacent=True)
+    if is_lacking.any():
+        state.load_from_snapshot(rows_at(snapshot.columns, is_lacking), is_adjacent=True)
     for entry, txn in state.entries.with_open(but=snapshot.columns["producer_id"]):
         if _may_be_gone(state, txn):
             entry.end()
@@ -123,13 +122,13 @@ def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[
     return found
 
 
-def _take_over_same(state: ProducerStateManager, said: Numbers) -> Array:
+def _take_over_same(state: ProducerStateManager, said: Columns) -> Array:
     """Take over what the log did not show of producers whose epoch and open start both state alike: most, all at once.
 
     Returns which rows were taken over; one that states another coordinator epoch than the log is not.
     """
     entries, row = state.entries, state.entries.rows(said["producer_id"])
-    known, start = rows_of(entries.columns, row), said["current_txn_start_offset"]
+    known, start = rows_at(entries.columns, row), said["current_txn_start_offset"]
     is_unknown, epoch = known["basis"] == BASIS["unknown"], said["coordinator_epoch"]
     is_same: Array = entries.is_known[row] & (said["producer_epoch"] == known["producer_epoch"])
     is_same &= entries.opened["txn_start_offset"][row] == start
@@ -275,7 +274,7 @@ class DescribedProducers:
     first_offset: int
     answered_from: int
     capture_rank: int
-    columns: Numbers
+    columns: Columns
 
     def as_snapshot(self) -> Snapshot:
         """What it says of all that lies below the first offset that was fetched."""

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, equal_runs, is_in, numbers
+from txn_analysis.columns.arrays import NONE, Columns, equal_runs, is_in, numbers, rows_at
 from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.kafka.names import LOG_KINDS, TOPIC_ID
@@ -36,7 +36,6 @@ from txn_analysis.tables import (
     PartitionHealth,
     UsedBatchRange,
 )
-from txn_analysis.tables.appends import rows_of
 from txn_analysis.tables.batches import batches_of
 from txn_analysis.tables.inputs import InputSection
 from txn_analysis.tables.schema import AUDIT, by_audit, given_schema
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.log.segments import Cuts, SectionKey
-    from txn_analysis.tables.appends import Numbers
 
 SNAPSHOT_COLUMNS = ("topic", "partition", "input_id", "section_index", *STATED_COLUMNS)
 BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))
@@ -184,8 +182,8 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
         pieces, stated = _by_partition(tables["pieces"], BatchRangeSummary), _stated(tables["snapshots"])
         health, used = (list[tuple[int, Any]]() for _ in range(2))
-        opened: list[tuple[_Place, Numbers]] = []
-        ended: list[tuple[_Place, Numbers]] = []
+        opened: list[tuple[_Place, Columns]] = []
+        ended: list[tuple[_Place, Columns]] = []
         gaps: list[tuple[str, ...]] = []
         for key, sections in _by_partition(tables["sections"], InputSection).items():
             if all(proves_nothing(s) for s in sections):  # a checkpoint names it, its files are not here
@@ -211,7 +209,7 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
 
 
 def _placed_rows(
-    found: list[tuple[_Place, Numbers]], rows_in: Callable[[Mapping[str, pa.Array], Numbers], pa.RecordBatch]
+    found: list[tuple[_Place, Columns]], rows_in: Callable[[Mapping[str, pa.Array], Columns], pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Columns of each partition as rows of LINKED; `rows_in` makes rows of columns, and of where each row lies."""
     if found:
@@ -232,14 +230,14 @@ def _audited(kind: type[Any], records: list[tuple[int, Any]], schema: pa.Schema)
     return pa.RecordBatch.from_arrays([audits, *own.columns], schema=schema)
 
 
-def _stated(rows: pa.Table) -> dict[_Place, dict[SectionKey, Numbers]]:
+def _stated(rows: pa.Table) -> dict[_Place, dict[SectionKey, Columns]]:
     """What snapshots, and answers to DescribeProducers, state: by audit, topic and partition, and by their sections."""
     columns = {name: numbers(rows[name], NONE) for name in STATED_COLUMNS}
-    found: defaultdict[_Place, dict[SectionKey, Numbers]] = defaultdict(dict)
+    found: defaultdict[_Place, dict[SectionKey, Columns]] = defaultdict(dict)
     for start, stop in equal_runs(rows, (*_PARTITION, *_SECTION[1:])) if len(rows) else ():
         *place, input_id, section_index = (rows[name][start].as_py() for name in (*_PARTITION, *_SECTION[1:]))
         own, key = found[tuple(place)], (input_id, section_index)
-        said, before = rows_of(columns, slice(start, stop)), own.get(key)
+        said, before = rows_at(columns, slice(start, stop)), own.get(key)
         own[key] = said if before is None else {name: np.append(before[name], said[name]) for name in said}
     return dict(found)
 

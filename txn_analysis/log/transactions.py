@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, is_in, nullable, of_types
+from txn_analysis.columns.arrays import NONE, Columns, is_in, nullable, of_types, rows_at
 from txn_analysis.kafka.names import END_MARKERS
 from txn_analysis.log.producer_entries import OpenTransaction
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
-from txn_analysis.tables.appends import rows_of
 from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES
 from txn_analysis.tables.transactions import OPEN
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.log.producer_entries import ProducerEntries
     from txn_analysis.tables import Table
-    from txn_analysis.tables.appends import Numbers
 
 
 BATCH_RANGE_KEY = UsedBatchRange._fields[1:]
@@ -47,10 +45,10 @@ _OF_ENDED = (
 """What is said of a transaction that ended in linking; when it began at the earliest, an open one says."""
 
 
-def open_in(entries: ProducerEntries) -> Numbers:
+def open_in(entries: ProducerEntries) -> Columns:
     """What producers have open at the end of a log, by column of `transactions`; one row is one transaction."""
     rows = entries.open_rows()
-    txn, entry = rows_of(entries.opened, rows), rows_of(entries.columns, rows)
+    txn, entry = rows_at(entries.opened, rows), rows_at(entries.columns, rows)
     newest, largest = entry["ended_coordinator_epoch"], entry["max_ended_coordinator_epoch"]
     return {name: txn[name] for name in _OF_OPEN} | {
         "producer_epoch": entry["producer_epoch"],
@@ -64,7 +62,7 @@ def open_in(entries: ProducerEntries) -> Numbers:
 
 
 def open_in_linking(
-    place: Mapping[str, pa.Array], opened: Numbers, evidence_gaps: Sequence[tuple[str, ...]]
+    place: Mapping[str, pa.Array], opened: Columns, evidence_gaps: Sequence[tuple[str, ...]]
 ) -> pa.RecordBatch:
     """Rows in LINKED_SCHEMA, of transactions as of `RebuiltPartition.opened` and of where each of them lies."""
     columns = {name: nullable(values) for name, values in opened.items()}
@@ -76,7 +74,7 @@ def open_in_linking(
     return _rows(columns | dict(place), len(evidence_gaps), LINKED_SCHEMA)
 
 
-def ended_in_linking(place: Mapping[str, pa.Array], ended: Numbers) -> pa.RecordBatch:
+def ended_in_linking(place: Mapping[str, pa.Array], ended: Columns) -> pa.RecordBatch:
     """Rows in LINKED_SCHEMA, of transactions as of `RebuiltPartition.ended` and of where each of them lies."""
     columns = {name: nullable(values) for name, values in ended.items()}
     marker = pa.array(END_MARKERS).take(columns["end_marker"])

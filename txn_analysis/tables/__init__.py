@@ -12,7 +12,6 @@ from txn_analysis.tables.logs import (
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
     BatchRangeSummary,
-    SnapshotEntry,
 )
 from txn_analysis.tables.schema import INDEXED_COLUMNS, Col, Table
 from txn_analysis.tables.transactions import (
@@ -80,7 +79,6 @@ __all__ = [
     "ProducersBareMarker",
     "Prune",
     "RuleAsked",
-    "SnapshotEntry",
     "Table",
     "Transaction",
     "TwoLogs",

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Array, numbers
+from txn_analysis.columns.arrays import NONE, Array, Columns, numbers, rows_at
 from txn_analysis.columns.records import Int32
 from txn_analysis.kafka.names import END_MARKERS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class BareMarker(NamedTuple):
@@ -88,13 +85,11 @@ class ProducerAppendInfo(NamedTuple):
     last_commit_offset: int | None = None
 
 
-Numbers = dict[str, Array]
-"""Columns of INT64, by name; NONE stands for NULL, a marker is its place in `END_MARKERS`."""
-
-
 @dataclass(frozen=True)
 class ProducerAppends:
     """The appends of the producers of one batch range, as columns. One row is one producer; no two are of the same.
+
+    NONE stands for NULL, and for a marker its place in `END_MARKERS`.
 
     Attributes:
         own: by field of `ProducerAppendInfo`, but for those that hold records.
@@ -104,10 +99,10 @@ class ProducerAppends:
         bare_row: of each of those the row of its producer; ascending.
     """
 
-    own: Numbers
-    lead: Numbers
-    tail: Numbers
-    bare: Numbers
+    own: Columns
+    lead: Columns
+    tail: Columns
+    bare: Columns
     bare_row: Array
 
     RECORD: ClassVar[type[ProducerAppendInfo]] = ProducerAppendInfo
@@ -119,33 +114,23 @@ class ProducerAppends:
     @classmethod
     def of_lists(cls, lists: pa.ListArray) -> list[ProducerAppends]:
         """Those of each batch range, from the column `producers` of its row."""
-        structs = lists.flatten()
-        found = dict(zip([field.name for field in structs.type], structs.flatten(), strict=True))
-        lead, tail = (_numbers_of(found.pop(name), TransactionPart._fields) for name in ("lead", "tail"))
-        markers = found.pop("bare_markers")
-        bare = _numbers_of(markers.flatten(), BareMarker._fields)
-        bare_row = numbers(pc.list_parent_indices(markers), NONE)
-        own = {name: numbers(column, NONE) for name, column in found.items()}
+        found = _fields_of(lists.flatten())
+        lead, tail, markers = (found.pop(name) for name in ("lead", "tail", "bare_markers"))
+        parts = (found, _fields_of(lead), _fields_of(tail), _fields_of(markers.flatten()))
+        own, lead, tail, bare = ({name: _numbers(column) for name, column in part.items()} for part in parts)
+        all_of_them = cls(own, lead, tail, bare, numbers(pc.list_parent_indices(markers), NONE))
         bounds = np.append(0, np.cumsum(numbers(pc.list_value_length(lists), 0))).tolist()
-        all_of_them = cls(own, lead, tail, bare, bare_row)
         return [all_of_them._between(start, stop) for start, stop in pairwise(bounds)]
 
     def _between(self, start: int, stop: int) -> ProducerAppends:
         rows, bare = slice(start, stop), slice(*np.searchsorted(self.bare_row, (start, stop)).tolist())
-        own, lead, tail = (rows_of(part, rows) for part in (self.own, self.lead, self.tail))
-        return ProducerAppends(own, lead, tail, rows_of(self.bare, bare), self.bare_row[bare] - start)
+        own, lead, tail = (rows_at(part, rows) for part in (self.own, self.lead, self.tail))
+        return ProducerAppends(own, lead, tail, rows_at(self.bare, bare), self.bare_row[bare] - start)
 
 
-def rows_of(columns: Mapping[str, Array], rows: Array | slice) -> Numbers:
-    """Some rows of columns; where a mask takes all, as most do, these are not copied."""
-    if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.all():
-        return dict(columns)
-    return {name: values[rows] for name, values in columns.items()}
-
-
-def _numbers_of(structs: pa.StructArray, names: tuple[str, ...]) -> Numbers:
-    """The fields of structs, NONE where a struct is NULL."""
-    return {name: _numbers(column) for name, column in zip(names, structs.flatten(), strict=True)}
+def _fields_of(structs: pa.StructArray) -> dict[str, pa.Array]:
+    """The fields of structs, NULL where a struct is."""
+    return dict(zip([field.name for field in structs.type], structs.flatten(), strict=True))
 
 
 def _numbers(column: pa.Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, equal_runs
+from txn_analysis.columns.arrays import ABSENT, equal_runs, rows_at
 from txn_analysis.kafka.names import CODECS, LAST_TIME_MS, TIMES
 from txn_analysis.tables import LOG_BATCHES
 
@@ -101,7 +101,7 @@ def batches_of(rows: pa.RecordBatch) -> Iterator[Batches]:
     columns = {name: _values(name, ordered[name]) for name in ordered.schema.names if name not in BatchPlace._fields}
     for start, stop in equal_runs(ordered, ("input_id", "section_index")):
         place = BatchPlace(*(ordered[name][start].as_py() for name in BatchPlace._fields))
-        yield Batches(place, {name: values[start:stop] for name, values in columns.items()})
+        yield Batches(place, rows_at(columns, slice(start, stop)))
 
 
 def _values(name: str, column: pa.Array) -> Array:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, rows_at
 from txn_analysis.kafka.names import CODECS, TIMESTAMP_TYPES
 from txn_analysis.reading.dump.field_reader import index_lines, read_alike, read_run
 from txn_analysis.reading.dump.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH, LINE_STARTS
@@ -142,7 +142,7 @@ class Candidates:
         return self if (np.diff(self.line) > 0).all() else self._rows(np.argsort(self.line))
 
     def _rows(self, index: Array | slice) -> Candidates:
-        return Candidates(self.line[index], {name: values[index] for name, values in self.columns.items()})
+        return Candidates(self.line[index], rows_at(self.columns, index))
 
 
 def read_batch_lines(lines: Lines) -> Candidates:

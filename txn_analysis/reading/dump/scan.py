@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, rows_at
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
 from txn_analysis.reading.dump.batch_lines import (
     COLUMNS,
@@ -197,7 +197,7 @@ def _of_small(
             continue
         rows = slice(start, stop)
         in_text = line_start[rows] - line_start[start] + part.start
-        own = {name: values[rows] for name, values in columns.items()} | {"text_start_bytes": in_text}
+        own = rows_at(columns, rows) | {"text_start_bytes": in_text}
         yield Batches(part.place(ingest_id), own)
 
 

@@ -13,7 +13,7 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT, known, nullable
+from txn_analysis.columns.arrays import ABSENT, known, nullable, rows_at
 from txn_analysis.columns.records import fields_of
 from txn_analysis.kafka.names import INT64_MAX, LAST_TIME_MS
 from txn_analysis.reading.dump.field_reader import read_fields
@@ -198,7 +198,7 @@ def _snapshot_rows(data: bytes, starts: Array, ends: Array, section: Section) ->
             "last_sequence": read.get("last_sequence", none),
             "last_offset": read.get("last_offset", none),
         }
-        parts.append({name: values[fits] for name, values in numbers.items()})
+        parts.append(rows_at(numbers, fits))
     count = int(is_read.sum())
     alike = {"topic": section.topic, "partition": section.partition, "snapshot_offset": section.file_base_offset}
     columns = {

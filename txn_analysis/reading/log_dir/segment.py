@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, rows_at
 from txn_analysis.kafka.batch_headers import (
     CODEC_MASK,
     CONTROL,
@@ -130,7 +130,7 @@ def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str)
     bounds = np.searchsorted(small.segment, np.arange(len(parts) + 1)).tolist()
     for part, is_whole, first, stop in zip(parts, small.is_whole.tolist(), bounds, bounds[1:], strict=False):
         if is_whole:
-            yield Batches(part.place(ingest_id), {name: values[first:stop] for name, values in columns.items()})
+            yield Batches(part.place(ingest_id), rows_at(columns, slice(first, stop)))
         else:
             yield part
 
