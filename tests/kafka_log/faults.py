@@ -2,48 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.log.producer_state import ProducerStateManager
+from txn_analysis.log.producer_entries import EntryColumns
+from txn_analysis.log.replay import RangesAtOnce
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pytest
 
-    from txn_analysis.tables import BatchRangeSummary
-
 
 @dataclass(frozen=True)
 class Fault:
-    """A method of `ProducerStateManager` that does something else."""
+    """A step of the replay that does something else."""
 
     name: str
-    method: str
+    of: type
+    step: str
     instead: Callable[..., None]
 
     def put_in(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From now on, and as long as the test runs."""
-        monkeypatch.setattr(ProducerStateManager, self.method, self.instead)
+        monkeypatch.setattr(self.of, self.step, self.instead)
 
 
-def _without_markers(state: ProducerStateManager, *_: Any) -> None:
+def _without_markers(*_: Any) -> None:
     """An end marker ends nothing."""
 
 
-def _with_first_epoch(apply: Callable[..., None]) -> Callable[..., None]:
+def _with_first_epoch(take: Callable[..., None]) -> Callable[..., None]:
     """The epoch of a producer is that of its first batch, not of its last."""
-
-    def applied(state: ProducerStateManager, piece: BatchRangeSummary) -> None:
-        own = piece.producers.own
-        wrong = own | {"producer_epoch": own["first_batch_epoch"]} if len(piece.producers) else own
-        apply(state, piece._replace(producers=replace(piece.producers, own=wrong)))
-
-    return applied
+    return lambda entries, rows, own: take(entries, rows, own | {"producer_epoch": own["first_batch_epoch"]})
 
 
 FAULTS = (
-    Fault("a-marker-is-ignored", "_end", _without_markers),
-    Fault("an-epoch-of-the-wrong-batch", "apply", _with_first_epoch(ProducerStateManager.apply)),
+    Fault("a-marker-is-ignored", RangesAtOnce, "end", _without_markers),
+    Fault(
+        "an-epoch-of-the-wrong-batch",
+        EntryColumns,
+        "take_last_batches",
+        _with_first_epoch(EntryColumns.take_last_batches),
+    ),
 )

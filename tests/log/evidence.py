@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_section
 from tests.records import sections_of
-from txn_analysis.columns.arrays import numbers_of
+from txn_analysis.columns.arrays import Columns, known_of, numbers_of, rows_at
 from txn_analysis.columns.records import records_of
 from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
-from txn_analysis.log.rebuild import rebuild_producer_state
+from txn_analysis.log.rebuild import PartitionEvidence, RebuiltPartition, rebuild_producer_states
 from txn_analysis.log.segments import UNCUT, Cuts, log_sections, rival_positions, segments_of
 from txn_analysis.log.snapshots import STATED_COLUMNS
 from txn_analysis.log.summarize import summarize_parts
@@ -23,10 +23,10 @@ from txn_analysis.log.transactions import ended_in_linking, open_in_linking
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.inputs.planned_input import ScanRange, Section
 from txn_analysis.reading.inputs.text import Text
-from txn_analysis.tables import BatchRangeSummary, PartitionHealth, Transaction, UsedBatchRange
+from txn_analysis.tables import BatchRangeSummary, PartitionHealth, ProducerState, Transaction, UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tests.oracle.model import History
     from txn_analysis.tables.batches import Batches
@@ -128,6 +128,14 @@ def linked(
     rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
 ) -> LinkedPartition:
     """Cut where the evidence asks for it, compare the copies that differ, and link."""
+    (found,) = linked_together([evidence_of(rows, scanned, snapshot_rows, as_of_ms)])
+    return found
+
+
+def evidence_of(
+    rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row], as_of_ms: int | None
+) -> PartitionEvidence:
+    """What linking gets of one partition."""
     sections = log_sections(sections_of(with_offsets(rows, summarized(scanned))))
     pieces = summarized(scanned, cuts_of(sections))
     segments = segments_of([section for section in sections if section.kind != "snapshot"], pieces)
@@ -138,18 +146,30 @@ def linked(
     }
     stated = {key: [row for row in snapshot_rows if key_of(row) == key] for key in map(key_of, snapshot_rows)}
     columns = {key: {n: numbers_of(row[n] for row in own) for n in STATED_COLUMNS} for key, own in stated.items()}
-    found = rebuild_producer_state(sections, pieces, columns, comparisons, as_of_ms)
+    return PartitionEvidence(sections, pieces, columns, comparisons, as_of_ms)
+
+
+def linked_together(given: Sequence[PartitionEvidence]) -> list[LinkedPartition]:
+    """The partitions, as one step links them."""
+    rebuilt, ended = rebuild_producer_states(given)
+    return [_linked(found, number, ended) for number, found in enumerate(rebuilt)]
+
+
+def _linked(found: RebuiltPartition, number: int, ended: Sequence[Columns]) -> LinkedPartition:
     place = {"topic": found.health.topic, "partition": found.health.partition}
 
     def lie(count: int) -> dict[str, pa.Array]:
         return {name: pa.repeat(value, count) for name, value in place.items()}
 
     gaps = found.evidence_gaps
+    own = [rows_at(part, part["partition"] == number) for part in ended]
     rows = [
         *([open_in_linking(lie(len(gaps)), found.opened, gaps)] if gaps else []),
-        *(ended_in_linking(lie(len(part["end_offset"])), part) for part in found.ended),
+        *(ended_in_linking(lie(len(part["end_offset"])), part) for part in own),
     ]
-    return LinkedPartition(found.health, [t for part in rows for t in records_of(Transaction, part)], found.used)
+    producers = zip(*(known_of(found.producers[name]) for name in ProducerState._fields), strict=True)
+    health = found.health._replace(producers=tuple(map(ProducerState._make, producers)))
+    return LinkedPartition(health, [t for part in rows for t in records_of(Transaction, part)], found.used)
 
 
 def key_of(row: Row) -> tuple[str, int]:
@@ -200,16 +220,31 @@ def snapshot_row(section: Row, producer_id: int, entry: ProducerEntry) -> Row:
 def link_history(
     history: History, tool: Tool, *, range_bytes: int, snapshots: Sequence[int] = (), from_segment: int = 0
 ) -> LinkedPartition:
-    """The whole path for one partition, with snapshots at some offsets and the first segments left out.
+    """The whole path for one partition, with snapshots at some offsets and the first segments left out."""
+    given = history_evidence(history, tool, range_bytes=range_bytes, snapshots=snapshots, from_segment=from_segment)
+    (found,) = linked_together([given])
+    return found
+
+
+def history_evidence(
+    history: History,
+    tool: Tool,
+    *,
+    range_bytes: int,
+    snapshots: Sequence[int] = (),
+    from_segment: int = 0,
+    lost: Collection[int] = (),
+) -> PartitionEvidence:
+    """What linking gets of it; without segments that are `lost` behind the first one.
 
     What could be text in a record's header keys is a matter of its own: here no line is.
     """
     sections, text = sections_and_text(history, tool)
-    kept = sections[from_segment:]
+    kept = [section for section in sections[from_segment:] if section.index not in lost]
     taken = [snapshot_evidence(history, offset) for offset in snapshots]
     rows = [section_row(s) for s in kept] + [section for section, _ in taken]
     scanned = [certain(part) for part in batches_of(kept, text, range_bytes=range_bytes)]
-    return linked(rows, scanned, [row for _, found in taken for row in found])
+    return evidence_of(rows, scanned, [row for _, found in taken for row in found], None)
 
 
 def certain(part: Batches) -> Batches:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.log.evidence import link_history
+from tests.log.evidence import history_evidence, link_history, linked_together
 from tests.oracle.broker import Partition, replay
 from tests.oracle.dump_writer import Tool
 from tests.oracle.history import Producer, Step, histories, play
@@ -17,6 +17,7 @@ from txn_analysis.tables import ProducerState
 
 if TYPE_CHECKING:
     from tests.log.evidence import LinkedPartition
+    from txn_analysis.log.rebuild import PartitionEvidence
 
 DEEP = (Tool(deep=True), Tool((2, 2), deep=True), Tool((2, 8), deep=True), Tool((3, 3), payload=True))
 SPLITS = st.sampled_from((150, 700, 5_000, 1_000_000))
@@ -128,6 +129,43 @@ def test_snapshots_at_any_offset_agree(history: History, range_bytes: int, data:
     linked = link_history(history, DEEP[0], range_bytes=range_bytes, snapshots=offsets)
     assert problems(linked) == []
     assert linked.health.producers == producers_of(replay(history.batches, from_offset=history.segments[0].base_offset))
+
+
+def test_what_one_log_lacks_is_missing_in_no_other() -> None:
+    """Both are replayed file by file, side by side; the transaction behind the lost file may have begun in it."""
+    ended, opened = [Step("data", 0), Step("commit", 0), Step("roll", 0)], [Step("data", 0)]
+    whole, torn = (play([*ended * count, *opened], (Producer(1000, 0, 0),)) for count in (1, 2))
+    given = [
+        history_evidence(whole, DEEP[0], range_bytes=5_000),
+        history_evidence(torn, DEEP[0], range_bytes=5_000, lost=[1]),
+    ]
+    for together, is_exact in ((given, [True, False]), (given[::-1], [False, True])):
+        found = [
+            [t.is_txn_start_exact for t in one.transactions if t.outcome == "open"] for one in linked_together(together)
+        ]
+        assert found == [[exact] for exact in is_exact]
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> PartitionEvidence:
+    """One of a cluster's, with snapshots, and not all of its files."""
+    history, range_bytes = draw(histories()), draw(SPLITS)
+    first, *later = sorted(draw(st.sets(st.sampled_from(range(len(history.segments))), min_size=1)))
+    offsets = st.sampled_from([segment.base_offset for segment in history.segments[first:]])
+    return history_evidence(
+        history,
+        DEEP[0],
+        range_bytes=range_bytes,
+        snapshots=draw(st.lists(offsets, max_size=2, unique=True)),
+        from_segment=first,
+        lost={*range(first + 1, len(history.segments))} - {*later},
+    )
+
+
+@given(st.lists(partitions(), min_size=2, max_size=4))
+def test_partitions_that_are_linked_together_are_as_each_alone(given: list[PartitionEvidence]) -> None:
+    """Their producers may have the same ids, and a log may lack what another one holds."""
+    assert linked_together(given) == [found for one in given for found in linked_together([one])]
 
 
 @given(histories(), SPLITS, st.data())

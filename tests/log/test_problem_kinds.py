@@ -11,7 +11,7 @@ from tests.log.evidence import batches_of, section_row, sections_and_text, snaps
 from tests.log.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
 from tests.records import sections_of
 from txn_analysis.kafka.names import ProblemKind
-from txn_analysis.log.rebuild import rebuild_producer_state
+from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_states
 from txn_analysis.log.segments import log_sections
 from txn_analysis.tables.appends import NO_APPENDS
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.oracle.model import Batch
-    from txn_analysis.tables import Problem
+    from txn_analysis.tables import BatchRangeSummary, Problem
+    from txn_analysis.tables.inputs import InputSection
 
     Row = dict[str, Any]
     Problems = tuple[Problem, ...]
@@ -35,7 +36,12 @@ def problems_of(
     sections, text = sections_and_text(log(*(batches or BATCHES)), DEEP)
     pieces = [p._replace(**(piece or {})) for p in summarized(batches_of(sections, text, range_bytes=10_000))]
     rows = [section_row(s) | (section or {}) for s in sections]
-    return rebuild_producer_state(log_sections(sections_of([*rows, *others])), pieces, {}, {}, None).health.problems
+    return problems_in(sections_of([*rows, *others]), pieces)
+
+
+def problems_in(sections: list[InputSection], pieces: list[BatchRangeSummary]) -> Problems:
+    (found,), _ = rebuild_producer_states([PartitionEvidence(log_sections(sections), pieces, {}, {}, None)])
+    return found.health.problems
 
 
 def torn_inside() -> Problems:
@@ -46,7 +52,7 @@ def torn_inside() -> Problems:
         *batches_of([first], text, range_bytes=10_000, input_id="torn"),
         *batches_of([later], later_text, range_bytes=10_000, input_id="later"),
     ]
-    return rebuild_producer_state(log_sections(sections_of(rows)), summarized(scanned), {}, {}, None).health.problems
+    return problems_in(sections_of(rows), summarized(scanned))
 
 
 def said_topic_id(topic_id: str) -> Row:

@@ -20,7 +20,7 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
     BatchRangeSummary,
 )
-from txn_analysis.tables.appends import ProducerAppendInfo, TransactionPart
+from txn_analysis.tables.appends import AppendColumns, ProducerAppendInfo, TransactionPart
 
 if TYPE_CHECKING:
     from txn_analysis.tables import Table
@@ -115,7 +115,7 @@ def test_the_producers_of_each_batch_range_are_columns_wherever_the_rows_begin()
     found = records_of(BatchRangeSummary, pieces()[1:])
     assert [(piece.first_position, len(piece.producers)) for piece in found] == [(0, 0), (1, 2), (2, 2)]
     assert found[0].is_used
-    _, two, last = (piece.producers for piece in found)
+    two, last = (AppendColumns.of([piece.producers]) for piece in found[1:])
     assert two.own["producer_id"].tolist() == [7, 8]
     assert [part["start_offset"].tolist() for part in (two.lead, two.tail)] == [[3, 3], [NONE, 3]]
     assert two.tail["end_marker"].tolist() == [NONE, END_MARKERS.index("ABORT")]

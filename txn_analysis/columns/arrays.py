@@ -103,6 +103,15 @@ def rows_at(columns: Mapping[str, Array], rows: Array | slice) -> Columns:
     return {name: values[rows] for name, values in columns.items()}
 
 
+def spans(starts: Array, stops: Array) -> slice | Array:
+    """The rows of some stretches, one after another; a slice where they are one stretch."""
+    if (starts[1:] == stops[:-1]).all():
+        return slice(int(starts[0]), int(stops[-1]))
+    lengths = stops - starts
+    rows: Array = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+    return rows
+
+
 class Nearest:
     """Finds, from any row, the nearest of some wanted rows in the same piece."""
 

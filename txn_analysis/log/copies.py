@@ -144,7 +144,7 @@ class CopyRange(NamedTuple):
 
     def has_producer(self, producer_id: int) -> bool:
         """Some batch of the producer is in it."""
-        return any((s.producers.own["producer_id"] == producer_id).any() for s in self.summaries)
+        return any((s.producers.producer_id == producer_id).any() for s in self.summaries)
 
     @property
     def order(self) -> tuple[int, int, SectionKey]:

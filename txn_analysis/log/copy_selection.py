@@ -19,6 +19,7 @@ from txn_analysis.kafka.names import HIGH_WATERMARK, ProblemKind
 from txn_analysis.log.copies import Comparison, CopyRange, OffsetRange, Pair
 from txn_analysis.log.two_logs import two_logs_of
 from txn_analysis.tables import Problem, TwoLogs
+from txn_analysis.tables.appends import AppendColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -357,4 +358,4 @@ def _folder(copy: CopyRange) -> Folder:
 
 def _appends_of(copies: Iterable[CopyRange]) -> Iterable[Columns]:
     summaries = (summary for copy in copies for summary in copy.summaries if not summary.is_doubted)
-    return (summary.producers.own for summary in summaries if len(summary.producers))
+    return (AppendColumns.of([summary.producers]).own for summary in summaries if len(summary.producers))

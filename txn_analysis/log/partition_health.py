@@ -12,7 +12,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from txn_analysis.columns.arrays import known_of
+import numpy as np
+import pyarrow as pa
+
+from txn_analysis.columns.arrays import Columns, known_of, lists, nullable, of_types
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     CLEAN_SHUTDOWN,
@@ -27,14 +30,17 @@ from txn_analysis.kafka.names import (
 from txn_analysis.tables import PartitionHealth, Problem, ProducersBareMarker, ProducerState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.producer_entries import OpenTransaction
+    from txn_analysis.log.producer_entries import OpenTransaction, ProducerEntries
     from txn_analysis.log.producer_state import ProducerStateManager
     from txn_analysis.log.snapshots import Snapshot
     from txn_analysis.tables.inputs import InputSection
+
+
+_NOBODY = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,7 @@ def health_of(
     *,
     is_in_capture: bool,
 ) -> PartitionHealth:
-    """What is known of a partition whose log was replayed to its end.
+    """What is known of a partition whose log was replayed to its end; without its producers.
 
     Args:
         partition: which one.
@@ -170,7 +176,6 @@ def health_of(
         problems=tuple(sorted(set(problems), key=lambda p: (p.offset is None, p.offset or 0, p.reason))),
         witnesses=tuple(dict.fromkeys(log.witnesses + state.witnesses)),
         remarks=tuple(log.remarks + checkpoints.remarks(end)),
-        producers=_states_at_end(state),
         truncated_marker_offset=log.others.truncated_marker_offset,
         bare_markers=_bare_markers(state),
         linked_pieces=(),
@@ -178,11 +183,23 @@ def health_of(
     )
 
 
-def _states_at_end(state: ProducerStateManager) -> tuple[ProducerState, ...]:
-    """What a broker keeps of each producer, in their order."""
-    entries, rows = state.entries, state.entries.known_rows()
+def producers_at_end(entries: ProducerEntries) -> Columns:
+    """What a broker keeps of each producer, in their order: by field of `ProducerState`, one row is one producer."""
+    rows = entries.known_rows()
     said = entries.columns | {"txn_start_offset": entries.opened["txn_start_offset"]}
-    return tuple(map(ProducerState._make, zip(*(known_of(said[n][rows]) for n in ProducerState._fields), strict=True)))
+    return {name: said[name][rows] for name in ProducerState._fields}
+
+
+def with_producers(health: pa.RecordBatch, producers: Sequence[Columns]) -> pa.RecordBatch:
+    """Rows of partitions, with the producers of each of them as of `producers_at_end`."""
+    place = health.schema.get_field_index("producers")
+    of_list = health.schema.types[place]
+    columns = {name: np.concatenate([_NOBODY, *(each[name] for each in producers)]) for name in ProducerState._fields}
+    states = pa.StructArray.from_arrays(
+        of_types(map(nullable, columns.values()), of_list.value_type), fields=list(of_list.value_type)
+    )
+    partition = np.repeat(np.arange(len(producers)), [len(each["producer_id"]) for each in producers])
+    return health.set_column(place, health.schema.field(place), lists(states, partition, len(producers)).cast(of_list))
 
 
 def _bare_markers(state: ProducerStateManager) -> tuple[ProducersBareMarker, ...]:

@@ -15,7 +15,7 @@ from txn_analysis.kafka.names import ProblemKind
 from txn_analysis.log.copies import CopyRange, offset_ranges
 from txn_analysis.log.copy_selection import Comparisons, Copies, OtherCopies, SelectedCopy, Truncation
 from txn_analysis.tables import Problem
-from txn_analysis.tables.appends import NO_APPENDS
+from txn_analysis.tables.appends import NO_APPENDS, AppendColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -241,7 +241,7 @@ def _place_only(summary: BatchRangeSummary) -> BatchRangeSummary:
 def producers_with_open_data(summaries: Iterable[BatchRangeSummary]) -> set[int]:
     """The producers with transactional data in some batch ranges of one log, in order, and no end marker after it."""
     found: set[int] = set()
-    for appends in (summary.producers for summary in summaries if len(summary.producers)):
+    for appends in (AppendColumns.of([summary.producers]) for summary in summaries if len(summary.producers)):
         for part in (appends.lead, appends.tail):
             for name, change in (("start_offset", found.update), ("end_offset", found.difference_update)):
                 change(appends.own["producer_id"][part[name] != NONE].tolist())

@@ -1,14 +1,15 @@
-"""Rebuild the producer state of one partition: its open transactions and its health.
+"""Rebuild the producer state of partitions: their open transactions and their health.
 
-Pure functions of what is known of one partition; `pipeline` brings the rows together. Batch ranges and files, of which
+Pure functions of what is known of a partition; `steps` brings the rows together. Batch ranges and files, of which
 there are few, are records; producers and the transactions that ended are columns.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,24 +17,52 @@ from txn_analysis.columns.arrays import Array, Columns, numbers_of
 from txn_analysis.kafka.names import SNAPSHOT, ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
-from txn_analysis.log.partition_health import CheckpointFiles, health_of
+from txn_analysis.log.partition_health import CheckpointFiles, health_of, producers_at_end
 from txn_analysis.log.partition_log import gap, partition_log
 from txn_analysis.log.producer_entries import ProducerEntries, or_else
 from txn_analysis.log.producer_state import ProducerStateManager
+from txn_analysis.log.replay import replay
 from txn_analysis.log.segments import NO_RANK, first_other_rank, is_empty_dump, proves_nothing, segments_of
 from txn_analysis.log.snapshots import base_snapshot, by_offset, described_of, reconcile_snapshot, snapshots_of
 from txn_analysis.log.transactions import open_in
 from txn_analysis.log.two_logs import of_another_topic
-from txn_analysis.tables import Problem, UsedBatchRange
+from txn_analysis.tables import BatchRangeSummary, Problem, UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from txn_analysis.log.copy_selection import Comparisons, Folder
     from txn_analysis.log.partition_log import PartitionLog
     from txn_analysis.log.snapshots import Snapshot, Stated
-    from txn_analysis.tables import BatchRangeSummary, PartitionHealth
+    from txn_analysis.tables import PartitionHealth
     from txn_analysis.tables.inputs import InputSection
+
+Found = TypeVar("Found")
+
+
+class PartitionEvidence(NamedTuple):
+    """All that is known of one partition.
+
+    Attributes:
+        sections: those of the partition, at least one; snapshots and what checkpoint files state included.
+        summaries: of the batch ranges of those sections.
+        stated: by those sections, of producers.
+        comparisons: of all pairs that `copies.pairs_to_compare` names.
+        as_of_ms: moment of the capture; timestamps after it are not credible. None if the capture has no moment.
+    """
+
+    sections: list[InputSection]
+    summaries: list[BatchRangeSummary]
+    stated: Stated
+    comparisons: Comparisons
+    as_of_ms: int | None
+
+    def producer_ids(self) -> list[Array]:
+        """Of all producers that are told of; some may be named twice."""
+        return [
+            *(s.producers.producer_id for s in self.summaries),
+            *(own["producer_id"] for own in self.stated.values()),
+        ]
 
 
 @dataclass(frozen=True)
@@ -41,42 +70,88 @@ class RebuiltPartition:
     """What is known of one partition.
 
     Attributes:
-        health: at the end of its log.
+        health: at the end of its log, without its producers.
+        producers: what a broker keeps of them, as of `producers_at_end`.
         opened: the transactions that are open, as columns, by column of `transactions`; a basis is its place in
             COORDINATOR_EPOCH_BASES. No columns where nothing is open.
         evidence_gaps: of each of them why the log is not proven whole from its start on.
-        ended: those that ended with the lead of a batch range, as of `ProducerStateManager`.
         used: the batch ranges that its log was put together from.
     """
 
     health: PartitionHealth
+    producers: Columns
     opened: Columns
     evidence_gaps: list[tuple[str, ...]]
-    ended: list[Columns]
     used: list[UsedBatchRange]
 
 
-def rebuild_producer_state(
-    sections: list[InputSection],
-    summaries: list[BatchRangeSummary],
-    stated: Stated,
-    comparisons: Comparisons,
-    as_of_ms: int | None,
-) -> RebuiltPartition:
-    """Replay the log of one partition from its first known state to its end.
+def rebuild_producer_states(given: Sequence[PartitionEvidence]) -> tuple[list[RebuiltPartition], list[Columns]]:
+    """Replay the logs of some partitions, each from its first known state to its end.
 
-    Args:
-        sections: those of the partition, at least one; snapshots and what checkpoint files state included.
-        summaries: of the batch ranges of those sections.
-        stated: by those sections, of producers.
-        comparisons: of all pairs that `copies.pairs_to_compare` names.
-        as_of_ms: moment of the capture; timestamps after it are not credible. None if the capture has no moment.
+    Partitions with few producers are replayed together: to change columns takes as long for one row as for a thousand.
+
+    Returns the partitions, and the transactions that ended with the lead of a batch range, as of `replay`; `partition`
+    is the place of their partition.
     """
+    found: list[RebuiltPartition] = []
+    ended: list[Columns] = []
+    for together in _blocks(given):
+        before = len(found)
+        partitions, txns = _rebuild_together(together)
+        found += partitions
+        ended += [part | {"partition": part["partition"] + before} for part in txns]
+    return found, ended
+
+
+_BLOCK_ROWS = 10_000  # some 3 MB of columns
+
+
+def _blocks(given: Sequence[PartitionEvidence]) -> Iterator[list[PartitionEvidence]]:
+    """Partitions whose producers are not too many together, or one alone."""
+    block, row_count = list[PartitionEvidence](), 0
+    for each in given:
+        count = sum(map(len, each.producer_ids()))
+        if block and row_count + count > _BLOCK_ROWS:
+            yield block
+            block, row_count = [], 0
+        block.append(each)
+        row_count += count
+    if block:
+        yield block
+
+
+def _rebuild_together(given: Sequence[PartitionEvidence]) -> tuple[list[RebuiltPartition], list[Columns]]:
+    """As `rebuild_producer_states`: the first batch ranges of all logs are replayed at once, then the second ones."""
+    entries = ProducerEntries.of_partitions([each.producer_ids() for each in given])
+    first_rows = np.array([own.first_row for own in entries])
+    logs = {number: _rebuild(*each) for number, each in enumerate(zip(given, entries, strict=True))}
+    found: dict[int, RebuiltPartition] = {}
+    ended: list[Columns] = []
+    while logs:
+        ranges = []
+        for number, log in [*logs.items()]:
+            try:
+                ranges.append(next(log))
+            except StopIteration as at_end:
+                found[number] = at_end.value
+                del logs[number]
+        txns = replay(ranges)
+        if txns is not None:
+            ended.append(txns | {"partition": np.searchsorted(first_rows, txns.pop("row"), side="right") - 1})
+    return [found[number] for number in range(len(given))], ended
+
+
+_Replayed = Generator[tuple[ProducerStateManager, BatchRangeSummary], None, Found]
+"""Gives each batch range of a log, in their order, and goes on when it was replayed."""
+
+
+def _rebuild(given: PartitionEvidence, entries: ProducerEntries) -> _Replayed[RebuiltPartition]:
+    sections, summaries, stated = given.sections, given.summaries, given.stated
     partition = TopicPartition(sections[0].topic, sections[0].partition)
     other = first_other_rank(sections, summaries)
     own = [s for s in sections if s.capture_rank < other]
     checkpoints, marks = CheckpointFiles.of(own), high_watermarks(own)
-    log = partition_log(segments_of(sections, summaries), comparisons)
+    log = partition_log(segments_of(sections, summaries), given.comparisons)
     if other != NO_RANK:
         log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
         log.two_logs += of_another_topic(sections, other)
@@ -84,38 +159,38 @@ def rebuild_producer_state(
     snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT and not is_empty_dump(s)], stated)
     described = described_of(own, stated)
     base = base_snapshot(log, sorted([*snapshots, *(each.as_snapshot() for each in described)], key=by_offset))
-    producer_ids = [own["producer_id"] for own in (*(s.producers.own for s in summaries), *stated.values())]
-    below = {} if base is None else _open_below(producer_ids, log, base)
-    state = ProducerStateManager(ProducerEntries(producer_ids), is_start_known=False, open_below_base=below)
+    below = {} if base is None else _open_below(entries.producer_ids, log, base)
+    state = ProducerStateManager(entries, is_start_known=False, open_below_base=below)
     state.log_start_offset = checkpoints.log_start_offset or 0
     if base is not None and log.first_offset is not None and base.offset > log.first_offset:
         log = log.above(base.offset)
     log.remarks += [_EMPTY_DUMP.format(offset) for offset in dumped_empty]
     _load(state, log, base)
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
-    problems = [*log.problems, *_replay(log, state, witnesses, dumped_empty), *checkpoints.problems()]
+    replayed = yield from _replay(log, state, witnesses, dumped_empty)
+    problems = [*log.problems, *replayed, *checkpoints.problems()]
     problems += [p for each in described if not each.capture_rank for p in each.problems(state, log.end_offset)]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(gap(base.offset, log.first_offset - 1))
     is_in_capture = any(s.capture_rank == 0 and not proves_nothing(s) for s in own)
     if not is_in_capture:
         problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
-    health = health_of(partition, log, state, problems, base, checkpoints, as_of_ms, is_in_capture=is_in_capture)
+    health = health_of(partition, log, state, problems, base, checkpoints, given.as_of_ms, is_in_capture=is_in_capture)
     gaps = _evidence_gaps(state, problems, base)
     opened = _opened(log, state, marks) if gaps else {}
     used = [UsedBatchRange(s.ingest_id, *s.section, s.first_position) for s in log.summaries if s.is_used]
-    return RebuiltPartition(health, opened, gaps, state.ended, used)
+    return RebuiltPartition(health, producers_at_end(entries), opened, gaps, used)
 
 
-def _open_below(producer_ids: list[Array], log: PartitionLog, base: Snapshot) -> dict[int, int]:
+def _open_below(producer_ids: Array, log: PartitionLog, base: Snapshot) -> dict[int, int]:
     """By producer id, the last offset of data below the base snapshot that no end marker follows there."""
     summaries = [summary for summary in log.summaries if summary.last_offset < base.offset]
     if not summaries:
         return {}
-    entries = ProducerEntries(producer_ids)
+    (entries,) = ProducerEntries.of_partitions([[producer_ids]])
     below = ProducerStateManager(entries, is_start_known=False)
     for summary in summaries:
-        below.apply(summary)
+        replay([(below, summary)])
     return {txn.producer_id: txn.last_offset for _, txn in entries.with_open() if txn.last_offset is not None}
 
 
@@ -146,8 +221,8 @@ _EMPTY_DUMP = (
 
 def _replay(
     log: PartitionLog, state: ProducerStateManager, snapshots: list[Snapshot], dumped_empty: list[int]
-) -> list[Problem]:
-    """Apply every batch range; where a snapshot was written, it is compared with the state there.
+) -> _Replayed[list[Problem]]:
+    """Give every batch range; where a snapshot was written, it is compared with the state there.
 
     Of one whose dump is empty nothing but the offset is known, which the log had reached.
     """
@@ -159,7 +234,7 @@ def _replay(
         _note_missing(log, state, before, summary)
         if summary.first_offset > passed:
             problems += _compare(state, snapshots, summary.first_offset, begins)
-        state.apply(summary)
+        yield state, summary
         passed = max(passed, summary.last_offset)
     end = log.end_offset
     if end is None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,8 @@ from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.kafka.names import LOG_KINDS, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
-from txn_analysis.log.rebuild import rebuild_producer_state
+from txn_analysis.log.partition_health import with_producers
+from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_states
 from txn_analysis.log.segments import proves_nothing, segments_of
 from txn_analysis.log.snapshots import STATED_COLUMNS
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
@@ -181,27 +181,30 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
         pieces, stated = _by_partition(tables["pieces"], BatchRangeSummary), _stated(tables["snapshots"])
+        known = {
+            key: PartitionEvidence(own, pieces.get(key, []), stated.get(key, {}), given.comparisons, given.as_of_ms)
+            for key, own in _by_partition(tables["sections"], InputSection).items()
+            for given in (linkings[key[0]],)
+            if not all(proves_nothing(s) for s in own)  # a checkpoint names it, its files are not here
+        }
+        rebuilt, ended = rebuild_producer_states([*known.values()])
         health, used = (list[tuple[int, Any]]() for _ in range(2))
-        opened: list[tuple[_Place, Columns]] = []
-        ended: list[tuple[_Place, Columns]] = []
-        gaps: list[tuple[str, ...]] = []
-        for key, sections in _by_partition(tables["sections"], InputSection).items():
-            if all(proves_nothing(s) for s in sections):  # a checkpoint names it, its files are not here
-                continue
-            audit, given = key[0], linkings[key[0]]
-            held, said = pieces.get(key, []), stated.get(key, {})
-            linked = rebuild_producer_state(sections, held, said, given.comparisons, given.as_of_ms)
-            whole = tuple(each for each in linked.used if each.section not in given.cut)
+        for (audit, *_), linked in zip(known, rebuilt, strict=True):
+            cut = linkings[audit].cut
+            whole = tuple(each for each in linked.used if each.section not in cut)
             health.append((audit, linked.health._replace(linked_pieces=whole)))
-            opened += [(key, linked.opened)] if linked.opened else []
-            gaps += linked.evidence_gaps
-            ended += zip(repeat(key), linked.ended)
-            used += [(audit, each) for each in linked.used if each.section in given.cut]
-        open_rows = _placed_rows(opened, partial(open_in_linking, evidence_gaps=gaps))
-        transactions = pa.Table.from_batches([*open_rows, *_placed_rows(ended, ended_in_linking)], LINKED)
+            used += [(audit, each) for each in linked.used if each.section in cut]
+        gaps = [reasons for linked in rebuilt for reasons in linked.evidence_gaps]
+        opened = [
+            linked.opened | {"partition": np.full(len(linked.evidence_gaps), number)}
+            for number, linked in enumerate(rebuilt)
+            if linked.opened
+        ]
+        placed = partial(_placed_rows, [*known])
+        transactions = [*placed(opened, partial(open_in_linking, evidence_gaps=gaps)), *placed(ended, ended_in_linking)]
         return named(
-            health=_audited(PartitionHealth, health, HEALTH),
-            transactions=transactions,
+            health=with_producers(_audited(PartitionHealth, health, HEALTH), [linked.producers for linked in rebuilt]),
+            transactions=pa.Table.from_batches(transactions, LINKED),
             used=_audited(UsedBatchRange, used, USED),
         )
 
@@ -209,16 +212,20 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
 
 
 def _placed_rows(
-    found: list[tuple[_Place, Columns]], rows_in: Callable[[Mapping[str, pa.Array], Columns], pa.RecordBatch]
+    partitions: Sequence[_Place],
+    found: Sequence[Columns],
+    rows_in: Callable[[Mapping[str, pa.Array], Columns], pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Columns of each partition as rows of LINKED; `rows_in` makes rows of columns, and of where each row lies."""
+    """Columns, in which `partition` is the place of one among some, as rows of LINKED.
+
+    `rows_in` makes rows of columns, and of where each row lies.
+    """
     if found:
-        keys, parts = zip(*found, strict=True)
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        number = pa.array(np.repeat(np.arange(len(parts)), [len(part["producer_id"]) for part in parts]))
+        columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+        number = pa.array(columns.pop("partition"))
         place = {
             name: pa.array(values, LINKED.field(name).type).take(number)
-            for name, values in zip(_PARTITION, zip(*keys, strict=True), strict=True)
+            for name, values in zip(_PARTITION, zip(*partitions, strict=True), strict=True)
         }
         yield pa.RecordBatch.from_arrays([place["audit"], *rows_in(place, columns).columns], schema=LINKED)
 

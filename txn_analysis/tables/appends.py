@@ -1,21 +1,24 @@
 """What producers appended in one batch range: the records that declare the column `producers` of `log_pieces`.
 
-There can be as many as batches, so that nothing makes records of them: `ProducerAppends` has them as columns.
+There can be as many as batches, so that nothing makes records of them: `AppendColumns` has them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Array, Columns, numbers, rows_at
+from txn_analysis.columns.arrays import NONE, Array, Columns, numbers, rows_at, spans
 from txn_analysis.columns.records import Int32
 from txn_analysis.kafka.names import END_MARKERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class BareMarker(NamedTuple):
@@ -86,8 +89,8 @@ class ProducerAppendInfo(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ProducerAppends:
-    """The appends of the producers of one batch range, as columns. One row is one producer; no two are of the same.
+class AppendColumns:
+    """The appends of batch ranges, as columns. One row is one producer in one range; in a range it comes once.
 
     NONE stands for NULL, and for a marker its place in `END_MARKERS`.
 
@@ -105,11 +108,61 @@ class ProducerAppends:
     bare: Columns
     bare_row: Array
 
+    @classmethod
+    def of(cls, ranges: Sequence[ProducerAppends]) -> AppendColumns:
+        """The appends of some batch ranges that have any, one range after another."""
+        read_together = (list(own) for _, own in groupby(ranges, key=lambda each: id(each.columns)))
+        parts = [own[0].columns._of(own) for own in read_together]
+        if len(parts) == 1:
+            return parts[0]
+        before = np.cumsum([0, *(len(part.own["producer_id"]) for part in parts)])
+        own, lead, tail, bare = (
+            {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+            for columns in zip(*((part.own, part.lead, part.tail, part.bare) for part in parts), strict=True)
+        )
+        row = np.concatenate([part.bare_row + count for part, count in zip(parts, before[:-1], strict=True)])
+        return cls(own, lead, tail, bare, row)
+
+    def _of(self, ranges: Sequence[ProducerAppends]) -> AppendColumns:
+        starts, stops = (np.array([getattr(each, name) for each in ranges]) for name in ("start", "stop"))
+        begins = np.cumsum(stops - starts) - (stops - starts)
+        of_bare = np.searchsorted(self.bare_row, starts), np.searchsorted(self.bare_row, stops)
+        rows, bare = spans(starts, stops), spans(*of_bare)
+        own, lead, tail = (rows_at(part, rows) for part in (self.own, self.lead, self.tail))
+        moved = np.repeat(begins - starts, of_bare[1] - of_bare[0])
+        return AppendColumns(own, lead, tail, rows_at(self.bare, bare), self.bare_row[bare] + moved)
+
+
+@dataclass(frozen=True)
+class ProducerAppends:
+    """The appends of the producers of one batch range: some rows of the columns of all ranges that were read with it.
+
+    Attributes:
+        columns: of all those ranges.
+        start: the first row of this one.
+        stop: the row after its last one.
+    """
+
+    columns: AppendColumns
+    start: int
+    stop: int
+
     RECORD: ClassVar[type[ProducerAppendInfo]] = ProducerAppendInfo
 
     def __len__(self) -> int:
         """How many producers there are."""
-        return len(self.own["producer_id"])
+        return self.stop - self.start
+
+    @property
+    def producer_id(self) -> Array:
+        """Who they are."""
+        return self.columns.own["producer_id"][self.start : self.stop]
+
+    @property
+    def has_data(self) -> Array:
+        """Whether each of them wrote data before its first end marker in the range, if any."""
+        found: Array = self.columns.lead["start_offset"][self.start : self.stop] != NONE
+        return found
 
     @classmethod
     def of_lists(cls, lists: pa.ListArray) -> list[ProducerAppends]:
@@ -118,14 +171,9 @@ class ProducerAppends:
         lead, tail, markers = (found.pop(name) for name in ("lead", "tail", "bare_markers"))
         parts = (found, _fields_of(lead), _fields_of(tail), _fields_of(markers.flatten()))
         own, lead, tail, bare = ({name: _numbers(column) for name, column in part.items()} for part in parts)
-        all_of_them = cls(own, lead, tail, bare, numbers(pc.list_parent_indices(markers), NONE))
+        columns = AppendColumns(own, lead, tail, bare, numbers(pc.list_parent_indices(markers), NONE))
         bounds = np.append(0, np.cumsum(numbers(pc.list_value_length(lists), 0))).tolist()
-        return [all_of_them._between(start, stop) for start, stop in pairwise(bounds)]
-
-    def _between(self, start: int, stop: int) -> ProducerAppends:
-        rows, bare = slice(start, stop), slice(*np.searchsorted(self.bare_row, (start, stop)).tolist())
-        own, lead, tail = (rows_at(part, rows) for part in (self.own, self.lead, self.tail))
-        return ProducerAppends(own, lead, tail, rows_at(self.bare, bare), self.bare_row[bare] - start)
+        return [cls(columns, start, stop) for start, stop in pairwise(bounds)]
 
 
 def _fields_of(structs: pa.StructArray) -> dict[str, pa.Array]:
@@ -138,4 +186,4 @@ def _numbers(column: pa.Array) -> Array:
 
 
 _MARKERS = pa.array(END_MARKERS)
-NO_APPENDS = ProducerAppends({"producer_id": np.zeros(0, np.int64)}, {}, {}, {}, np.zeros(0, np.int64))
+NO_APPENDS = ProducerAppends(AppendColumns({"producer_id": np.zeros(0, np.int64)}, {}, {}, {}, np.zeros(0)), 0, 0)
