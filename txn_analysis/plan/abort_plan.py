@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pydantic import ValidationError
+from pydantic_core import to_json
 
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.tables import ABORT_PLAN, AbortRecord
-from txn_analysis.text import escape, shell_option
+from txn_analysis.text import escape, json_in_ascii, shell_option
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding
 
 _FINGERPRINT_BYTES = 16
-_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode
 _ROWS_AT_ONCE = 1_000
 
 # What a record says just as the finding does.
@@ -86,7 +85,8 @@ def whole_plan(rows: Iterable[pa.RecordBatch]) -> pa.Table:
     order = [(name, "ascending") for name in ("topic", "partition", "producer_id", "txn_start_offset")]
     plan = pa.Table.from_batches(rows, ABORT_PLAN.arrow_schema).sort_by(order)
     place = plan.schema.get_field_index("plan_fingerprint")
-    records = (batch.to_pylist() for batch in plan.remove_column(place).to_batches(_ROWS_AT_ONCE))
+    told = plan.select(sorted({*plan.column_names} - {"plan_fingerprint"}))
+    records = (batch.to_pylist() for batch in told.to_batches(_ROWS_AT_ONCE))
     fingerprint = pa.repeat(_fingerprint_of(records), len(plan))
     return plan.set_column(place, plan.schema.field(place), fingerprint)
 
@@ -116,13 +116,16 @@ def plan_fingerprint(records: Iterable[AbortRecord]) -> str:
     Canonical: a list sorted by topic, partition, producer id and start; keys sorted; no blanks; ASCII.
     """
     ordered = sorted(records, key=_plan_order)
-    return _fingerprint_of([[record.model_dump(exclude={"plan_fingerprint"}) for record in ordered]])
+    dumped = (record.model_dump(exclude={"plan_fingerprint"}) for record in ordered)
+    return _fingerprint_of([[dict(sorted(row.items())) for row in dumped]])
 
 
-def _fingerprint_of(some_at_a_time: Iterable[list[Json]]) -> str:
+def _fingerprint_of(some_at_a_time: Iterable[list[dict[str, Json]]]) -> str:
+    """Of records whose keys are sorted."""
     digest = hashlib.blake2b(digest_size=_FINGERPRINT_BYTES)
     for place, records in enumerate(filter(None, some_at_a_time)):
-        digest.update(("," if place else "[").encode("ascii") + _canonical(records)[1:-1].encode("ascii"))
+        text = json_in_ascii(to_json(records).decode())
+        digest.update(f"{',' if place else '['}{text[1:-1]}".encode("ascii"))
     digest.update(b"]")
     return digest.hexdigest()
 

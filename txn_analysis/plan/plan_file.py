@@ -14,13 +14,12 @@ from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.abort_plan import fingerprinted, plan_fingerprint, why_not_by_epochs
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.tables import AbortRecord
-from txn_analysis.text import clip, count, escape, iso_utc, shell_option
+from txn_analysis.text import SCHEMA_DIALECT, clip, count, escape, iso_utc, shell_option
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _MAY_DIFFER = {"plan_fingerprint"}  # a part of a plan has a fingerprint of its own
 
 _NOT_OF_THE_RECORD = {"schema_version"}
@@ -88,7 +87,7 @@ def record_schema() -> dict[str, JsonValue]:
     schema["required"] = ["schema_version", *(name for name in schema["required"] if name != "schema_version")]
     for column in ABORT_PLAN.columns:
         schema["properties"][column.name]["description"] = column.comment
-    return {"$schema": _DIALECT} | schema | {"description": AbortRecord.__doc__}
+    return {"$schema": SCHEMA_DIALECT} | schema | {"description": AbortRecord.__doc__}
 
 
 def read_plan(text: str, name: str) -> tuple[AbortRecord, ...]:

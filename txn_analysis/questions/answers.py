@@ -23,8 +23,8 @@ from pydantic import TypeAdapter
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.plan.repair import Repair
-from txn_analysis.report.formats import DIALECT, MINUS_ONE, Answer, Column, answer_of
-from txn_analysis.text import count, escape, iso_utc, utc
+from txn_analysis.report.formats import MINUS_ONE, Answer, Column, answer_of
+from txn_analysis.text import SCHEMA_DIALECT, count, escape, iso_utc, utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -302,4 +302,6 @@ def json_text(answer: BaseModel | Iterable[BaseModel]) -> str:
 
 def schema_text(kind: Any) -> str:
     """The JSON schema of an answer of some kind, such as `OffsetAnswer` or `list[Explanation]`."""
-    return json.dumps({"$schema": DIALECT} | TypeAdapter(kind).json_schema(mode="serialization"), indent=2) + "\n"
+    return (
+        json.dumps({"$schema": SCHEMA_DIALECT} | TypeAdapter(kind).json_schema(mode="serialization"), indent=2) + "\n"
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter
@@ -17,7 +16,7 @@ from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.model import SCHEMA_VERSION, AuditReport, FindingItem, InputItem, PartitionItem
 from txn_analysis.tables.finding_rows import CAUSE_NAME
-from txn_analysis.text import escape, formula_guard
+from txn_analysis.text import SCHEMA_DIALECT, escape, formula_guard, json_in_ascii
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -130,18 +129,14 @@ def findings_csv(report: AuditReport) -> str:
     return csv_table(COLUMNS, rows, separator="; ")
 
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
-
 def report_schema() -> dict[str, Json]:
     """The JSON schema of what `json_report` gives; of `schema_version`, the version that it describes."""
     schema = AuditReport.model_json_schema(mode="serialization")
     schema["properties"]["schema_version"]["const"] = SCHEMA_VERSION
-    return {"$schema": DIALECT} | schema
+    return {"$schema": SCHEMA_DIALECT} | schema
 
 
 _ROWS_AT_ONCE = 500
-_NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 _MANY = {"inputs": tuple[InputItem, ...], "partitions": tuple[PartitionItem, ...], "findings": tuple[FindingItem, ...]}
 
 
@@ -164,21 +159,12 @@ def _indented_rows(report: AuditReport, name: str) -> Iterator[str]:
     """
     for number, (form, some) in enumerate(_some_at_a_time(report, name)):
         items = form.dump_json(some, indent=2).decode()[1:-2]  # without the list's own brackets
-        yield f"{',' if number else '['}{_deeper(_in_ascii(items))}"
+        yield f"{',' if number else '['}{_deeper(json_in_ascii(items))}"
     yield "\n  ]"
 
 
 def _deeper(text: str) -> str:
     return text.replace("\n", "\n  ")  # words hold none: it is escaped in them
-
-
-def _in_ascii(text: str) -> str:
-    """As `json.dumps` spells it, DEL included; to look whether anything is to do takes a hundredth of doing it."""
-    return text if text.isascii() and "\x7f" not in text else _NOT_ASCII.sub(_escaped, text)
-
-
-def _escaped(character: re.Match[str]) -> str:
-    return json.dumps(character[0])[1:-1]
 
 
 def findings_ndjson(report: AuditReport) -> Iterator[str]:

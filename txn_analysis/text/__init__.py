@@ -8,6 +8,8 @@ place where such text is shown: terminal (`escape`), shell (`shell_word`), CSV a
 from __future__ import annotations
 
 import html
+import json
+import re
 import shlex
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -16,6 +18,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""What `$schema` says of the schemas that are printed."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS_PER_S = 1000
 _S_PER_MIN = 60
@@ -91,6 +95,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 # What ends a quoted word, what printf reads (a dash first is an option), and what bash expands at a prompt.
+_NOT_ASCII = re.compile(r"[^\x00-\x7e]")
 _SPECIAL_IN_PRINTF = frozenset("'\\%-!")
 _FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
@@ -151,6 +156,15 @@ def html_text(text: str) -> str:
     not print is shown escaped, so that no bidirectional mark swaps what is read.
     """
     return html.escape(escape(text), quote=True)
+
+
+def json_in_ascii(text: str) -> str:
+    """JSON as `json.dumps` spells it, DEL included; to look whether anything is to do takes a hundredth of doing it."""
+    return text if text.isascii() and "\x7f" not in text else _NOT_ASCII.sub(_spelled_in_json, text)
+
+
+def _spelled_in_json(character: re.Match[str]) -> str:
+    return json.dumps(character[0])[1:-1]
 
 
 def _escaped(char: str) -> str:
