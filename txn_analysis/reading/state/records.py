@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -200,7 +200,7 @@ class StateColumns:
         for value_kind, list_reader in list_readers.items():
             rows = np.flatnonzero((kind == value_kind) & is_good)
             texts = slices(data, read.place("list_start")[rows], read.place("list_stop")[rows]).dictionary_encode()
-            found = [list_reader(text) for text in texts.dictionary.to_pylist()]
+            found = [_list_of(list_reader, text) for text in texts.dictionary.to_pylist()]
             codes = texts.indices.to_numpy()
             list_of[rows] = codes + len(lists)
             is_good[rows] = np.array([each is not None for each in found], bool)[codes]
@@ -301,6 +301,19 @@ def _json_list(text: bytes) -> PartitionList | None:
         return None
     topics = json_topics(listed)
     return PartitionList(partitions, plain_bytes(topics), flexible_bytes(topics))
+
+
+_SHORT_BYTES = 512
+
+
+def _list_of(read: ListReader, text: bytes) -> PartitionList | None:
+    """The list, which transactions that follow each other name again and again; long ones are not remembered."""
+    return _remembered_list(read, text) if len(text) <= _SHORT_BYTES else read(text)
+
+
+@lru_cache(maxsize=1 << 11)
+def _remembered_list(read: ListReader, text: bytes) -> PartitionList | None:
+    return read(text)
 
 
 PRINTED_LISTS: Mapping[int, ListReader] = {0: _json_list, 1: _json_list, IS_TEXT: _text_list}
