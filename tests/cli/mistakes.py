@@ -834,7 +834,7 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
             "more than this process holds",
             "audit large.txt --engine local",
             "error: --engine local: there are 1.2 GB to judge, earlier captures included, and this process "
-            "holds at most 1.1 GB: leave --engine out, or give --engine spark",
+            "holds at most 1.1 GB, which is 79.7 MB less: leave --engine out, or give --engine spark",
         ),
     ),
     "Ctrl-C": (

@@ -35,9 +35,11 @@ def is_on_spark(settings: Settings, text_bytes: int) -> bool:
     """
     is_little = opening.fits_in_memory(text_bytes)
     if settings.engine is EngineName.LOCAL and not is_little:
+        most_bytes = opening.most_in_memory_bytes()
         raise ConfigError(
             f"--engine local: there are {size(text_bytes)} to judge, earlier captures included, and this process holds "
-            f"at most {size(opening.most_in_memory_bytes())}: leave --engine out, or give --engine spark"
+            f"at most {size(most_bytes)}, which is {size(text_bytes - most_bytes)} less: leave --engine out, or give "
+            "--engine spark"
         )
     is_asked_for = settings.engine is EngineName.AUTO and settings.master is not None
     return settings.engine is EngineName.SPARK or is_asked_for or not is_little

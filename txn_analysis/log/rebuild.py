@@ -142,10 +142,11 @@ def _rebuild_together(given: Sequence[PartitionEvidence]) -> tuple[list[RebuiltP
 
 
 _Replayed = Generator[tuple[ProducerStateManager, BatchRangeSummary], None, Found]
-"""Gives each batch range of a log, in their order, and goes on when it was replayed."""
+"""Gives each batch range of a log, in their order; whoever asks for the next one has replayed it."""
 
 
 def _rebuild(given: PartitionEvidence, entries: ProducerEntries) -> _Replayed[RebuiltPartition]:
+    """Replay the log of one partition, with the entries of its producers."""
     sections, summaries, stated = given.sections, given.summaries, given.stated
     partition = TopicPartition(sections[0].topic, sections[0].partition)
     other = first_other_rank(sections, summaries)
