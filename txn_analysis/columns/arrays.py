@@ -1,17 +1,21 @@
-"""Helpers for whole columns: NULL-aware values, reductions per group, neighbours within a piece, runs of equal keys."""
+"""Helpers for whole columns: NULL-aware values, reductions per group, neighbours within a piece, runs of equal
+keys, and what is held as columns at once.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+T = TypeVar("T")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = dict[str, Array]
@@ -110,6 +114,20 @@ def spans(starts: Array, stops: Array) -> slice | Array:
     lengths = stops - starts
     rows: Array = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
     return rows
+
+
+def together(items: Iterable[T], rows_of: Callable[[T], int], most_rows: int) -> Iterator[list[T]]:
+    """Items in their order, as many at a time as have so many rows together, or one alone that has more."""
+    group, count = list[T](), 0
+    for item in items:
+        own = rows_of(item)
+        if group and count + own > most_rows:
+            yield group
+            group, count = [], 0
+        group.append(item)
+        count += own
+    if group:
+        yield group
 
 
 class Nearest:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from txn_analysis.columns.arrays import Array, Columns, numbers_of
+from txn_analysis.columns.arrays import Array, Columns, numbers_of, together
 from txn_analysis.kafka.names import SNAPSHOT, ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
@@ -29,7 +29,7 @@ from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.tables import BatchRangeSummary, Problem, UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from txn_analysis.log.copy_selection import Comparisons, Folder
     from txn_analysis.log.partition_log import PartitionLog
@@ -95,9 +95,10 @@ def rebuild_producer_states(given: Sequence[PartitionEvidence]) -> tuple[list[Re
     """
     found: list[RebuiltPartition] = []
     ended: list[Columns] = []
-    for together in _blocks(given):
+    named = ((each, each.producer_ids()) for each in given)
+    for block in together(named, lambda one: sum(map(len, one[1])), _BLOCK_ROWS):
         before = len(found)
-        partitions, txns = _rebuild_together(together)
+        partitions, txns = _rebuild_together(block)
         found += partitions
         ended += [part | {"partition": part["partition"] + before} for part in txns]
     return found, ended
@@ -106,25 +107,13 @@ def rebuild_producer_states(given: Sequence[PartitionEvidence]) -> tuple[list[Re
 _BLOCK_ROWS = 10_000  # some 3 MB of columns
 
 
-def _blocks(given: Sequence[PartitionEvidence]) -> Iterator[list[PartitionEvidence]]:
-    """Partitions whose producers are not too many together, or one alone."""
-    block, row_count = list[PartitionEvidence](), 0
-    for each in given:
-        count = sum(map(len, each.producer_ids()))
-        if block and row_count + count > _BLOCK_ROWS:
-            yield block
-            block, row_count = [], 0
-        block.append(each)
-        row_count += count
-    if block:
-        yield block
-
-
-def _rebuild_together(given: Sequence[PartitionEvidence]) -> tuple[list[RebuiltPartition], list[Columns]]:
+def _rebuild_together(
+    given: Sequence[tuple[PartitionEvidence, list[Array]]],
+) -> tuple[list[RebuiltPartition], list[Columns]]:
     """As `rebuild_producer_states`: the first batch ranges of all logs are replayed at once, then the second ones."""
-    entries = ProducerEntries.of_partitions([each.producer_ids() for each in given])
+    entries = ProducerEntries.of_partitions([producer_ids for _, producer_ids in given])
     first_rows = np.array([own.first_row for own in entries])
-    logs = {number: _rebuild(*each) for number, each in enumerate(zip(given, entries, strict=True))}
+    logs = {number: _rebuild(each, own) for number, ((each, _), own) in enumerate(zip(given, entries, strict=True))}
     found: dict[int, RebuiltPartition] = {}
     ended: list[Columns] = []
     while logs:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import counted
+from txn_analysis.columns.arrays import counted, together
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, EndedTransaction, IdHistory, ended_with, explains_before_ms
 from txn_analysis.report.formats import Answer, Column, answer_of
@@ -153,17 +153,7 @@ def _explained_of(run: PastRun, rows: pa.Table | None, records: Mapping[int, int
 
 def _groups(ended: Mapping[int, int], records: Mapping[int, int]) -> Iterator[list[int]]:
     """Producer ids, as many at a time as their transactions and the coordinator's records of them can be held of."""
-    group: list[int] = []
-    number = 0
-    for producer_id in sorted(ended):
-        own = ended[producer_id] // _ROWS_OF_A_RECORD + records.get(producer_id, 0)
-        if group and number + own > _RECORDS_AT_ONCE:
-            yield group
-            group, number = [], 0
-        group.append(producer_id)
-        number += own
-    if group:
-        yield group
+    return together(sorted(ended), lambda one: ended[one] // _ROWS_OF_A_RECORD + records.get(one, 0), _RECORDS_AT_ONCE)
 
 
 def _explained(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
