@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import math
 import subprocess
 import sys
@@ -210,10 +209,9 @@ def pairs(count: int, seed: int) -> Found:
 
 @cache
 def _scene() -> Scene:
-    """One for all parts: its audits take half a minute."""
-    folder = tempfile.TemporaryDirectory()
-    atexit.register(folder.cleanup)
-    return Scene(session_with_delta("local[2]", "txn-analysis-proof"), Path(folder.name), tables_by_spark)
+    """One for all parts that a process runs: its audits take half a minute."""
+    folder = Path(tempfile.mkdtemp())
+    return Scene(session_with_delta("local[2]", "txn-analysis-proof"), folder, tables_by_spark)
 
 
 PARTS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 def part(name: str, run: Callable[[int, int], Found], size: int = 50, sample: int = 5) -> Part:
     return Part(name, "something holds", f"python -m {name} --size {{size}} --seed {{seed}}", run, size, sample)
+
+
+def run_all(words: list[str], parts: list[Part]) -> int:
+    """As the command does, but for its processes: to start one takes longer than these parts."""
+    return main(words, parts, lambda: ThreadPoolExecutor(2))
 
 
 def counts(size: int, seed: int) -> Found:
@@ -48,12 +54,12 @@ def test_a_figure_keeps_its_bounds(figure: Figure, is_right: bool, must_be: str)
     "found", [Found((none_of("wrong", 1),)), Found((Figure("found", 0, least=1),)), Found((), ["a word of warning"])]
 )
 def test_whatever_is_wrong_ends_in_exit_code_1(found: Found, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([], [part("broken", lambda *_: found), part("sound", counts)]) == 1
+    assert run_all([], [part("broken", lambda *_: found), part("sound", counts)]) == 1
     assert "NOT as it must be: broken\n" in capsys.readouterr().out
 
 
 def test_a_part_that_crashes_is_wrong_and_the_next_one_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([], [part("crashes", crashes), part("sound", counts)]) == 1
+    assert run_all([], [part("crashes", crashes), part("sound", counts)]) == 1
     said = capsys.readouterr().out
     assert "ValueError: nothing works" in said
     assert "python -m sound --size 50 --seed 1" in said
@@ -68,7 +74,7 @@ def test_a_part_that_crashes_is_wrong_and_the_next_one_runs(capsys: pytest.Captu
     ],
 )
 def test_parts_run_at_their_sizes(words: list[str], sizes: dict[str, int], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words, [part("first", counts), part("second", counts)]) == 0
+    assert run_all(words, [part("first", counts), part("second", counts)]) == 0
     said = capsys.readouterr().out
     seed = 7 if "7" in words else 1
     assert all(f"python -m {name} --size {size} --seed {seed}\n" in said for name, size in sizes.items())
@@ -85,7 +91,7 @@ def test_minutes_share_out_what_the_parts_took_last_time(
     (tmp_path / "page.md").write_text("# Proofs\n")
     first, second = (run_part(one, one.size, 1) for one in parts[:2])
     results.keep([type(first)(**vars(first) | {"seconds": 300}), type(second)(**vars(second) | {"seconds": 900})])
-    assert main(["--minutes", "4"], parts) == 0
+    assert run_all(["--minutes", "3"], parts) == 0
     said = capsys.readouterr().out
     assert all(f"python -m {name} --size {size} " in said for name, size in (("first", 10), ("second", 10), ("new", 5)))
     page = (tmp_path / "page.md").read_text()
