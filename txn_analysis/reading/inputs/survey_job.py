@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from txn_analysis.columns.arrays import together
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import LOG_KINDS
@@ -25,7 +26,7 @@ from txn_analysis.reading.inputs.text import (
     may_unpack_to,
 )
 from txn_analysis.reading.log_dir.files import PassedOver, sort_out
-from txn_analysis.reading.log_dir.survey import survey_broker_file
+from txn_analysis.reading.log_dir.survey import is_small_log, survey_broker_file, survey_small_logs
 from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of, in_tasks, numbered
 from txn_analysis.storage.opening import fits_in_memory
@@ -45,6 +46,7 @@ _TASKS_PER_CORE = 4
 _MAX_TASK_BYTES = 512 << 20
 _TEXT_PER_COMPRESSED_BYTE = 5  # a guess that only balances tasks
 _ROWS_PER_BATCH = 64
+_SMALL_AT_ONCE_BYTES = 4 << 20
 _SCHEMA = "file INT, start BIGINT, facts BINARY"
 _ARROW_SCHEMA = pa.schema([("file", pa.int32()), ("start", pa.int64()), ("facts", pa.binary())])
 
@@ -191,15 +193,28 @@ def _read(spark: Spark, pieces: list[_Piece]) -> dict[int, list[Facts]]:
 
 
 def _said_here(pieces: Iterable[_Piece]) -> Iterator[_Said]:
-    """By file and first byte, what pieces say; those of objects side by side."""
+    """By file and first byte, what pieces say; small segments together, and those of objects side by side."""
     keep_pages()
+    small, others = list[tuple[Section, _Piece]](), list[_Piece]()
+    for piece in pieces:
+        if piece.broker is None or piece.version is not None or piece.is_in_part or not is_small_log(piece.broker):
+            others.append(piece)
+        else:
+            small.append((piece.broker, piece))
+    for some in together(small, lambda own: own[1].size_bytes, _SMALL_AT_ONCE_BYTES):
+        plans = survey_small_logs([(file, piece.path, piece.is_verified) for file, piece in some])
+        for (_, piece), plan in zip(some, plans, strict=True):
+            if plan is None:
+                others.append(piece)
+            else:
+                yield piece.file, 0, plan
     coming = ahead(
         lambda piece: [*_facts(piece)],
-        pieces,
+        others,
         is_object=lambda piece: piece.version is not None,
         size_of=_held_bytes,
     )
-    return ((piece.file, start, fact) for piece, facts in coming for start, fact in facts())
+    yield from ((piece.file, start, fact) for piece, facts in coming for start, fact in facts())
 
 
 def _held_bytes(piece: _Piece) -> int:
