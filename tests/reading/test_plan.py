@@ -16,7 +16,7 @@ from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES
-from txn_analysis.reading.inputs.survey_job import pack
+from txn_analysis.reading.inputs.survey_pieces import pack
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 FORGED = b"x\n" + deep("evil-0", record(0, printed=False))

@@ -13,7 +13,7 @@ from txn_analysis.reading.inputs import text as texts
 from txn_analysis.reading.inputs.find_files import SourceFile
 from txn_analysis.reading.inputs.planned_input import check_inputs, plan_text
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES
-from txn_analysis.reading.inputs.survey_job import _Piece, survey_piece
+from txn_analysis.reading.inputs.survey_pieces import Piece, survey_piece
 from txn_analysis.reading.inputs.text import GZIP, ZSTD
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def packed(text: bytes, compression: str) -> bytes:
 
 
 def planned(file: Path, compression: str) -> PlannedInput:
-    found = [facts for _, facts in survey_piece(_Piece(0, str(file), compression, 0, None))]
+    found = [facts for _, facts in survey_piece(Piece(0, str(file), compression, 0, None))]
     return plan_text(SourceFile(str(file), file.stat().st_size), compression, found)
 
 

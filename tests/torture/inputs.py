@@ -26,7 +26,8 @@ from txn_analysis.reading.inputs.find_files import SourceFile
 from txn_analysis.reading.inputs.planned_input import PlannedInput, Section, plan_text
 from txn_analysis.reading.inputs.planning import split_ranges
 from txn_analysis.reading.inputs.survey import ReadFailure
-from txn_analysis.reading.inputs.survey_job import _compression, _head, _Piece, survey_piece
+from txn_analysis.reading.inputs.survey_job import _head
+from txn_analysis.reading.inputs.survey_pieces import Piece, compression_of, survey_piece
 from txn_analysis.reading.inputs.text import Text
 from txn_analysis.reading.inputs.window import Reject
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
@@ -155,8 +156,8 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
 
 def _plan(file: SourceFile) -> PlannedInput:
     head = _head(file)
-    compression = _compression(head)
-    piece = _Piece(0, file.path, compression, 0, None if compression else file.size_bytes)
+    compression = compression_of(head)
+    piece = Piece(0, file.path, compression, 0, None if compression else file.size_bytes)
     facts = [head] if isinstance(head, ReadFailure) else [facts for _, facts in survey_piece(piece)]
     return plan_text(file, compression, facts)
 

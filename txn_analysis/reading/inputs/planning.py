@@ -18,7 +18,8 @@ from txn_analysis.reading.inputs.manifest import manifest_problems, split_manife
 from txn_analysis.reading.inputs.planned_input import IsInPart, PlannedInput, ScanRange, check_inputs, no_part
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
-from txn_analysis.reading.inputs.survey_job import certain_plans, group_count, pack, survey_files
+from txn_analysis.reading.inputs.survey_job import certain_plans, survey_files
+from txn_analysis.reading.inputs.survey_pieces import group_count, pack
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
