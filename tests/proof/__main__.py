@@ -33,7 +33,8 @@ def main(
 ) -> int:
     """The command line."""
     given, began = _parsed(words, parts), time.monotonic()
-    chosen = [part for part in parts if not given.only or part.name in given.only]
+    asked = [part for part in parts if not given.only or part.name in given.only]
+    chosen = [part for part in asked if part.sample or not given.sample]
     sizes = [_size(part, given) for part in chosen]
     results = []
     with workers() as executor:
@@ -54,7 +55,7 @@ def _parsed(words: Sequence[str] | None, parts: Sequence[Part]) -> argparse.Name
     parser.add_argument("--only", action="append", choices=[part.name for part in parts], help="a part; again for more")
     sizes = parser.add_mutually_exclusive_group()
     sizes.add_argument("--minutes", type=float, help="about so long in all, by how long each part took last time")
-    sizes.add_argument("--sample", action="store_true", help="a little of each part")
+    sizes.add_argument("--sample", action="store_true", help="a little of each part of which other tests do less")
     parser.add_argument("--write", action="store_true", help="keep what is found, and write docs/proofs.md anew")
     return parser.parse_args(words)
 

@@ -58,7 +58,7 @@ class Part:
         command: what repeats it; {size} and {seed} stand for those of a run.
         run: called with a size and a seed; what it finds depends on these two only.
         size: how much of it a whole run does, in units of the part's own.
-        sample: how much of it `--sample` does.
+        sample: how much of it `--sample` does; 0 where `make test` or `make cluster` does as much.
     """
 
     name: str

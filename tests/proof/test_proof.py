@@ -68,13 +68,14 @@ def test_a_part_that_crashes_is_wrong_and_the_next_one_runs(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "sizes"),
     [
-        ([], {"first": 50, "second": 50}),
+        ([], {"first": 50, "second": 50, "tested": 50}),
         (["--sample"], {"first": 5, "second": 5}),
         (["--only", "second", "--seed", "7"], {"second": 50}),
     ],
 )
 def test_parts_run_at_their_sizes(words: list[str], sizes: dict[str, int], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_all(words, [part("first", counts), part("second", counts)]) == 0
+    parts = [part("first", counts), part("second", counts), part("tested", counts, sample=0)]
+    assert run_all(words, parts) == 0
     said = capsys.readouterr().out
     seed = 7 if "7" in words else 1
     assert all(f"python -m {name} --size {size} --seed {seed}\n" in said for name, size in sizes.items())
