@@ -29,9 +29,7 @@ from txn_analysis.reading.inputs.survey_pieces import (
     survey_piece,
     unreadable,
 )
-from txn_analysis.reading.inputs.text import (
-    Text,
-)
+from txn_analysis.reading.inputs.text import Text
 from txn_analysis.reading.log_dir.files import PassedOver, sort_out
 from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of, in_tasks, numbered

@@ -136,7 +136,7 @@ def is_small_log(file: Section) -> bool:
 
 
 def survey_small_logs(files: Sequence[tuple[Section, str, bool]]) -> list[PlannedInput | None]:
-    """The plans of small segments of this machine as of `survey_broker_file`, which takes ten times as long for each.
+    """The plans of small segments of this machine, as `survey_broker_file` makes them one by one.
 
     Args:
         files: each with its path, and whether it `is_verified`.
@@ -146,12 +146,17 @@ def survey_small_logs(files: Sequence[tuple[Section, str, bool]]) -> list[Planne
     """
     contents = [_content(path, file.text_end_bytes) for file, path, _ in files]
     small = SmallSegments.of(contents, [file.file_base_offset for file, *_ in files])
-    plans: list[PlannedInput | None] = []
-    for (file, _, is_verified), data, is_whole in zip(files, contents, small.is_whole.tolist(), strict=True):
-        digest = _digest_of_place(file, is_verified=is_verified)
-        digest.update(data)
-        plans.append(_plan(file, digest, (_verified(file, is_verified=is_verified),)) if is_whole else None)
-    return plans
+    return [
+        _whole_plan(file, data, is_verified=is_verified) if is_whole else None
+        for (file, _, is_verified), data, is_whole in zip(files, contents, small.is_whole.tolist(), strict=True)
+    ]
+
+
+def _whole_plan(file: Section, data: bytes, *, is_verified: bool) -> PlannedInput:
+    """Of a segment whose batches fill it."""
+    digest = _digest_of_place(file, is_verified=is_verified)
+    digest.update(data)
+    return _plan(file, digest, (_verified(file, is_verified=is_verified),))
 
 
 def _content(path: str, size_bytes: int) -> bytes:
