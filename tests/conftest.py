@@ -65,8 +65,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """A job in the background ignores Ctrl-C, and so would all commands that tests start."""
-    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+    """A job in the background ignores Ctrl-C, under `nohup` its terminal, and so would all commands tests start."""
+    plain = (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGQUIT, signal.SIG_DFL),
+        (signal.SIGHUP, signal.SIG_DFL),
+    )
+    for number, handler in plain:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
 
