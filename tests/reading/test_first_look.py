@@ -53,6 +53,21 @@ def test_of_large_calls_only_the_heads_are_read(tmp_path: Path, monkeypatch: pyt
     ]
 
 
+def test_every_file_is_looked_at_where_one_of_the_first_is_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "_FIRST_FILES", 2)
+    assert refusals(tmp_path, a=DUMP, b=DUMP, c=b"") == []
+    assert refusals(tmp_path, a=DUMP, b=b"", c=b"") == ["b: byte 0: the file is empty", "c: byte 0: the file is empty"]
+
+
+def test_a_file_of_a_broker_is_known_by_neighbours_that_a_first_look_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "_FIRST_FILES", 1)
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    assert refusals(folder, **{"00000000000000000000.index": b"", "00000000000000000000.log": b""}) == []
+
+
 @pytest.mark.parametrize(
     "text", [DUMP, gzip.compress(DUMP), gzip.compress(DUMP + DUMP[:-1])], ids=["plain", "packed", "packed and cut"]
 )

@@ -1,13 +1,15 @@
 """All files of a call become planned inputs, and their sections become tasks.
 
 Before that a first look refuses within a second what certainly cannot be read: small calls are read whole for it, of
-large ones the head of each file. Brokers' own files, and what only all bytes of a large file can tell, are left out.
+large ones the heads of the first files. Brokers' own files, and what only all bytes of a large file can tell, are left
+out.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -30,10 +32,11 @@ if TYPE_CHECKING:
     from txn_analysis.tables.inputs import Asked
 
 _READ_WHOLE_BYTES = 16 << 20  # of all files together: a tenth of a second
+_FIRST_FILES = 256  # whoever gives wrong files mostly gives wrong ones alone
 
 
 def check_at_first_sight(files: Sequence[SourceFile]) -> None:
-    """Refuses texts of which a first look already says that they cannot be read.
+    """Refuses texts of which a first look already says that they cannot be read: all, where any of the first ones is.
 
     Args:
         files: all files of a call.
@@ -44,8 +47,11 @@ def check_at_first_sight(files: Sequence[SourceFile]) -> None:
     manifests, others = split_manifests(files)
     is_small = sum(file.size_bytes for file in others) <= _READ_WHOLE_BYTES
     misfits = [reason for reasons in manifest_problems(manifests, others).values() for reason in reasons]
-    plans = certain_plans(others, None if is_small else HEAD_BYTES)
-    check_inputs([*plans], skip_unrecognised=False, misfits=misfits)
+    look = partial(certain_plans, most_bytes=None if is_small else HEAD_BYTES)
+    plans = [*look(others[:_FIRST_FILES])]
+    if misfits or any(plan.problem for plan in plans):  # among all its neighbours a file may be a broker's
+        plans = [*look(others)]
+    check_inputs(plans, skip_unrecognised=False, misfits=misfits)
 
 
 GONE = "the file disappeared, or became shorter, while it was read"
