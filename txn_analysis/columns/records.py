@@ -143,7 +143,8 @@ def _values(array: pa.Array, field: RecordField) -> list[Any]:
 def _numbers_or_words(array: pa.Array, kind: Any) -> list[Any]:
     """Many numbers take a tenth of the time as NumPy's, which knows no NULL."""
     if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return [None if word is None else kind(word) for word in array.to_pylist()]
+        known = {word: None if word is None else kind(word) for word in array.unique().to_pylist()}
+        return [known[word] for word in array.to_pylist()]
     if pa.types.is_map(array.type):
         return [None if pairs is None else dict(pairs) for pairs in array.to_pylist()]
     if not pa.types.is_integer(array.type) or len(array) < _FEW:

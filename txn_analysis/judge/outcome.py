@@ -110,7 +110,10 @@ def in_doubt(findings: Iterable[_Judged], *, has_state: bool) -> list[_Judged]:
 
 def rows_in_doubt(findings: FindingRows, *, has_state: bool) -> FindingRows:
     """The same of rows; see `in_doubt`."""
-    return findings.where([_is_open_question(one) for one in findings.told(Answered)]) if has_state else findings
+    if not has_state:
+        return findings
+    inconclusive = findings.of_verdict(Verdict.INCONCLUSIVE)
+    return inconclusive.where([_is_open_question(one) for one in inconclusive.told(Answered)])
 
 
 def _is_open_question(finding: Judged) -> bool:

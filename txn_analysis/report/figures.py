@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
+
 from txn_analysis.judge.causes import cause_named
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, size
@@ -102,7 +104,11 @@ def by_damage(report: AuditReport, findings: Iterable[Finding]) -> FindingRows:
 
 def all_hidden_by(report: AuditReport, findings: FindingRows) -> list[int | None]:
     """Of each finding what it hides; see `hidden_by`."""
-    return [hidden_by(report, one) for one in findings.told(_Blocking)]
+    found: list[int | None] = [0] * len(findings)
+    blocking = np.flatnonzero(findings.column("blocks_partition").to_numpy(zero_copy_only=False))
+    for place, one in zip(blocking.tolist(), findings.at(blocking).told(_Blocking), strict=True):
+        found[place] = hidden_by(report, one)
+    return found
 
 
 def hidden_by(report: AuditReport, finding: Placed) -> int | None:
