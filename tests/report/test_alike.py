@@ -55,3 +55,14 @@ def test_a_group_says_how_many_more_there_are_and_what_they_hide() -> None:
         "2 more of application billing with the same verdict, rule and cause; together 3 transactions on 3 partitions, "
         "30 records hidden, and an unknown number on 1 partition; 1 of them not on this page"
     )
+
+
+def test_what_stands_behind_an_older_transaction_hides_nothing_of_its_own() -> None:
+    findings = [
+        *of("billing", 2, blocks_partition=True),
+        rows.live_finding(application="billing", cause=CAUSE, blocks_partition=False),
+    ]
+    health = [rows.health(topic="payments", partition=n, hidden_record_count=10) for n in range(2)]
+    report = build_report(rows.run(verdict_counts={"hanging": 3}), [], health, findings)
+    (group,) = alike(report.findings, 3, 3)
+    assert group.summary(report).endswith("together 3 transactions on 2 partitions, 20 records hidden")
