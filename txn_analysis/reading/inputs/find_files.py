@@ -193,12 +193,11 @@ def _folder_files(folder: str, problems: list[str], state_folders: list[str]) ->
         problems.append(f"{error.filename}: the folder cannot be read ({error.strerror}). Check its permissions")
 
     root = Path(folder).resolve()
-    # A `Path` for each name, or for each folder, takes as long as all else here.
     for parent, folders, names in os.walk(str(Path(folder)), onerror=unreadable):
         # A linked folder is not walked into, so it must be refused rather than passed over in silence.
         shown = sorted(name for name in folders if not name.startswith("."))
         beginning = "" if parent == os.curdir else os.path.join(parent.removeprefix("./"), "")
-        linked = [name for name in shown if os.path.islink(beginning + name)]  # noqa: PTH114
+        linked = [name for name in shown if os.path.islink(beginning + name)]  # noqa: PTH114 as below
         later = [name for name in shown if name.startswith(_STATE_FOLDER) and name not in linked]
         state_folders += [os.path.join(parent, name) for name in later]
         folders[:] = [name for name in shown if name not in later]
@@ -207,7 +206,7 @@ def _folder_files(folder: str, problems: list[str], state_folders: list[str]) ->
                 continue
             path = beginning + name
             # realpath, as Path.resolve raises where links go in a circle.
-            is_link = os.path.islink(path)  # noqa: PTH114
+            is_link = os.path.islink(path)  # noqa: PTH114 a `Path` for each name takes as long as all else here
             if is_link and (name in linked or not Path(os.path.realpath(path)).is_relative_to(root)):
                 problems.append(f"{path}: a link out of the given folder, or to a folder. Name its target instead")
             else:
