@@ -58,8 +58,10 @@ def cases(scale: float) -> dict[str, Case]:
 
     producers, ids = scaled(20_000, 20), scaled(300_000, 40)
     wide = Width(scaled(5_000, 16), 200, producers, producers, scaled(500, 2))
-    lines = Width(16, scaled(62_500, 400), 200, 200, 4)
+    # Of these two, in less than some 300 MB at a quarter of the scale, what a process loads once would count for much.
+    lines = Width(16, scaled(250_000, 1_600), 200, 200, 4)
     of_ids = Width(20, 1_000, 20, ids, 4)
+    binary_ids = replace(of_ids, ids=4 * ids)
     # As many records of the state, by a hundredth of the ids.
     few = replace(of_ids, ids=max(20, ids // 100), transactions_per_id=233)
     findings = Width(scaled(500, 4), 300, scaled(60_000, 20), scaled(60_000, 20), scaled(50_000, 4))
@@ -79,7 +81,7 @@ def cases(scale: float) -> dict[str, Case]:
         "ids_few": Case(few),
         "ids_text": Case(of_ids, StateForm.DUMP_TEXT),
         "ids_console": Case(of_ids, StateForm.CONSOLE_JSON),
-        "ids_binary": Case(of_ids, StateForm.BINARY),
+        "ids_binary": Case(binary_ids, StateForm.BINARY),
         "expired": Case(replace(of_ids, ids=20, expired=scaled(1_000_000))),
         "findings": Case(findings),
         "findings_quarter": Case(replace(findings, hanging=max(2, findings.hanging // 4))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txn_analysis.engine.buckets import bucket_count, bucket_of
+from txn_analysis.engine.buckets import bucket_count, bucket_of, gathered
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 
@@ -89,3 +90,13 @@ def test_rows_of_one_key_have_one_bucket_whatever_lies_beside_them(rows: Any, co
 @pytest.mark.parametrize(("text_bytes", "count"), [(0, 8), (8 << 25, 8), ((8 << 25) + 1, 9), (1 << 40, 1 << 15)])
 def test_buckets_grow_with_what_was_read(text_bytes: int, count: int) -> None:
     assert bucket_count(text_bytes, 8) == count
+
+
+@given(ROWS, st.lists(st.integers(0, 5)))
+def test_rows_of_many_small_batches_are_divided_as_those_of_one(rows: Any, sizes: list[int]) -> None:
+    whole = table(rows)
+    stops = [min(stop, whole.num_rows) for stop in accumulate(sizes)]
+    parts = [whole.slice(start, stop - start) for start, stop in pairwise([0, *stops, whole.num_rows])]
+    found = [*gathered(batch for part in parts for batch in part.to_batches())]
+    assert pa.Table.from_batches(found, whole.schema) == whole
+    assert len(found) == bool(rows)

@@ -14,6 +14,8 @@ from txn_analysis.settings import Settings
 from txn_analysis.tables import ABORT_PLAN, FINDINGS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from txn_analysis.report.model import AuditReport
@@ -53,3 +55,25 @@ def test_nothing_depends_on_how_much_is_judged_at_once(monkeypatch: pytest.Monke
     for table in (FINDINGS, ABORT_PLAN):
         rows, others = (pa.Table.from_batches(each.batches(table)).to_pylist() for each in (whole, divided))
         assert rows == others
+
+
+def test_a_brokers_files_of_the_state_are_divided_as_finely_as_their_dumps(monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps, files = (
+        printed_bytes(monkeypatch, CASES / "kafka-4.2/capture-1" / part) for part in ("transaction-state", "log-dirs")
+    )
+    assert 0.8 < files / dumps < 1.25
+
+
+def printed_bytes(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
+    """How many bytes of text the files of the state below a folder count as."""
+    known: list[int] = []
+
+    def bucket_count(size_bytes: int) -> int:
+        known.append(size_bytes)
+        return 1
+
+    monkeypatch.setattr("txn_analysis.pipeline.run.bucket_count", bucket_count)
+    monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: MemoryWarehouse())
+    settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
+    steps.audit(no_session, [str(path) for path in folder.rglob("*__transaction_state-*")], settings)  # type: ignore[arg-type]
+    return max(known)

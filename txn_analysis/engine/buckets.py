@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.columns.arrays import Array
 
 _BUCKET_BYTES = 32 << 20
+_GATHERED_BYTES = 8 << 20
 
 
 def bucket_count(text_bytes: int, least: int = 1) -> int:
@@ -60,6 +61,19 @@ def _mixed(numbers: Array) -> Array:
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     mixed: Array = numbers ^ (numbers >> np.uint64(31))
     return mixed
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches, of some 8 MiB each: what a bucket gets of a small one hardly packs."""
+    held, size_bytes = list[pa.RecordBatch](), 0
+    for batch in filter(len, batches):
+        held.append(batch)
+        size_bytes += batch.nbytes
+        if size_bytes >= _GATHERED_BYTES:
+            yield pa.concat_batches(held)
+            held, size_bytes = [], 0
+    if held:
+        yield pa.concat_batches(held)
 
 
 def in_buckets(batch: pa.RecordBatch, key: Sequence[str], bucket_count: int) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.engine.buckets import in_buckets
+from txn_analysis.engine.buckets import gathered, in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
@@ -77,7 +77,7 @@ class InProcess(Engine[HeldRows]):
     ) -> Iterator[pa.RecordBatch]:
         held: list[defaultdict[str, list[bytes]]] = [defaultdict(list) for _ in range(self._bucket_count)]
         for name, rows in inputs.items():
-            for batch in rows.batches():
+            for batch in gathered(rows.batches()):
                 for bucket, own in in_buckets(batch, key, self._bucket_count):
                     held[bucket][name].append(packed([own], rows.schema))
         while held:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.engine.buckets import in_buckets
+from txn_analysis.engine.buckets import gathered, in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.workers import cores_of, in_tasks, prepare_worker
@@ -45,9 +45,8 @@ def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
     """Packs the rows of one input."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if len(batch):
-                yield _packed(name, dict(in_buckets(batch, key, bucket_count)), batch.schema)
+        for batch in gathered(batches):
+            yield _packed(name, dict(in_buckets(batch, key, bucket_count)), batch.schema)
 
     return pack
 

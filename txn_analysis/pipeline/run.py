@@ -17,6 +17,7 @@ from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.judgement import TESTED_BY_ALL_LOGS
+from txn_analysis.kafka.names import BINARY_GRAMMARS, STATE
 from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.asked_places import asked_for
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
-    from txn_analysis.tables.inputs import InputSection, Manifest
+    from txn_analysis.tables.inputs import InputSection, Manifest, ReadInput
 
 _in_order = json.JSONEncoder(sort_keys=True).encode
+_PRINTED_BYTES_PER_STATE_BYTE = 5  # a record of the state has some 140 bytes; kafka-dump-log prints 750 of it
 _LEAST_OF_TASKS = 4  # so that the cores of a small machine have some each
 
 
@@ -54,11 +56,12 @@ class Run(PastRun):
             ConfigError: this process is asked for, and would hold more than it may.
         """
         text_bytes = sum(item.text_bytes for item in self.evidence.inputs)
+        printed_bytes = sum(_printed_bytes(item) for item in self.evidence.inputs)
         if is_on_spark(self.settings, text_bytes):
             from txn_analysis.engine.on_spark import OnSpark  # noqa: PLC0415 else no audit needs PySpark, which takes long
 
-            return OnSpark(self.warehouse.spark, bucket_count(text_bytes, _LEAST_OF_TASKS), self.warehouse)
-        return InProcess(self.warehouse, bucket_count(text_bytes))
+            return OnSpark(self.warehouse.spark, bucket_count(printed_bytes, _LEAST_OF_TASKS), self.warehouse)
+        return InProcess(self.warehouse, bucket_count(printed_bytes))
 
     @cached_property
     def audits(self) -> Mapping[int, Audit]:
@@ -77,6 +80,12 @@ class Run(PastRun):
     def replace(self, rows: Iterable[pa.RecordBatch], table: Table) -> None:
         """Make rows of the driver the run's rows of a table; each batch may be dropped once it is taken."""
         self.warehouse.replace(rows, table, **dict.fromkeys(table.partition_by, self.run_id))
+
+
+def _printed_bytes(item: ReadInput) -> int:
+    """How much text says as much; of all files of brokers those of the state alone have more rows for their bytes."""
+    is_binary_state = any(s.kind == STATE and s.grammar in BINARY_GRAMMARS for s in item.sections)
+    return item.text_bytes * (_PRINTED_BYTES_PER_STATE_BYTE if is_binary_state else 1)
 
 
 def start_run(warehouse: Warehouse, settings: Settings) -> Run:

@@ -140,7 +140,9 @@ class Evidence:
         def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 place = _places_in(keys, batch["ingest_id"], batch["input_id"])
-                kept, place = batch.select([*names]).filter(pc.is_valid(place)), place.drop_null()
+                kept = batch.select([*names])
+                if place.null_count:  # a filter copies all that it keeps
+                    kept, place = kept.filter(place.is_valid()), place.drop_null()
                 columns = [*kept.columns, ranks.take(place), moments.take(place)]
                 yield pa.RecordBatch.from_arrays(columns, [*names, *GIVEN])
 
