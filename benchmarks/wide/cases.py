@@ -58,7 +58,7 @@ def cases(scale: float) -> dict[str, Case]:
 
     producers, ids = scaled(20_000, 20), scaled(300_000, 40)
     wide = Width(scaled(5_000, 16), 200, producers, producers, scaled(500, 2))
-    # Of these two, in less than some 300 MB at a quarter of the scale, what a process loads once would count for much.
+    # These two have 300 MB at a quarter of the scale: of less, what a process loads once would be half of the time.
     lines = Width(16, scaled(250_000, 1_600), 200, 200, 4)
     of_ids = Width(20, 1_000, 20, ids, 4)
     binary_ids = replace(of_ids, ids=4 * ids)
