@@ -14,6 +14,7 @@ from txn_analysis.settings import Settings
 from txn_analysis.tables import ABORT_PLAN, FINDINGS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pytest
@@ -27,10 +28,10 @@ def no_session() -> None:
     raise AssertionError("Spark was started")
 
 
-def audited(monkeypatch: pytest.MonkeyPatch, warehouse: MemoryWarehouse) -> AuditReport:
+def audited(monkeypatch: pytest.MonkeyPatch, warehouse: MemoryWarehouse, paths: Sequence[str] = PATHS) -> AuditReport:
     monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
     settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
-    return steps.audit(no_session, PATHS, settings)  # type: ignore[arg-type]  # nobody may call it
+    return steps.audit(no_session, paths, settings)  # type: ignore[arg-type]  # nobody may call it
 
 
 def test_an_audit_and_its_report_again_need_no_disk_and_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +74,5 @@ def printed_bytes(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
         return 1
 
     monkeypatch.setattr("txn_analysis.pipeline.run.bucket_count", bucket_count)
-    monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: MemoryWarehouse())
-    settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
-    steps.audit(no_session, [str(path) for path in folder.rglob("*__transaction_state-*")], settings)  # type: ignore[arg-type]
+    audited(monkeypatch, MemoryWarehouse(), [str(path) for path in folder.rglob("*__transaction_state-*")])
     return max(known)

@@ -70,16 +70,18 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held.append(batch)
         size_bytes += batch.nbytes
         if size_bytes >= _GATHERED_BYTES:
-            yield pa.concat_batches(held)
+            yield _as_one(held)
             held, size_bytes = [], 0
     if held:
-        yield pa.concat_batches(held)
+        yield _as_one(held)
+
+
+def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)  # which copies a single one as well
 
 
 def in_buckets(batch: pa.RecordBatch, key: Sequence[str], bucket_count: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of a batch by the bucket of their key; buckets without any are left out."""
-    if not len(batch):
-        return
+    """The rows of a batch, which has some, by the bucket of their key; buckets without any are left out."""
     buckets = bucket_of([batch.column(column) for column in key], bucket_count)
     starts = _starts(buckets)
     if len(starts) > len(np.unique(buckets[starts])):  # else the rows of each lie together as they are
