@@ -12,7 +12,14 @@ import pyarrow as pa
 
 from txn_analysis.coordinator.marker_columns import MARKERS
 from txn_analysis.coordinator.partition_count import sums_of_columns
-from txn_analysis.coordinator.state_records import OF_PRODUCER, STATES, by_producer_id, histories_in, histories_of
+from txn_analysis.coordinator.state_records import (
+    OF_PRODUCER,
+    STATES,
+    by_id,
+    by_producer_id,
+    histories_in,
+    histories_of,
+)
 from txn_analysis.kafka.transactions import LIVE, StateRecord, TopicPartition
 
 if TYPE_CHECKING:
@@ -119,8 +126,8 @@ def _listed(where: tuple[str, int]) -> Row:
 
 def history_rows(*rows: Row) -> pa.Table:
     """Rows of the table as rows of `HISTORIES`."""
-    states = states_of(*rows)
-    return histories_of(states, np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64))
+    states, none = states_of(*rows), np.zeros(len(rows), np.int64)
+    return histories_of(states, none, by_id(states, none, none))
 
 
 def read_histories(*rows: Row) -> dict[str, History]:

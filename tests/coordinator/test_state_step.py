@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.coordinator.builders import YESTERDAY, state_row, states_of
 from txn_analysis.columns.arrays import ABSENT, numbers
+from txn_analysis.columns.bloom_filter import BloomFilter
 from txn_analysis.columns.values import NAMED, rows_named, values_in
 from txn_analysis.coordinator.chain import chains_of
 from txn_analysis.coordinator.partition_count import StateCount
@@ -20,6 +21,7 @@ from txn_analysis.coordinator.state_records import (
     STATES,
     Placing,
     Placings,
+    by_id,
     hashed_to,
     histories_in,
     histories_of,
@@ -28,6 +30,8 @@ from txn_analysis.coordinator.steps import placed, state_step
 from txn_analysis.engine.in_process import InProcess
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tests.coordinator.builders import Row
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.history import History
@@ -35,6 +39,9 @@ if TYPE_CHECKING:
 
 PARTITIONS = 3
 NAMES = "abcd"
+OLD_PRODUCER = len(NAMES)  # as many ids had it as draw it
+ABORTS = 2
+LAST = ("transactional_id", "state", "producer_epoch", "timeout_ms", "start_ms", "last_update_ms")
 AUDITS = (0, 1)
 PLACINGS = Placings({n: Placing(StateCount(PARTITIONS, "given"), 0, None) for n in AUDITS})
 
@@ -49,23 +56,35 @@ def records(draw: st.DrawFn) -> Row:
         None if partition is None else offset,
         audit=draw(st.sampled_from(AUDITS)),
         rank=draw(st.sampled_from((0, YESTERDAY))),
-        state=draw(st.sampled_from(("Empty", "Ongoing", "PrepareCommit", "CompleteCommit"))),
+        state=draw(st.sampled_from(("Empty", "Ongoing", "PrepareAbort", "CompleteCommit"))),
         state_partition=partition,
         ordinal=offset,
         last_update_ms=10 * offset,
         producer_id=number,
+        previous_producer_id=draw(st.sampled_from((None, OLD_PRODUCER))),
+        is_tombstone=draw(st.booleans()),
         is_undecodable=is_undecodable,
         transactional_id=NAMES[number] if has_id else None,
         transactional_id_hash=number if has_id else None,
     )
 
 
-def told(rows: list[Row], bucket_count: int) -> tuple[list[History], dict[int, dict[int, StateChain]], list[StateSums]]:
-    """The histories, the chains by audit, and the sums by audit, that the step makes of records in some buckets."""
+class Told(NamedTuple):
+    """What the step says: histories, last records of ids, chains by audit, and sums by audit."""
+
+    histories: list[History]
+    last: list[Row]
+    chains: dict[int, dict[int, StateChain]]
+    sums: list[StateSums]
+
+
+def told(rows: list[Row], bucket_count: int, asked: Collection[int]) -> Told:
+    """What the step makes of records in some buckets, where logs name some producers."""
     bare = states_of(*rows).select(STATES.names[:-1]).combine_chunks().to_batches()
     states = pa.Table.from_batches(placed(PLACINGS)(iter(bare)), READ_WITH)
     engine = InProcess(bucket_count=bucket_count)
-    made = engine.grouped(["audit", "read_with"], state_step(PLACINGS), NAMED, states=engine.made(states))
+    step = state_step(PLACINGS, BloomFilter.of(np.array([*asked], np.int64)), ABORTS)
+    made = engine.grouped(["audit", "read_with"], step, NAMED, states=engine.made(states))
     found = engine.collected(made).to_batches()
     histories: list[History] = []
     for batch in rows_named("histories")(iter(found)):
@@ -77,7 +96,9 @@ def told(rows: list[Row], bucket_count: int) -> tuple[list[History], dict[int, d
             for audit, (of_partitions, of_files) in own.items():
                 chains.setdefault(audit, {}).update(of_partitions)
                 sums[audit].append(of_files)
-    return histories, {n: own for n, own in chains.items() if own}, [file_sums_added_up(sums[n]) for n in AUDITS]
+    last = [row for batch in rows_named("last")(iter(found)) for row in batch.to_pylist()]
+    of_audits = {n: own for n, own in chains.items() if own}
+    return Told(histories, last, of_audits, [file_sums_added_up(sums[n]) for n in AUDITS])
 
 
 def held_by(row: Row) -> int | None:
@@ -87,15 +108,54 @@ def held_by(row: Row) -> int | None:
     return number % PARTITIONS if partition is None and number is not None else partition
 
 
+def whole_histories(rows: list[Row]) -> list[History]:
+    """The histories of all ids."""
+    audit, rank = (np.array(values) for values in ([row["audit"] for row in rows], [0] * len(rows)))
+    states = states_of(*(row | {"held_by": held_by(row)} for row in rows))
+    return sorted(histories_in(histories_of(states, audit, by_id(states, audit, rank))["history"]), key=repr)
+
+
+@given(st.lists(records(), min_size=1, max_size=12), st.integers(1, 5), st.sets(st.integers(0, OLD_PRODUCER)))
+def test_an_id_that_a_log_asks_about_has_its_whole_history_and_every_id_its_last_record(
+    rows: list[Row], bucket_count: int, asked: set[int]
+) -> None:
+    whole, found = whole_histories(rows), told(rows, bucket_count, asked)
+    missing = [own for own in whole if own not in found.histories]
+    assert sorted([*found.histories, *missing], key=repr) == whole
+    for own in missing:
+        assert not any(asked.intersection(record.producer_ids) for record in own)
+        assert sum(record.state == "PrepareAbort" for record in own) < ABORTS
+    live = [own[-1] for own in whole if not (own[-1].is_hidden or own[-1].is_tombstone)]
+    expected = [{name: getattr(record, name) for name in LAST} for record in live]
+    assert sorted(found.last, key=repr) == sorted(expected, key=repr)
+
+
+def test_of_ids_that_no_log_asks_about_few_have_a_history() -> None:
+    ids = [
+        state_row(0, producer_id=n, state_partition=1, transactional_id=f"id-{n}", transactional_id_hash=1)
+        for n in range(2_000)
+    ]
+    assert 100 <= len(told(ids, 1, range(0, 2_000, 20)).histories) < 100 + 1_900 // 8
+
+
+def test_an_id_that_was_aborted_often_has_its_history_though_no_log_asks_about_it() -> None:
+    aborts = [
+        state_row(offset, state="PrepareAbort", state_partition=1, transactional_id=name, transactional_id_hash=1)
+        for offset, name in enumerate(["often", "once", "often"])
+    ]
+    (history,) = told(aborts, 1, ()).histories
+    assert [record.transactional_id for record in history] == ["often"] * ABORTS
+
+
 @given(st.lists(records(), min_size=1, max_size=12), st.integers(1, 5))
 def test_wherever_records_lie_each_counts_once_and_a_history_has_all_of_its_id(
     rows: list[Row], bucket_count: int
 ) -> None:
     audit, rank = (np.array(values) for values in ([row["audit"] for row in rows], [0] * len(rows)))
     states = states_of(*(row | {"held_by": held_by(row)} for row in rows))
-    histories, chains, sums = told(rows, bucket_count)
-    assert sorted(histories, key=repr) == sorted(histories_in(histories_of(states, audit, rank)["history"]), key=repr)
-    assert chains == chains_of(states, audit, rank, dict.fromkeys(AUDITS))
+    found = told(rows, bucket_count, range(OLD_PRODUCER + 1))
+    assert sorted(found.histories, key=repr) == whole_histories(rows)
+    assert found.chains == chains_of(states, audit, rank, dict.fromkeys(AUDITS))
     for n in AUDITS:
         own = states.filter(pa.array(audit == n))
-        assert sums[n] == sums_of_records(own, numbers(hashed_to(own, PARTITIONS), ABSENT))
+        assert found.sums[n] == sums_of_records(own, numbers(hashed_to(own, PARTITIONS), ABSENT))

@@ -91,7 +91,7 @@ def answers_of(histories: Sequence[History], engine: Engine[Any] | None = None) 
     given = GivenHistories.of(histories, engine or InProcess())
     with linked_logs(given) as logs:
         asked = given.only(logs.opened["audit"].unique().to_pylist())
-        with states_of(asked) as states:
+        with states_of(asked, logs.producers) as states:
             side = coordinator_side(asked, states, logs)
         judges, health = judges_of(asked, side, logs.health), _health_of(logs)
         return [_answer(given.audits[n], health.get(n, ()), judges.get(n)) for n in range(len(histories))]

@@ -12,7 +12,15 @@ import pyarrow as pa
 
 from tests.coordinator.builders import sums_of_ids
 from tests.records import sections_of
-from txn_analysis.coordinator.state_records import STATES, Placing, StateFiles, histories_in, histories_of, with_held_by
+from txn_analysis.coordinator.state_records import (
+    STATES,
+    Placing,
+    StateFiles,
+    by_id,
+    histories_in,
+    histories_of,
+    with_held_by,
+)
 from txn_analysis.log.segments import rival_positions
 
 if TYPE_CHECKING:
@@ -65,7 +73,7 @@ class History:
         rows = pa.RecordBatch.from_pylist([{"audit": 0} | row for row in self.records], pa.schema([*STATES][:-1]))
         states = pa.Table.from_batches([with_held_by(rows, self.placing.partition_count)])
         none, rank = np.zeros(len(rows), np.int64), np.full(len(rows), self.placing.dumped_rank)
-        return histories_in(histories_of(states, none, rank)["history"])
+        return histories_in(histories_of(states, none, by_id(states, none, rank))["history"])
 
     @cached_property
     def placing(self) -> Placing:

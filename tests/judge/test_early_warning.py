@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-from tests.coordinator.builders import history_rows, table_row
+from tests.coordinator.builders import states_of, table_row
 from tests.judge.cases import LATE_MS, Case, listed
+from txn_analysis.columns.values import VALUES
+from txn_analysis.coordinator.state_records import Placings, by_id, histories_of, last_records
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
 from txn_analysis.judge.early_warning import WARNINGS, median_of
 from txn_analysis.judge.warning_steps import nearest_bound, open_warnings
-from txn_analysis.pipeline.coordinator_side import warnings_of_ids
+from txn_analysis.pipeline.coordinator_side import States, warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
 
@@ -72,8 +75,10 @@ HISTORY = [
 
 
 def warnings_on(engine: Engine[Any], rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
-    values = history_rows(*rows)
-    return warnings_of_ids(engine, engine.made(values), Settings(), as_of_ms)
+    records, none = states_of(*rows), np.zeros(len(rows), np.int64)
+    ordered = by_id(records, none, none)
+    parts = (histories_of(records, none, ordered), last_records(records, ordered), VALUES.empty_table())
+    return warnings_of_ids(engine, States(Placings({}), *map(engine.made, parts)), Settings(), as_of_ms)
 
 
 def in_memory(rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:

@@ -42,9 +42,32 @@ class InOrder(NamedTuple):
     is_hidden: Array
 
     @property
+    def length(self) -> Array:
+        """Of each id the number of its records."""
+        length: Array = np.diff(np.append(self.first, len(self.row)))
+        return length
+
+    @property
     def id_of(self) -> Array:
         """Of each record the number of its id."""
-        return np.repeat(np.arange(len(self.first)), np.diff(np.append(self.first, len(self.row))))
+        return np.repeat(np.arange(len(self.first)), self.length)
+
+    @property
+    def last(self) -> Array:
+        """Of each id the row of its last record."""
+        row: Array = self.row[self.first + self.length - 1]
+        return row
+
+    def how_many(self, hold: Array) -> Array:
+        """Of each id the number of its records of which something holds, which is said of each row."""
+        return np.bincount(self.id_of, hold[self.row], len(self.first))
+
+    def only(self, are_these: Array) -> InOrder:
+        """Some of the ids."""
+        if are_these.all():
+            return self
+        length = self.length[are_these]
+        return InOrder(self.row[are_these[self.id_of]], np.cumsum(length) - length, self.is_hidden[are_these])
 
 
 def in_order(rows: pa.Table, group: Array, dumped_rank: Array, compared: Sequence[str]) -> InOrder:

@@ -15,7 +15,7 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
 from txn_analysis.kafka.names import CLUSTER_ID, STATE
-from txn_analysis.kafka.transactions import NAMED, SAID, StateRecord
+from txn_analysis.kafka.transactions import NAMED, PREPARE_ABORT, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.schema import AUDIT, given_schema
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
     from txn_analysis.columns.arrays import Array
+    from txn_analysis.columns.bloom_filter import BloomFilter
     from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.partition_count import IdSums
     from txn_analysis.settings import Settings
@@ -39,7 +40,10 @@ STATE_COLUMNS = (
 STATES = pa.schema([*given_schema(TRANSACTION_STATES, *STATE_COLUMNS), ("held_by", pa.int32())])
 """One row is one record of the coordinator that is evidence; `held_by` is the partition of the state that holds it: its
 own, or for an export the one that its id hashes to."""
-READ_WITH = pa.schema([*STATES, ("hashed_to", pa.int32()), ("read_with", pa.int32())])
+_OF_HASH = "transactional_id_hash"
+READ_WITH = pa.schema(
+    [*(field for field in STATES if field.name != _OF_HASH), ("hashed_to", pa.int32()), ("read_with", pa.int32())]
+)
 """One row is one record, and the partition of the state with which it is read: the one that holds it, and the one that
 its id hashes to. A record that lies elsewhere than its id hashes to has two rows."""
 
@@ -154,7 +158,7 @@ def _held(rows: pa.RecordBatch, of_id: pa.Array) -> pa.RecordBatch:
 def read_with(rows: pa.RecordBatch, partition_count: Array | int) -> Iterator[pa.RecordBatch]:
     """Rows of `READ_WITH` from the same rows without what it adds to a record."""
     of_id = hashed_to(rows, partition_count)
-    held = _held(rows, of_id).append_column(READ_WITH.field("hashed_to"), of_id)
+    held = _held(rows.drop_columns([_OF_HASH]), of_id).append_column(READ_WITH.field("hashed_to"), of_id)
     yield held.append_column(READ_WITH.field("read_with"), held["held_by"])
     is_elsewhere = pc.fill_null(pc.not_equal(held["held_by"], of_id), False)
     if pc.any(is_elsewhere).as_py():
@@ -172,12 +176,19 @@ def read_at(rows: pa.Table, name: str) -> pa.Table:
 _RECORD = pa.struct([*(STATES.field(name) for name in SAID), ("is_hidden", pa.bool_())])
 HISTORIES = pa.schema([AUDIT, ("producer_ids", pa.list_(pa.int64())), ("history", pa.list_(_RECORD))])
 """One row is one transactional id: the producer ids that it has, or had, and its records, oldest first; never none."""
+LAST_RECORDS = pa.schema(
+    [
+        STATES.field(name)
+        for name in ("transactional_id", "state", "producer_epoch", "timeout_ms", "start_ms", "last_update_ms")
+    ]
+)
+"""One row is the last record of a transactional id that is not gone, and of which no later record is hidden."""
 OF_PRODUCER = pa.schema([AUDIT, ("producer_id", pa.int64()), HISTORIES.field("history")])
 """One row is the history of an id that has, or had, a producer id."""
 
 
-def histories_of(states: pa.Table, audit: Array, dumped_rank: Array) -> pa.Table:
-    """Rows of `HISTORIES`.
+def by_id(states: pa.Table, audit: Array, dumped_rank: Array) -> InOrder:
+    """The records of each transactional id in their order.
 
     Args:
         states: rows of `STATES`: all records of each id.
@@ -186,7 +197,37 @@ def histories_of(states: pa.Table, audit: Array, dumped_rank: Array) -> pa.Table
     """
     ids = codes_of(states["transactional_id"])
     group = np.where(ids == ABSENT, ABSENT, audit * (ids.max(initial=0) + 1) + ids)
-    ordered = in_order(states, group, dumped_rank, SAID)
+    return in_order(states, group, dumped_rank, SAID)
+
+
+def asked_about(states: pa.Table, ordered: InOrder, producers: BloomFilter) -> Array:
+    """Of each id in order, whether it may have, or have had, one of some producer ids."""
+    named = (numbers(states[name], ABSENT) for name in NAMED)
+    names_one = [(producer_id != ABSENT) & producers.may_hold(producer_id) for producer_id in named]
+    asked: Array = ordered.how_many(np.logical_or.reduce(names_one)) > 0
+    return asked
+
+
+def aborted(states: pa.Table, ordered: InOrder) -> Array:
+    """How many decisions to abort each id in order has."""
+    is_abort = pc.fill_null(pc.equal(states["state"], PREPARE_ABORT), False)
+    return ordered.how_many(is_abort.to_numpy().astype(bool))
+
+
+def last_records(states: pa.Table, ordered: InOrder) -> pa.Table:
+    """Rows of `LAST_RECORDS`, of ids in order."""
+    is_gone = states["is_tombstone"].to_numpy().astype(bool)[ordered.last]
+    return states.select(LAST_RECORDS.names).take(pa.array(ordered.last[~(ordered.is_hidden | is_gone)]))
+
+
+def histories_of(states: pa.Table, audit: Array, ordered: InOrder) -> pa.Table:
+    """Rows of `HISTORIES`, of ids in order.
+
+    Args:
+        states: rows of `STATES`.
+        audit: of each row the number of its audit.
+        ordered: the records of ids, as of `by_id`.
+    """
     rows = states.select([*SAID, "held_by"]).take(pa.array(ordered.row)).combine_chunks()
     of_audit = pa.array(audit[ordered.row[ordered.first]], AUDIT.type)
     return pa.table([of_audit, _producers(rows, ordered), _records(rows, ordered)], schema=HISTORIES)
@@ -194,7 +235,7 @@ def histories_of(states: pa.Table, audit: Array, dumped_rank: Array) -> pa.Table
 
 def _records(rows: pa.Table, ordered: InOrder) -> pa.ListArray:
     """The history of each id."""
-    stops = np.append(ordered.first[1:], len(ordered.row))[: len(ordered.first)]
+    stops = ordered.first + ordered.length
     is_hidden = np.zeros(len(ordered.row), bool)
     is_hidden[stops - 1] = ordered.is_hidden
     columns = {name: _whole(rows[name]) for name in SAID}

@@ -23,7 +23,16 @@ from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
-from txn_analysis.coordinator.state_records import histories_in, histories_of, read_at, read_with
+from txn_analysis.coordinator.state_records import (
+    aborted,
+    asked_about,
+    by_id,
+    histories_in,
+    histories_of,
+    last_records,
+    read_at,
+    read_with,
+)
 from txn_analysis.coordinator.view import Views, views_of
 from txn_analysis.tables import TRANSACTIONS, Transaction
 from txn_analysis.tables.schema import AUDIT, by_audit
@@ -31,6 +40,7 @@ from txn_analysis.tables.schema import AUDIT, by_audit
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.columns.bloom_filter import BloomFilter
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
@@ -79,23 +89,28 @@ def placed(placings: Placings) -> BatchFunction:
     return run
 
 
-def state_step(placings: Placings) -> GroupFunction:
+def state_step(placings: Placings, producers: BloomFilter, abort_count: int) -> GroupFunction:
     """By audit and `read_with`, of `states` (rows of `READ_WITH`), as named rows.
 
-    `histories` are rows of `HISTORIES`; `chains` are values: by audit, by partition of the state its `StateChain`, and
-    `StateSums` of its files.
+    `histories` are rows of `HISTORIES`, of the ids that somebody asks about; `last` are rows of `LAST_RECORDS`, of all
+    ids; `chains` are values: by audit, by partition of the state its `StateChain`, and `StateSums` of its files.
+
+    Args:
+        placings: where the records belong.
+        producers: the producer ids that the logs name: what has, or had, one is asked about.
+        abort_count: so is what was aborted so many times.
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        histories = _histories(read_at(tables["states"], "hashed_to"), placings)
+        states = read_at(tables["states"], "hashed_to")
+        audit = numbers(states["audit"], 0)
+        ordered = by_id(states, audit, placings.each(states["audit"], "dumped_rank"))
+        is_asked = asked_about(states, ordered, producers) | (aborted(states, ordered) >= abort_count)
+        histories, last = histories_of(states, audit, ordered.only(is_asked)), last_records(states, ordered)
         chains = _chains(read_at(tables["states"], "held_by"), placings)
-        return named(histories=_batch(histories), chains=_batch(rows_of_values(chains)))
+        return named(histories=_batch(histories), last=_batch(last), chains=_batch(rows_of_values(chains)))
 
     return run
-
-
-def _histories(states: pa.Table, placings: Placings) -> pa.Table:
-    return histories_of(states, numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank"))
 
 
 def _chains(states: pa.Table, placings: Placings) -> dict[int, tuple[dict[int, StateChain], StateSums]]:

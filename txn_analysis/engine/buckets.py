@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from txn_analysis.columns.bloom_filter import mixed
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
@@ -24,10 +26,10 @@ def bucket_count(text_bytes: int, least: int = 1) -> int:
 
 def bucket_of(columns: Sequence[pa.Array], bucket_count: int) -> Array:
     """To which bucket each row belongs by its key; the same key gives the same one in every process."""
-    mixed = np.zeros(len(columns[0]), np.uint64)
+    key = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
-        mixed = _mixed(mixed * np.uint64(31) + _numbers(column))
-    found: Array = (mixed % np.uint64(bucket_count)).astype(np.int32)
+        key = mixed(key * np.uint64(31) + _numbers(column))
+    found: Array = (key % np.uint64(bucket_count)).astype(np.int32)
     return found
 
 
@@ -53,14 +55,6 @@ def _hashes(words: pa.StringArray) -> Array:
     sums = np.cumsum(text * powers[np.arange(len(text)) - np.repeat(stops[:-1], lengths)])
     found: Array = np.diff(np.append(np.uint64(0), sums)[stops])
     return found
-
-
-def _mixed(numbers: Array) -> Array:
-    """SplitMix64's finalizer: numbers in a row do not stay in a row."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Array = numbers ^ (numbers >> np.uint64(31))
-    return mixed
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

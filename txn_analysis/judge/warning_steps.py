@@ -1,6 +1,7 @@
 """Lines of early warnings, an application each and the worst ones first, and the steps by which an engine finds them.
 
-histories --> timeouts; histories, with the median of these --> warnings -- by application --> the worst of each kind
+last records --> timeouts
+last records, with the median of these, and histories --> warnings -- by application --> the worst of each kind
 
 Reports print kinds in the order of `WARNINGS`, and count by application (`application_of`), so that a thousand ids of
 one job are one line. What is kept is bounded: of each kind the worst applications, and how many ids there are in all.
@@ -186,43 +187,40 @@ OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary(
 
 
 def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: of rows of `HISTORIES`, how many ids that are not gone have which timeout."""
+    """Values: of rows of `LAST_RECORDS`, how many ids have which timeout."""
     found = Counter[int]()
     for rows in batches:
-        found.update(counted(_last_of_live(rows["history"]).field("timeout_ms").drop_null()))
+        found.update(counted(rows["timeout_ms"].drop_null()))
     yield from rows_of_values(found).to_batches()
 
 
-def warnings_by_application(known: Known) -> BatchFunction:
+def warnings_of_last(known: Known) -> BatchFunction:
+    """Rows of `OF_APPLICATION` from rows of `LAST_RECORDS`."""
+    return lambda batches: _of_applications(
+        each for rows in batches for each in _warnings_of_last(rows.to_struct_array(), known)
+    )
+
+
+def warnings_of_aborts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of `OF_APPLICATION` from rows of `HISTORIES`."""
+    many = (lists.filter(pa.array(_aborts_in(lists) >= MANY)) for lists in (rows["history"] for rows in batches))
+    return _of_applications(
+        each for lists in many for history in histories_in(lists) for each in _warnings_of_aborts(history)
+    )
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        found: defaultdict[str, list[Flagged]] = defaultdict(list)
-        for rows in batches:
-            lists = rows["history"]
-            many = lists.filter(pa.array(_aborts_in(lists) >= MANY))
-            of_last = _warnings_of_last(_last_of_live(lists), known)
-            of_aborts = (each for history in histories_in(many) for each in _warnings_of_aborts(history))
-            for each in (*of_last, *of_aborts):
-                found[each.application].append(each)
-        values = [pickle.dumps(own) for own in found.values()]
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([*found], pa.string()), pa.array(values, pa.binary())], schema=OF_APPLICATION
-        )
 
-    return run
+def _of_applications(flagged: Iterable[Flagged]) -> Iterator[pa.RecordBatch]:
+    found: defaultdict[str, list[Flagged]] = defaultdict(list)
+    for each in flagged:
+        found[each.application].append(each)
+    columns = [pa.array([*found], pa.string()), pa.array(map(pickle.dumps, found.values()), pa.binary())]
+    yield pa.RecordBatch.from_arrays(columns, schema=OF_APPLICATION)
 
 
 def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
     """By `application`, of `warnings`. Values: `Warned` of the worst applications of each kind."""
     lists = unpickled(tables["warnings"]["flagged"].to_pylist())
     return rows_of_values(_worst_of(_by_application([each for own in lists for each in own])))
-
-
-def _last_of_live(histories: pa.ListArray) -> pa.StructArray:
-    """The last record of each id that is not gone, and of which no later record is hidden."""
-    last = histories.flatten().take(pa.array(np.cumsum(pc.list_value_length(histories).to_numpy()) - 1))
-    return last.filter(pc.invert(pc.or_(last.field("is_tombstone"), last.field("is_hidden"))))
 
 
 def _aborts_in(histories: pa.ListArray) -> Array:

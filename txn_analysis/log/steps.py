@@ -59,6 +59,8 @@ LINKED = pa.schema([AUDIT, *LINKED_SCHEMA])
 """One row is one transaction that linking decided: it is open, or spans pieces."""
 USED = pa.schema([AUDIT, *(ENDED_TRANSACTIONS.arrow_schema.field(name) for name in BATCH_RANGE_KEY)])
 """One row is one piece of a section that had to be cut, of which a log was linked."""
+PRODUCERS = pa.schema([("producer_id", pa.int64())])
+"""One row is one producer id that some pieces name."""
 SIDES = pa.schema([AUDIT, ("pair", pa.int32()), ("is_a", pa.bool_()), *(BATCHES.field(n) for n in COMPARED_COLUMNS)])
 """One row is a batch of one of two copies that differ."""
 
@@ -176,7 +178,7 @@ def compare_step(tables: Mapping[str, pa.Table]) -> pa.Table:
 def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
     """By audit, topic and partition, of `sections`, `pieces` and `snapshots`, as named rows.
 
-    `health` are rows of `HEALTH`, `transactions` rows of `LINKED`, `used` rows of `USED`.
+    `health` are rows of `HEALTH`, `transactions` rows of `LINKED`, `used` rows of `USED`, `producers` of `PRODUCERS`.
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -206,9 +208,17 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             health=with_producers(_audited(PartitionHealth, health, HEALTH), [linked.producers for linked in rebuilt]),
             transactions=pa.Table.from_batches(transactions, LINKED),
             used=_audited(UsedBatchRange, used, USED),
+            producers=producers_of(tables["pieces"]),
         )
 
     return run
+
+
+def producers_of(pieces: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of `PRODUCERS`, each once: of all batches of pieces, whichever of these a log is put together from."""
+    producers = pa.chunked_array(pieces["producers"])
+    named = pc.struct_field(pc.list_flatten(producers), "producer_id").unique()
+    return pa.RecordBatch.from_arrays([named], schema=PRODUCERS)
 
 
 def _placed_rows(

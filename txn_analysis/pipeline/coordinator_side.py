@@ -16,6 +16,7 @@ from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
 from txn_analysis.coordinator.state_records import (
     HISTORIES,
+    LAST_RECORDS,
     OF_PRODUCER,
     READ_WITH,
     STATE_COLUMNS,
@@ -34,14 +35,22 @@ from txn_analysis.coordinator.steps import (
     sums_of,
     with_views,
 )
-from txn_analysis.judge.early_warning import Known, median_of
-from txn_analysis.judge.warning_steps import OF_APPLICATION, timeouts, warnings_by_application, warnings_of, worst_step
+from txn_analysis.judge.early_warning import MANY, Known, median_of
+from txn_analysis.judge.warning_steps import (
+    OF_APPLICATION,
+    timeouts,
+    warnings_of,
+    warnings_of_aborts,
+    warnings_of_last,
+    worst_step,
+)
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from txn_analysis.columns.bloom_filter import BloomFilter
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
@@ -68,18 +77,25 @@ class States(NamedTuple):
 
     Attributes:
         placings: by audit, where they belong.
-        histories: rows of `HISTORIES`.
-        chains: values, as of `state_step`.
+        histories: rows of `HISTORIES`, of the ids that somebody asks about; as of `state_step`, as the others.
+        last: rows of `LAST_RECORDS`.
+        chains: values.
     """
 
     placings: Placings
     histories: Any
+    last: Any
     chains: Any
 
 
 @contextmanager
-def states_of(given: Given) -> Iterator[States]:
-    """What the records of the coordinator say, of each id and of each partition of the state; made once."""
+def states_of(given: Given, producers: BloomFilter) -> Iterator[States]:
+    """What the records of the coordinator say, of each id and of each partition of the state; made once.
+
+    Args:
+        given: the audits.
+        producers: the producer ids that their logs name.
+    """
     engine = given.engine
     files = {n: own.state_files for n, own in given.audits.items()}
     with_records = {n: own for n, own in files.items() if own.every or own.has_own_records}
@@ -90,12 +106,17 @@ def states_of(given: Given) -> Iterator[States]:
     known = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
     placings = Placings(known)
     if not with_records:  # no capture has a record of it
-        yield States(placings, engine.made(HISTORIES.empty_table()), engine.made(VALUES.empty_table()))
+        yield States(placings, *(engine.made(schema.empty_table()) for schema in (HISTORIES, LAST_RECORDS, VALUES)))
         return
     rows = engine.mapped(given.rows(TRANSACTION_STATES, *STATE_COLUMNS), placed(placings), READ_WITH)
-    with engine.kept(engine.grouped(["audit", "read_with"], state_step(placings), NAMED, states=rows)) as kept:
-        histories, chains = rows_named("histories"), rows_named("chains")
-        yield States(placings, engine.mapped(kept, histories, HISTORIES), engine.mapped(kept, chains, VALUES))
+    step = state_step(placings, producers, MANY)
+    with engine.kept(engine.grouped(["audit", "read_with"], step, NAMED, states=rows)) as kept:
+        yield States(
+            placings,
+            engine.mapped(kept, rows_named("histories"), HISTORIES),
+            engine.mapped(kept, rows_named("last"), LAST_RECORDS),
+            engine.mapped(kept, rows_named("chains"), VALUES),
+        )
 
 
 def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSide:
@@ -165,17 +186,20 @@ def _of_producers(
     return in_place_order(viewed), sums_of(sums)
 
 
-def warnings_of_ids(engine: Engine[Any], histories: Any, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
+def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
     """What the records of transactional ids warn of, in the order of `WARNINGS`.
 
     Args:
-        engine: whose rows the histories are.
-        histories: rows of `HISTORIES`, of all ids.
+        engine: whose rows they are.
+        states: the records.
         settings: as for the audit.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
-    counts = sum(values_in(engine.collected(engine.mapped(histories, timeouts, VALUES))), Counter[int]())
+    counts = sum(values_in(engine.collected(engine.mapped(states.last, timeouts, VALUES))), Counter[int]())
     known = Known(settings, as_of_ms, median_of(counts))
-    warned = engine.mapped(histories, warnings_by_application(known), OF_APPLICATION)
+    warned = engine.together(
+        engine.mapped(states.last, warnings_of_last(known), OF_APPLICATION),
+        engine.mapped(states.histories, warnings_of_aborts, OF_APPLICATION),
+    )
     found = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
     return warnings_of([each for worst in values_in(found) for each in worst])

@@ -154,10 +154,10 @@ MOST_AT_ONCE = 2_048
 
 def judge(run: Run, logs: Logs) -> Judged:
     """The verdict on every open transaction of linked logs, and the plan for those that hang; writes the findings."""
-    with states_of(run) as states:
+    with states_of(run, logs.producers) as states:
         side, of_ids = in_parallel(
             partial(coordinator_side, run, states, logs),
-            partial(warnings_of_ids, run.engine, states.histories, run.settings, run.as_of_ms),
+            partial(warnings_of_ids, run.engine, states, run.settings, run.as_of_ms),
         )
     give_back_memory()
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import ABSENT, numbers
+from txn_analysis.columns.bloom_filter import BloomFilter
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import NAMED, VALUES, named, rows_named, values_in
 from txn_analysis.coordinator.marker_columns import (
@@ -27,6 +30,7 @@ from txn_analysis.log.steps import (
     BATCH_COLUMNS,
     HEALTH,
     PIECES,
+    PRODUCERS,
     SIDES,
     SNAPSHOT_COLUMNS,
     Linking,
@@ -34,6 +38,7 @@ from txn_analysis.log.steps import (
     link_step,
     of_partitions,
     pairs_step,
+    producers_of,
     section_rows,
     sides_of,
     summarize_again,
@@ -56,7 +61,7 @@ from txn_analysis.tables.schema import ONLY, given_schema, with_audit
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.log.copies import Comparison, Pair
@@ -77,6 +82,10 @@ class Logs(Protocol):
     def health(self) -> Mapping[int, list[PartitionHealth]]:
         """By audit, what is known of each partition, as far as the columns of `JUDGED_BY`."""
 
+    @property
+    def producers(self) -> BloomFilter:
+        """The producer ids of all batches, of open transactions, and of end markers."""
+
     def end_markers(self) -> Any:
         """Rows of `MARKERS`: every end marker of the logs."""
 
@@ -86,6 +95,7 @@ class _Driven(NamedTuple):
 
     health: dict[int, list[PartitionHealth]]
     opened: pa.Table
+    producers: BloomFilter
     pieces: frozenset[tuple[Any, ...]]
     used: frozenset[tuple[Any, ...]]
 
@@ -114,6 +124,11 @@ class LinkedLogs:
         """As of `Logs`."""
         return self._driven.health
 
+    @property
+    def producers(self) -> BloomFilter:
+        """As of `Logs`."""
+        return self._driven.producers
+
     def hold(self) -> None:
         """Link now, and hold what the driver needs."""
         _ = self._driven
@@ -123,7 +138,8 @@ class LinkedLogs:
         engine = self.given.engine
         found = engine.collected(engine.mapped(self.linked, _of_driver, NAMED))
         kinds = {
-            name: list(rows_named(name)(iter(found.to_batches()))) for name in ("health", "opened", "pieces", "used")
+            name: list(rows_named(name)(iter(found.to_batches())))
+            for name in ("health", "opened", "producers", "pieces", "used")
         }
         health = defaultdict(list)
         for rows in kinds["health"]:
@@ -133,7 +149,8 @@ class LinkedLogs:
             frozenset(key for rows in kinds[name] for key in zip(*(c.to_pylist() for c in rows.columns), strict=True))
             for name in ("pieces", "used")
         )
-        return _Driven(dict(health), _opened(kinds["opened"]), pieces, used)
+        opened = _opened(kinds["opened"])
+        return _Driven(dict(health), opened, _producers(kinds["producers"], opened), pieces, used)
 
     def end_markers(self) -> Any:
         """As of `Logs`."""
@@ -230,7 +247,14 @@ def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             kinds["opened"] = transactions.filter(pc.equal(transactions["outcome"], OPEN)).select(OPENED.names)
         if used is not None:
             kinds["used"] = used
+        if (producers := _kind("producers", batch)) is not None:
+            kinds["producers"] = producers
         yield from named(**kinds).to_batches()
+
+
+def _producers(rows: Iterable[pa.RecordBatch], opened: pa.Table) -> BloomFilter:
+    columns = [*(batch["producer_id"].to_numpy() for batch in rows), numbers(opened["producer_id"], ABSENT)]
+    return BloomFilter.of(np.concatenate(columns))
 
 
 def _opened(rows: Sequence[pa.RecordBatch]) -> pa.Table:
@@ -277,6 +301,14 @@ class WrittenLogs:
     def health(self) -> Mapping[int, list[PartitionHealth]]:
         """As of `Logs`."""
         return {ONLY: self.run.health()}
+
+    @cached_property
+    def producers(self) -> BloomFilter:
+        """As of `Logs`."""
+        run, engine = self.run, self.run.engine
+        pieces = run.rows(LOG_PIECES, "producers")
+        named = engine.mapped(pieces, lambda batches: map(producers_of, batches), PRODUCERS)
+        return _producers(engine.collected(named).to_batches(), self.opened)
 
     def end_markers(self) -> Any:
         """As of `Logs`."""

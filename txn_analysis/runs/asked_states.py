@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import codes_of, counted
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.state_columns import places_of
-from txn_analysis.coordinator.state_records import histories_in, histories_of, with_held_by
+from txn_analysis.coordinator.state_records import by_id, histories_in, histories_of, with_held_by
 from txn_analysis.kafka.transactions import NAMED, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
 
@@ -137,7 +137,8 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
         return {}
     rows = pa.Table.from_batches(held)
     none, rank = np.zeros(len(rows), np.int64), np.full(len(rows), run.placing.dumped_rank)
-    return {own[0].transactional_id: own for own in histories_in(histories_of(rows, none, rank)["history"])}
+    histories = histories_of(rows, none, by_id(rows, none, rank))["history"]
+    return {own[0].transactional_id: own for own in histories_in(histories)}
 
 
 def _names(batch: pa.RecordBatch, producer_ids: pa.Array) -> pa.Array:

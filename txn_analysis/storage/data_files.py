@@ -24,6 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
+from txn_analysis.columns.parquet import encodings
 from txn_analysis.storage.errors import broken_check, missing_value
 from txn_analysis.storage.warehouse import schema_of
 from txn_analysis.tables import INDEXED_COLUMNS
@@ -120,14 +121,8 @@ class _Writer:
         self._held: list[pa.RecordBatch] = []
         self._held_bytes = 0
         self._schema = pa.schema([table.arrow_schema.field(name) for name in self._own])
-        leaves = dict(leaf for field in self._schema for leaf in _leaves(field.name, field.type))
         self._file = pq.ParquetWriter(
-            self._new.target,
-            self._schema,
-            # Numbers repeat too seldom for dictionaries; most are near the one before, or are it.
-            use_dictionary=[path for path, kind in leaves.items() if pa.types.is_string(kind)],
-            column_encoding={p: "DELTA_BINARY_PACKED" for p, kind in leaves.items() if pa.types.is_integer(kind)},
-            write_statistics=self._own[:INDEXED_COLUMNS],
+            self._new.target, self._schema, write_statistics=self._own[:INDEXED_COLUMNS], **encodings(self._schema)
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -165,20 +160,6 @@ class _Writer:
         with suppress(Exception):
             self._file.close()
         self._new.drop()
-
-
-def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    """The columns that Parquet really stores of one column, by their dotted paths."""
-    if pa.types.is_struct(kind):
-        for field in kind:
-            yield from _leaves(f"{path}.{field.name}", field.type)
-    elif pa.types.is_map(kind):
-        yield from _leaves(f"{path}.key_value.key", kind.key_type)
-        yield from _leaves(f"{path}.key_value.value", kind.item_type)
-    elif pa.types.is_list(kind):
-        yield from _leaves(f"{path}.list.element", kind.value_type)
-    else:
-        yield path, kind
 
 
 def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:

@@ -1,0 +1,89 @@
+"""What Spark shuffles: rows that come back as they were, in fewer bytes where that pays."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from txn_analysis.columns.parquet import parquet_of, rows_of_parquet
+from txn_analysis.columns.values import packed
+from txn_analysis.engine.on_spark import packer, rows_of_bucket
+
+PLACE = pa.struct([("topic", pa.string()), ("partition", pa.int32())])
+RECORDS = pa.schema(
+    [
+        pa.field("id", pa.string()),
+        pa.field("offset", pa.int64(), nullable=False),
+        ("epoch", pa.int16()),
+        ("is_last", pa.bool_()),
+        ("value", pa.binary()),
+        ("places", pa.list_(PLACE)),
+        ("before", pa.struct([("offset", pa.int64()), ("places", pa.list_(PLACE))])),
+    ]
+)
+PLACES = st.lists(
+    st.one_of(
+        st.none(),
+        st.fixed_dictionaries(
+            {"topic": st.sampled_from(["a", "", None]), "partition": st.integers(-(2**31), 2**31 - 1)}
+        ),
+    ),
+    max_size=2,
+)
+INT64 = st.integers(-(2**63), 2**63 - 1)
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": st.one_of(st.none(), st.text(max_size=3)),
+            "offset": INT64,
+            "epoch": st.one_of(st.none(), st.integers(-1, 2**15 - 1)),
+            "is_last": st.sampled_from([None, True, False]),
+            "value": st.one_of(st.none(), st.binary(max_size=3)),
+            "places": st.one_of(st.none(), PLACES),
+            "before": st.one_of(st.none(), st.fixed_dictionaries({"offset": INT64, "places": PLACES})),
+        }
+    ),
+    max_size=6,
+)
+
+
+@given(ROWS)
+def test_a_file_gives_back_every_row(rows: list[dict[str, object]]) -> None:
+    batch = pa.RecordBatch.from_pylist(rows, schema=RECORDS)
+    assert rows_of_parquet(parquet_of(batch), RECORDS).equals(pa.Table.from_batches([batch]))
+
+
+def records_of_ids(count: int) -> pa.RecordBatch:
+    """Records in the order of their offsets, as a log has them, a few for each of many ids."""
+    rows = [
+        {
+            "id": f"billing-{7 * n % (count // 4)}",
+            "offset": 3 * n,
+            "epoch": n % 5,
+            "is_last": None,
+            "value": None,
+            "places": [{"topic": "orders", "partition": n % 12}],
+            "before": None,
+        }
+        for n in range(count)
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=RECORDS)
+
+
+def shuffled(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches(packer("records", ["id"], 3)(iter([batch])))
+
+
+def test_many_records_are_shuffled_in_less_than_half_of_their_bytes_and_come_back_whole() -> None:
+    whole = records_of_ids(6_000)
+    by_bucket = shuffled(whole)
+    assert 2 * sum(map(len, by_bucket["rows"].to_pylist())) < len(packed([whole], RECORDS))
+    back = rows_of_bucket(by_bucket, {"records": RECORDS})["records"]
+    assert back.sort_by("offset").equals(pa.Table.from_batches([whole]))
+
+
+def test_a_few_records_come_back_whole() -> None:
+    few = records_of_ids(8)
+    back = rows_of_bucket(shuffled(few), {"records": RECORDS})["records"]
+    assert back.sort_by("offset").equals(pa.Table.from_batches([few]))
