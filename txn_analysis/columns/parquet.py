@@ -40,11 +40,11 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def parquet_of(rows: pa.RecordBatch) -> bytes:
-    """Rows as the bytes of a file that nobody else reads: without statistics, and without their schema."""
+    """Rows as the bytes of a file that nobody else reads: not compressed, without statistics, without their schema."""
     sink = pa.BufferOutputStream()
     told = encodings(rows.schema)
     with pq.ParquetWriter(
-        sink, rows.schema, compression="zstd", write_statistics=False, store_schema=False, **told
+        sink, rows.schema, compression="none", write_statistics=False, store_schema=False, **told
     ) as file:
         file.write_batch(rows)
     return bytes(sink.getvalue())

@@ -29,7 +29,7 @@ NAMED = pa.schema([("name", pa.string()), ("rows", pa.binary())])
 # lz4 a third, in about the same time.
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 _MOST_BYTES = 256 << 20
-_PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
+PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 
 
@@ -67,7 +67,7 @@ def unpacked(rows: pa.BinaryScalar | bytes) -> pa.Table:
 def named(**kinds: pa.RecordBatch | pa.Table) -> pa.Table:
     """Rows of several kinds, by their names; those without any are left out."""
     parts = [(name, part) for name, rows in kinds.items() for part in _in_parts(rows)]
-    streams = [packed([part], part.schema, _PLAIN) for _, part in parts]  # engines pack what they keep
+    streams = [packed([part], part.schema, PLAIN) for _, part in parts]  # engines pack what they keep
     return pa.table([pa.array([name for name, _ in parts], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
 
 
