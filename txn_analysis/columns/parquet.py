@@ -39,7 +39,7 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
         yield path, kind
 
 
-def parquet_of(rows: pa.RecordBatch) -> bytes:
+def parquet_of(rows: pa.RecordBatch) -> pa.Buffer:
     """Rows as the bytes of a file that nobody else reads: not compressed, without statistics, without their schema."""
     sink = pa.BufferOutputStream()
     told = encodings(rows.schema)
@@ -47,9 +47,9 @@ def parquet_of(rows: pa.RecordBatch) -> bytes:
         sink, rows.schema, compression="none", write_statistics=False, store_schema=False, **told
     ) as file:
         file.write_batch(rows)
-    return bytes(sink.getvalue())
+    return sink.getvalue()
 
 
-def rows_of_parquet(file: bytes, schema: pa.Schema) -> pa.Table:
+def rows_of_parquet(file: pa.Buffer, schema: pa.Schema) -> pa.Table:
     """The rows of which `parquet_of` made these bytes, which had this schema."""
     return pq.ParquetFile(pa.BufferReader(file)).read(use_threads=False).cast(schema)

@@ -29,7 +29,7 @@ NAMED = pa.schema([("name", pa.string()), ("rows", pa.binary())])
 # lz4 a third, in about the same time.
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 _MOST_BYTES = 256 << 20
-PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
+_PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 
 
@@ -48,26 +48,34 @@ def unpickled(values: Iterable[bytes | None]) -> Iterator[Any]:
     return (None if value is None else pickle.loads(value) for value in values)  # noqa: S301 nobody else's
 
 
-def packed(
-    rows: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema, options: pa.ipc.IpcWriteOptions = _PACKED
-) -> bytes:
-    """Rows of one schema as the bytes of an Arrow stream, which Spark passes on without a look at it."""
+def packed(rows: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema) -> bytes:
+    """Rows of one schema as the bytes of a compressed Arrow stream, which Spark passes on without a look at it."""
+    return bytes(_stream(rows, schema, _PACKED))
+
+
+def stream_of(rows: pa.RecordBatch | pa.Table) -> pa.Buffer:
+    """Rows as an Arrow stream that is not compressed."""
+    return _stream([rows], rows.schema, _PLAIN)
+
+
+def _stream(rows: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema, options: pa.ipc.IpcWriteOptions) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema, options=options) as stream:
         for part in rows:
             stream.write(part)
-    return bytes(sink.getvalue())
+    return sink.getvalue()
 
 
-def unpacked(rows: pa.BinaryScalar | bytes) -> pa.Table:
-    """The rows that `packed` made bytes of."""
-    return pa.ipc.open_stream(rows if isinstance(rows, bytes) else rows.as_buffer(), options=_READ).read_all()
+def unpacked(rows: pa.BinaryScalar | pa.Buffer | bytes) -> pa.Table:
+    """The rows that `packed` or `stream_of` made bytes of."""
+    stream = rows.as_buffer() if isinstance(rows, pa.BinaryScalar) else rows
+    return pa.ipc.open_stream(stream, options=_READ).read_all()
 
 
 def named(**kinds: pa.RecordBatch | pa.Table) -> pa.Table:
     """Rows of several kinds, by their names; those without any are left out."""
     parts = [(name, part) for name, rows in kinds.items() for part in _in_parts(rows)]
-    streams = [packed([part], part.schema, PLAIN) for _, part in parts]  # engines pack what they keep
+    streams = [bytes(stream_of(part)) for _, part in parts]  # engines pack what they keep
     return pa.table([pa.array([name for name, _ in parts], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from txn_analysis.columns.parquet import parquet_of, rows_of_parquet
-from txn_analysis.columns.values import PLAIN, packed, unpacked
+from txn_analysis.columns.values import packed, stream_of, unpacked
 from txn_analysis.engine.buckets import gathered, in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
@@ -30,20 +30,19 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 
-# All that Spark sees of rows: Arrow streams, compressed, and without their schema, which would be most of a few rows.
-# How it would turn nested columns into its own and back depends on its version, and on settings of the session.
+# All that Spark sees of rows: Arrow streams without their schema, which would be most of a few rows. How it would turn
+# nested columns into its own and back depends on its version, and on settings of the session.
 PACKED = pa.schema([("rows", pa.binary())])
 """One row is one batch."""
 IN_BUCKETS = pa.schema([("bucket", pa.int32()), ("input", pa.string()), *PACKED])
-"""One row is what one batch of an input has of one bucket: an Arrow stream, or a file of Parquet (see `_shuffled`)."""
+"""One row is what one batch of an input has of one bucket: where that is much, compressed (see `_shuffled`)."""
 _PACKED, _IN_BUCKETS = "rows BINARY", "bucket INT, input STRING, rows BINARY"
 _ROWS_PER_BATCH = 100_000
 _TASKS_PER_CORE = 4
 _BUCKETS_PER_TASK = 8
-_PARQUET_FROM_BYTES, _TRIED_BYTES = 64 << 10, 256 << 10  # of Arrow memory
-_PARQUET = b"PAR1"  # no Arrow stream begins like that
-# Compressed as a whole, as columns repeat each other; Arrow and Parquet would compress each by itself.
+_MUCH_BYTES, _TRIED_BYTES = 64 << 10, 256 << 10  # of Arrow memory
 _ZSTD, _SIZE_BYTES = pa.Codec("zstd", compression_level=3), 8
+_PARQUET, _STREAM = b"PAR1", b"\xff" * 4  # how a file of Parquet begins, and an Arrow stream without its schema
 
 
 def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
@@ -63,15 +62,17 @@ def _packed(name: str, slices: Mapping[int, pa.RecordBatch], schema: pa.Schema) 
 
 
 def _shuffled(slices: Sequence[pa.RecordBatch], schema: pa.Schema) -> list[bytes]:
-    """Rows as they are shuffled: as files of Parquet, where some have at most a third of their bytes as a file.
+    """Rows as they are shuffled: what is much is compressed as a whole, as columns repeat each other.
 
-    A file takes twice as long. Records of the state have a fifth of the bytes; what is nested deep gains little.
+    They are files of Parquet, where some of them have at most a third of their bytes as a file, which takes twice as
+    long. Records of the state have a fifth of the bytes; what is nested deep gains little.
     """
     largest = max(slices, key=len)
     some = largest.slice(0, max(1, len(largest) * _TRIED_BYTES // max(1, largest.nbytes)))
-    is_large = some.nbytes >= _PARQUET_FROM_BYTES
-    pays = is_large and 3 * len(_compressed(parquet_of(some))) <= len(_compressed(_stream(some, schema)))
-    return [_compressed(parquet_of(rows) if pays else _stream(rows, schema)) for rows in slices]
+    is_much = some.nbytes >= _MUCH_BYTES
+    pays = is_much and 3 * len(_compressed(parquet_of(some))) <= len(_compressed(stream_of(some)))
+    form = parquet_of if pays else stream_of
+    return [_compressed(form(rows)) if rows.nbytes >= _MUCH_BYTES else _stream(rows, schema) for rows in slices]
 
 
 def rows_of_bucket(in_bucket: pa.Table, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
@@ -193,20 +194,21 @@ def _packed_table(rows: pa.Table) -> pa.Table:
 
 
 def _streams(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Array:
-    return pa.array([_compressed(_stream(batch, schema)) for batch in batches], pa.binary())
+    return pa.array([_stream(batch, schema) for batch in batches], pa.binary())
 
 
 def _stream(batch: pa.RecordBatch, schema: pa.Schema) -> bytes:
-    return packed([batch], schema, PLAIN)[schema.serialize().size :]
+    return packed([batch], schema)[schema.serialize().size :]
 
 
-def _compressed(plain: bytes) -> bytes:
-    return len(plain).to_bytes(_SIZE_BYTES, "little") + bytes(_ZSTD.compress(plain, asbytes=True))
+def _compressed(plain: pa.Buffer) -> bytes:
+    size_bytes: int = plain.size
+    return size_bytes.to_bytes(_SIZE_BYTES, "little") + bytes(_ZSTD.compress(plain, asbytes=True))
 
 
-def _plain(compressed: bytes) -> bytes:
+def _plain(compressed: bytes) -> pa.Buffer:
     size_bytes = int.from_bytes(compressed[:_SIZE_BYTES], "little")
-    return bytes(_ZSTD.decompress(compressed[_SIZE_BYTES:], size_bytes, asbytes=True))
+    return _ZSTD.decompress(pa.py_buffer(compressed)[_SIZE_BYTES:], size_bytes)
 
 
 def _unpacked(frame: DataFrame, schema: pa.Schema) -> FrameRows:
@@ -223,11 +225,17 @@ def _table(packed_rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _batches(streams: pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    head = schema.serialize().to_pybytes()
     # Sessions may hand over large binary values.
-    for plain in (_plain(one.as_py()) for one in pc.cast(streams, pa.binary())):
-        is_file = plain.startswith(_PARQUET)
-        yield from (rows_of_parquet(plain, schema) if is_file else unpacked(head + plain)).to_batches()
+    for stream in (one.as_py() for one in pc.cast(streams, pa.binary())):
+        yield from _rows_in(stream, schema).to_batches()
+
+
+def _rows_in(rows: bytes, schema: pa.Schema) -> pa.Table:
+    if rows.startswith(_STREAM):
+        return unpacked(schema.serialize().to_pybytes() + rows)
+    plain = _plain(rows)
+    is_file = plain[: len(_PARQUET)].to_pybytes() == _PARQUET
+    return rows_of_parquet(plain, schema) if is_file else unpacked(plain)
 
 
 def _of_bucket(
