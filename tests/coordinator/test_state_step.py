@@ -56,7 +56,7 @@ def records(draw: st.DrawFn) -> Row:
         None if partition is None else offset,
         audit=draw(st.sampled_from(AUDITS)),
         rank=draw(st.sampled_from((0, YESTERDAY))),
-        state=draw(st.sampled_from(("Empty", "Ongoing", "PrepareAbort", "CompleteCommit"))),
+        state=draw(st.sampled_from(("Empty", "Ongoing", "PrepareCommit", "CompleteCommit", "PrepareAbort"))),
         state_partition=partition,
         ordinal=offset,
         last_update_ms=10 * offset,

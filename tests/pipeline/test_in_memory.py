@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pyarrow as pa
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 PATHS = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
 
 
-def no_session() -> None:
+def no_session() -> NoReturn:
     raise AssertionError("Spark was started")
 
 
 def audited(monkeypatch: pytest.MonkeyPatch, warehouse: MemoryWarehouse, paths: Sequence[str] = PATHS) -> AuditReport:
     monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
     settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
-    return steps.audit(no_session, paths, settings)  # type: ignore[arg-type]  # nobody may call it
+    return steps.audit(no_session, paths, settings)
 
 
 def test_an_audit_and_its_report_again_need_no_disk_and_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:

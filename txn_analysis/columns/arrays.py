@@ -71,6 +71,14 @@ def place_in(ordered: Array, values: Array) -> Array:
     return np.where(ordered[place] == values, place, ABSENT)
 
 
+def mixed(numbers: Array) -> Array:
+    """SplitMix64's finalizer of UINT64: numbers in a row do not stay in a row."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    found: Array = numbers ^ (numbers >> np.uint64(31))
+    return found
+
+
 def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:
     """How often each number occurs."""
     counts = values.value_counts()

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from txn_analysis.columns.arrays import mixed
+
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
 
@@ -28,23 +30,15 @@ class BloomFilter(NamedTuple):
         count = min(_MOST_BITS, 1 << max(3, (_BITS_PER_NUMBER * len(numbers)).bit_length()))
         is_set = np.zeros(count, bool)
         is_set[_places(numbers, count)] = True
-        return cls(np.packbits(is_set))
+        return cls(np.packbits(is_set, bitorder="little"))
 
     def may_hold(self, numbers: Array) -> Array:
         """Of each number, whether it may be one of them."""
         place = _places(numbers, 8 * len(self.bits))
-        found: Array = (self.bits[place >> 3] >> (7 - (place & 7)).astype(np.uint8) & 1).astype(bool)
+        found: Array = (self.bits[place >> 3] >> (place & 7).astype(np.uint8) & 1).astype(bool)
         return found
 
 
 def _places(numbers: Array, count: int) -> Array:
     found: Array = (mixed(numbers.astype(np.int64).view(np.uint64)) & np.uint64(count - 1)).astype(np.int64)
-    return found
-
-
-def mixed(numbers: Array) -> Array:
-    """SplitMix64's finalizer of UINT64: numbers in a row do not stay in a row."""
-    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: Array = numbers ^ (numbers >> np.uint64(31))
     return found

@@ -42,10 +42,8 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 def parquet_of(rows: pa.RecordBatch) -> pa.Buffer:
     """Rows as the bytes of a file that nobody else reads: not compressed, without statistics, without their schema."""
     sink = pa.BufferOutputStream()
-    told = encodings(rows.schema)
-    with pq.ParquetWriter(
-        sink, rows.schema, compression="none", write_statistics=False, store_schema=False, **told
-    ) as file:
+    bare = {"compression": "none", "write_statistics": False, "store_schema": False}
+    with pq.ParquetWriter(sink, rows.schema, **bare, **encodings(rows.schema)) as file:
         file.write_batch(rows)
     return sink.getvalue()
 

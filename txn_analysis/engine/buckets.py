@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.bloom_filter import mixed
+from txn_analysis.columns.arrays import mixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

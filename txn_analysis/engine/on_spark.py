@@ -71,8 +71,8 @@ def _shuffled(slices: Sequence[pa.RecordBatch], schema: pa.Schema) -> list[bytes
     some = largest.slice(0, max(1, len(largest) * _TRIED_BYTES // max(1, largest.nbytes)))
     is_much = some.nbytes >= _MUCH_BYTES
     pays = is_much and 3 * len(_compressed(parquet_of(some))) <= len(_compressed(stream_of(some)))
-    form = parquet_of if pays else stream_of
-    return [_compressed(form(rows)) if rows.nbytes >= _MUCH_BYTES else _stream(rows, schema) for rows in slices]
+    form, head_bytes = parquet_of if pays else stream_of, schema.serialize().size
+    return [_compressed(form(rows)) if rows.nbytes >= _MUCH_BYTES else _stream(rows, head_bytes) for rows in slices]
 
 
 def rows_of_bucket(in_bucket: pa.Table, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
@@ -194,11 +194,12 @@ def _packed_table(rows: pa.Table) -> pa.Table:
 
 
 def _streams(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Array:
-    return pa.array([_stream(batch, schema) for batch in batches], pa.binary())
+    head_bytes = schema.serialize().size
+    return pa.array([_stream(batch, head_bytes) for batch in batches], pa.binary())
 
 
-def _stream(batch: pa.RecordBatch, schema: pa.Schema) -> bytes:
-    return packed([batch], schema)[schema.serialize().size :]
+def _stream(batch: pa.RecordBatch, head_bytes: int) -> bytes:
+    return packed([batch], batch.schema)[head_bytes:]
 
 
 def _compressed(plain: pa.Buffer) -> bytes:
@@ -225,14 +226,15 @@ def _table(packed_rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _batches(streams: pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    head = schema.serialize().to_pybytes()
     # Sessions may hand over large binary values.
     for stream in (one.as_py() for one in pc.cast(streams, pa.binary())):
-        yield from _rows_in(stream, schema).to_batches()
+        yield from _rows_in(stream, head, schema).to_batches()
 
 
-def _rows_in(rows: bytes, schema: pa.Schema) -> pa.Table:
+def _rows_in(rows: bytes, head: bytes, schema: pa.Schema) -> pa.Table:
     if rows.startswith(_STREAM):
-        return unpacked(schema.serialize().to_pybytes() + rows)
+        return unpacked(head + rows)
     plain = _plain(rows)
     is_file = plain[: len(_PARQUET)].to_pybytes() == _PARQUET
     return rows_of_parquet(plain, schema) if is_file else unpacked(plain)

@@ -236,7 +236,9 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
 def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of what `link_step` made what the driver holds, as named rows."""
     for batch in batches:
-        health, transactions, used = (_kind(name, batch) for name in ("health", "transactions", "used"))
+        health, transactions, used, producers = (
+            _kind(name, batch) for name in ("health", "transactions", "used", "producers")
+        )
         kinds = {}
         if health is not None:
             listed = health["linked_pieces"]
@@ -247,7 +249,7 @@ def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             kinds["opened"] = transactions.filter(pc.equal(transactions["outcome"], OPEN)).select(OPENED.names)
         if used is not None:
             kinds["used"] = used
-        if (producers := _kind("producers", batch)) is not None:
+        if producers is not None:
             kinds["producers"] = producers
         yield from named(**kinds).to_batches()
 
@@ -307,8 +309,8 @@ class WrittenLogs:
         """As of `Logs`."""
         run, engine = self.run, self.run.engine
         pieces = run.rows(LOG_PIECES, "producers")
-        named = engine.mapped(pieces, lambda batches: map(producers_of, batches), PRODUCERS)
-        return _producers(engine.collected(named).to_batches(), self.opened)
+        own = engine.mapped(pieces, lambda batches: map(producers_of, batches), PRODUCERS)
+        return _producers(engine.collected(own).to_batches(), self.opened)
 
     def end_markers(self) -> Any:
         """As of `Logs`."""
