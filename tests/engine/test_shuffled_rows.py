@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txn_analysis.columns.parquet import parquet_of, rows_of_parquet
+from txn_analysis.columns.parquet import BYTES_BY_PLACE, DIFFERENCES, parquet_of, rows_of_parquet
 from txn_analysis.columns.values import packed
 from txn_analysis.engine.on_spark import packer, rows_of_bucket
 
@@ -52,10 +54,10 @@ ROWS = st.lists(
 )
 
 
-@given(ROWS)
-def test_a_file_gives_back_every_row(rows: list[dict[str, object]]) -> None:
+@given(ROWS, st.sampled_from([DIFFERENCES, BYTES_BY_PLACE]))
+def test_a_file_gives_back_every_row(rows: list[dict[str, object]], numbers: str) -> None:
     batch = pa.RecordBatch.from_pylist(rows, schema=RECORDS)
-    assert rows_of_parquet(parquet_of(batch), RECORDS).equals(pa.Table.from_batches([batch]))
+    assert rows_of_parquet(parquet_of(batch, numbers), RECORDS).equals(pa.Table.from_batches([batch]))
 
 
 def records_of_ids(count: int) -> pa.RecordBatch:
@@ -77,6 +79,25 @@ def records_of_ids(count: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=RECORDS)
 
 
+MARKERS = pa.schema([("id", pa.string()), ("offset", pa.int64()), ("at_ms", pa.int64())])
+
+
+def markers_of_partitions(count: int) -> pa.RecordBatch:
+    """End markers of partitions with 50 each, one after another, at moments that follow no rule."""
+    chance = Random(7)
+    by_partition = [sorted(chance.randrange(86_400_000) for _ in range(50)) for _ in range(count // 50)]
+    rows = [
+        {"id": f"billing-{chance.randrange(40)}", "offset": 3 * n, "at_ms": 1_800_000_000_000 + ms}
+        for own in by_partition
+        for n, ms in enumerate(own)
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=MARKERS)
+
+
+def in_order(markers: pa.Table) -> pa.Table:
+    return markers.sort_by([(name, "ascending") for name in ("at_ms", "offset", "id")])
+
+
 def shuffled(batch: pa.RecordBatch) -> pa.Table:
     return pa.Table.from_batches(packer("records", ["id"], 3)(iter([batch])))
 
@@ -87,6 +108,14 @@ def test_many_records_are_shuffled_in_less_than_a_third_of_their_bytes_and_come_
     assert 3 * sum(map(len, by_bucket["rows"].to_pylist())) < len(packed([whole], RECORDS))
     back = rows_of_bucket(by_bucket, {"records": RECORDS})["records"]
     assert back.sort_by("offset").equals(pa.Table.from_batches([whole]))
+
+
+def test_many_end_markers_are_shuffled_in_two_thirds_of_their_bytes_and_come_back_whole() -> None:
+    whole = markers_of_partitions(20_000)
+    by_bucket = shuffled(whole)
+    assert 3 * sum(map(len, by_bucket["rows"].to_pylist())) < 2 * len(packed([whole], MARKERS))
+    back = rows_of_bucket(by_bucket, {"records": MARKERS})["records"]
+    assert in_order(back).equals(in_order(pa.Table.from_batches([whole])))
 
 
 def test_a_few_records_come_back_whole() -> None:

@@ -1,4 +1,4 @@
-"""Parquet as it is written here: numbers by how far each is from the one before, words by their place in a list."""
+"""Parquet as it is written here: words by their place in a list, and numbers in one of two ways."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+DIFFERENCES, BYTES_BY_PLACE = "DELTA_BINARY_PACKED", "BYTE_STREAM_SPLIT"
+"""How numbers are written: by how far each is from the one before; or the first bytes of all, then the second ones."""
+
+
 @lru_cache(maxsize=64)
-def encodings(schema: pa.Schema) -> dict[str, Any]:
+def encodings(schema: pa.Schema, numbers: str = DIFFERENCES) -> dict[str, Any]:
     """What a writer of Parquet is told of the columns of a schema.
 
     Numbers repeat too seldom for a list of them; most are near the one before, or are it.
@@ -21,7 +25,7 @@ def encodings(schema: pa.Schema) -> dict[str, Any]:
     leaves = dict(leaf for field in schema for leaf in _leaves(field.name, field.type))
     return {
         "use_dictionary": [path for path, kind in leaves.items() if pa.types.is_string(kind)],
-        "column_encoding": {path: "DELTA_BINARY_PACKED" for path, kind in leaves.items() if pa.types.is_integer(kind)},
+        "column_encoding": {path: numbers for path, kind in leaves.items() if pa.types.is_integer(kind)},
     }
 
 
@@ -39,11 +43,11 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
         yield path, kind
 
 
-def parquet_of(rows: pa.RecordBatch) -> pa.Buffer:
+def parquet_of(rows: pa.RecordBatch, numbers: str) -> pa.Buffer:
     """Rows as the bytes of a file that nobody else reads: not compressed, without statistics, without their schema."""
     sink = pa.BufferOutputStream()
     bare = {"compression": "none", "write_statistics": False, "store_schema": False}
-    with pq.ParquetWriter(sink, rows.schema, **bare, **encodings(rows.schema)) as file:
+    with pq.ParquetWriter(sink, rows.schema, **bare, **encodings(rows.schema, numbers)) as file:
         file.write_batch(rows)
     return sink.getvalue()
 

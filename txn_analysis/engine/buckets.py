@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.arrays import Array
 
-_BUCKET_BYTES = 32 << 20
-_GATHERED_BYTES = 8 << 20
+_BUCKET_BYTES = 64 << 20
+_SLICE_BYTES = 256 << 10
+_LEAST_GATHERED_BYTES, _MOST_GATHERED_BYTES = 8 << 20, 64 << 20
 
 
 def bucket_count(text_bytes: int, least: int = 1) -> int:
-    """Into how many buckets keys are divided, so that each holds what was read of some 32 MiB of text."""
+    """Into how many buckets keys are divided, so that each holds what was read of some 64 MiB of text."""
     return max(least, -(-text_bytes // _BUCKET_BYTES))
 
 
@@ -57,13 +58,17 @@ def _hashes(words: pa.StringArray) -> Array:
     return found
 
 
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows in fewer batches, of some 8 MiB each: what a bucket gets of a small one hardly packs."""
+def gathered(batches: Iterable[pa.RecordBatch], bucket_count: int) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches: what a bucket gets of a small one hardly packs, and is mostly a message's head.
+
+    They have 8 MiB at least, or 256 KiB for each bucket, and 64 MiB at most.
+    """
+    enough_bytes = min(max(_LEAST_GATHERED_BYTES, bucket_count * _SLICE_BYTES), _MOST_GATHERED_BYTES)
     held, size_bytes = list[pa.RecordBatch](), 0
     for batch in filter(len, batches):
         held.append(batch)
         size_bytes += batch.nbytes
-        if size_bytes >= _GATHERED_BYTES:
+        if size_bytes >= enough_bytes:
             yield _as_one(held)
             held, size_bytes = [], 0
     if held:

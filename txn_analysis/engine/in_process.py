@@ -77,7 +77,7 @@ class InProcess(Engine[HeldRows]):
     ) -> Iterator[pa.RecordBatch]:
         held: list[defaultdict[str, list[bytes]]] = [defaultdict(list) for _ in range(self._bucket_count)]
         for name, rows in inputs.items():
-            for batch in gathered(rows.batches()):
+            for batch in gathered(rows.batches(), self._bucket_count):
                 for bucket, own in in_buckets(batch, key, self._bucket_count):
                     held[bucket][name].append(packed([own], rows.schema))
         while held:

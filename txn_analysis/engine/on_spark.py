@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from txn_analysis.columns.parquet import parquet_of, rows_of_parquet
-from txn_analysis.columns.values import packed, stream_of, unpacked
+from txn_analysis.columns.parquet import BYTES_BY_PLACE, DIFFERENCES, parquet_of, rows_of_parquet
+from txn_analysis.columns.values import packed, unpacked
 from txn_analysis.engine.buckets import gathered, in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
@@ -35,44 +35,45 @@ if TYPE_CHECKING:
 PACKED = pa.schema([("rows", pa.binary())])
 """One row is one batch."""
 IN_BUCKETS = pa.schema([("bucket", pa.int32()), ("input", pa.string()), *PACKED])
-"""One row is what one batch of an input has of one bucket: where that is much, compressed (see `_shuffled`)."""
+"""One row is what one batch of an input has of one bucket, see `packer`."""
 _PACKED, _IN_BUCKETS = "rows BINARY", "bucket INT, input STRING, rows BINARY"
 _ROWS_PER_BATCH = 100_000
 _TASKS_PER_CORE = 4
 _BUCKETS_PER_TASK = 8
 _MUCH_BYTES, _TRIED_BYTES = 64 << 10, 256 << 10  # of Arrow memory
 _ZSTD, _SIZE_BYTES = pa.Codec("zstd", compression_level=3), 8
-_PARQUET, _STREAM = b"PAR1", b"\xff" * 4  # how a file of Parquet begins, and an Arrow stream without its schema
+_STREAM = b"\xff" * 4  # how an Arrow stream without its schema begins; no slice has as many bytes
 
 
 def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
     """Packs the rows of one input."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in gathered(batches):
-            yield _packed(name, dict(in_buckets(batch, key, bucket_count)), batch.schema)
+        numbers = None
+        for batch in gathered(batches, bucket_count):
+            numbers = numbers or _shortest(batch)
+            yield _packed(name, dict(in_buckets(batch, key, bucket_count)), batch.schema, numbers)
 
     return pack
 
 
-def _packed(name: str, slices: Mapping[int, pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
-    rows = pa.array(_shuffled([*slices.values()], schema), pa.binary())
-    columns = [pa.array([*slices], pa.int32()), pa.array([name] * len(slices)), rows]
+def _packed(name: str, slices: Mapping[int, pa.RecordBatch], schema: pa.Schema, numbers: str) -> pa.RecordBatch:
+    """Few rows are packed as Arrow streams, many as files of Parquet: columns, and bytes of numbers, repeat."""
+    head_bytes = schema.serialize().size
+    own = [
+        _file(rows, numbers) if rows.nbytes >= _MUCH_BYTES else _stream(rows, head_bytes) for rows in slices.values()
+    ]
+    columns = [pa.array([*slices], pa.int32()), pa.array([name] * len(slices)), pa.array(own, pa.binary())]
     return pa.RecordBatch.from_arrays(columns, schema=IN_BUCKETS)
 
 
-def _shuffled(slices: Sequence[pa.RecordBatch], schema: pa.Schema) -> list[bytes]:
-    """Rows as they are shuffled: what is much is compressed as a whole, as columns repeat each other.
+def _shortest(rows: pa.RecordBatch) -> str:
+    """How the numbers of an input are best written, as some rows tell.
 
-    They are files of Parquet, where some of them have at most a third of their bytes as a file, which takes twice as
-    long. Records of the state have a fifth of the bytes; what is nested deep gains little.
+    Of records of the state differences are shorter, of pieces of logs and end markers bytes by their place.
     """
-    largest = max(slices, key=len)
-    some = largest.slice(0, max(1, len(largest) * _TRIED_BYTES // max(1, largest.nbytes)))
-    is_much = some.nbytes >= _MUCH_BYTES
-    pays = is_much and 3 * len(_compressed(parquet_of(some))) <= len(_compressed(stream_of(some)))
-    form, head_bytes = parquet_of if pays else stream_of, schema.serialize().size
-    return [_compressed(form(rows)) if rows.nbytes >= _MUCH_BYTES else _stream(rows, head_bytes) for rows in slices]
+    some = rows.slice(0, max(1, len(rows) * _TRIED_BYTES // max(1, rows.nbytes)))
+    return min(DIFFERENCES, BYTES_BY_PLACE, key=lambda numbers: len(_file(some, numbers)))
 
 
 def rows_of_bucket(in_bucket: pa.Table, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
@@ -83,10 +84,14 @@ def rows_of_bucket(in_bucket: pa.Table, schemas: Mapping[str, pa.Schema]) -> dic
 
 
 class Source(NamedTuple):
-    """Rows that one frame's batches become by one function, which its tasks have yet to run."""
+    """Rows that one frame's batches become by one function, which its tasks have yet to run.
+
+    `is_packed`: the frame has these rows packed, and the function does no more than unpack them.
+    """
 
     frame: DataFrame
     function: BatchFunction
+    is_packed: bool = False
 
     def then(self, function: BatchFunction) -> Source:
         """The same, and another function of what the first one makes, in the same pass."""
@@ -175,13 +180,14 @@ class OnSpark(Engine[FrameRows]):
         if self._warehouse is None:
             raise ValueError(table.name)
         (source,) = rows.sources if len(rows.sources) == 1 else _unpacked(_frame(rows), rows.schema).sources
-        frame, made = source.then(function)
-        self._warehouse.replace_by(frame, made, table, **slice_of)
+        made = source.then(function)
+        self._warehouse.replace_by(made.frame, made.function, table, **slice_of)
 
 
 def _frame(rows: FrameRows) -> DataFrame:
-    """The rows as one frame, packed."""
-    return reduce(DataFrame.unionByName, [source.then(_packed_each).in_tasks(_PACKED) for source in rows.sources])
+    """The rows as one frame, packed; what a step has packed is not looked at again."""
+    frames = [each.frame if each.is_packed else each.then(_packed_each).in_tasks(_PACKED) for each in rows.sources]
+    return reduce(DataFrame.unionByName, frames)
 
 
 def _packed_each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -202,14 +208,9 @@ def _stream(batch: pa.RecordBatch, head_bytes: int) -> bytes:
     return packed([batch], batch.schema)[head_bytes:]
 
 
-def _compressed(plain: pa.Buffer) -> bytes:
-    size_bytes: int = plain.size
-    return size_bytes.to_bytes(_SIZE_BYTES, "little") + bytes(_ZSTD.compress(plain, asbytes=True))
-
-
-def _plain(compressed: bytes) -> pa.Buffer:
-    size_bytes = int.from_bytes(compressed[:_SIZE_BYTES], "little")
-    return _ZSTD.decompress(pa.py_buffer(compressed)[_SIZE_BYTES:], size_bytes)
+def _file(rows: pa.RecordBatch, numbers: str) -> bytes:
+    plain = parquet_of(rows, numbers)
+    return int(plain.size).to_bytes(_SIZE_BYTES, "little") + bytes(_ZSTD.compress(plain, asbytes=True))
 
 
 def _unpacked(frame: DataFrame, schema: pa.Schema) -> FrameRows:
@@ -218,7 +219,7 @@ def _unpacked(frame: DataFrame, schema: pa.Schema) -> FrameRows:
     def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return (rows for batch in batches for rows in _batches(batch["rows"], schema))
 
-    return FrameRows(schema, (Source(frame, unpack),))
+    return FrameRows(schema, (Source(frame, unpack, is_packed=True),))
 
 
 def _table(packed_rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -235,9 +236,8 @@ def _batches(streams: pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 def _rows_in(rows: bytes, head: bytes, schema: pa.Schema) -> pa.Table:
     if rows.startswith(_STREAM):
         return unpacked(head + rows)
-    plain = _plain(rows)
-    is_file = plain[: len(_PARQUET)].to_pybytes() == _PARQUET
-    return rows_of_parquet(plain, schema) if is_file else unpacked(plain)
+    size_bytes = int.from_bytes(rows[:_SIZE_BYTES], "little")
+    return rows_of_parquet(_ZSTD.decompress(pa.py_buffer(rows)[_SIZE_BYTES:], size_bytes), schema)
 
 
 def _of_bucket(
