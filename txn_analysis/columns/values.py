@@ -23,7 +23,7 @@ VALUES = pa.schema([("value", pa.binary())])
 """One row is one value that tasks give to the driver, or to each other; little, and made by our own code."""
 
 NAMED = pa.schema([("name", pa.string()), ("rows", pa.binary())])
-"""One row is all rows of one kind that a step made of some keys, as an Arrow stream."""
+"""One row is all rows of one kind that a step made of some keys, packed: who asks for a kind unpacks no other one."""
 
 # Of a few rows, threads take ten times as long to start as the rows take. By zstd rows take a sixth of their bytes, by
 # lz4 a third, in about the same time.
@@ -49,25 +49,16 @@ def unpickled(values: Iterable[bytes | None]) -> Iterator[Any]:
 
 
 def packed(rows: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema) -> bytes:
-    """Rows of one schema as the bytes of a compressed Arrow stream, which Spark passes on without a look at it."""
-    return bytes(_stream(rows, schema, _PACKED))
-
-
-def stream_of(rows: pa.RecordBatch | pa.Table) -> pa.Buffer:
-    """Rows as an Arrow stream that is not compressed."""
-    return _stream([rows], rows.schema, _PLAIN)
-
-
-def _stream(rows: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema, options: pa.ipc.IpcWriteOptions) -> pa.Buffer:
+    """Rows of one schema as the bytes of a compressed Arrow stream; those of `NAMED` are compressed already."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema, options=options) as stream:
+    with pa.ipc.new_stream(sink, schema, options=_PLAIN if schema.equals(NAMED) else _PACKED) as stream:
         for part in rows:
             stream.write(part)
-    return sink.getvalue()
+    return bytes(sink.getvalue())
 
 
 def unpacked(rows: pa.BinaryScalar | pa.Buffer | bytes) -> pa.Table:
-    """The rows that `packed` or `stream_of` made bytes of."""
+    """The rows that `packed` made bytes of."""
     stream = rows.as_buffer() if isinstance(rows, pa.BinaryScalar) else rows
     return pa.ipc.open_stream(stream, options=_READ).read_all()
 
@@ -75,7 +66,7 @@ def unpacked(rows: pa.BinaryScalar | pa.Buffer | bytes) -> pa.Table:
 def named(**kinds: pa.RecordBatch | pa.Table) -> pa.Table:
     """Rows of several kinds, by their names; those without any are left out."""
     parts = [(name, part) for name, rows in kinds.items() for part in _in_parts(rows)]
-    streams = [bytes(stream_of(part)) for _, part in parts]  # engines pack what they keep
+    streams = [packed([part], part.schema) for _, part in parts]
     return pa.table([pa.array([name for name, _ in parts], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
 
 

@@ -14,7 +14,6 @@ from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import UsedBatchRange
-from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,8 +85,7 @@ def markers_of_pieces(pieces: frozenset[tuple[Any, ...]]) -> BatchFunction:
 def markers_of_linked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Rows of `MARKERS` from the named rows of linked logs: of those that span batch ranges, and bare markers."""
     for batch in batches:
-        for rows in rows_named("transactions")(iter([batch])):
-            yield markers_of_ended(rows.filter(pc.not_equal(rows["outcome"], OPEN)))
+        yield from map(markers_of_ended, rows_named("ended")(iter([batch])))
         yield from map(markers_of_health, rows_named("health")(iter([batch])))
 
 
@@ -96,7 +94,7 @@ def markers_of_cut_sections(used: frozenset[tuple[Any, ...]]) -> BatchFunction:
     key = ("audit", *UsedBatchRange._fields[1:])
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = rows_named("transactions")(batches)
+        rows = rows_named("ended")(batches)
         return (markers_of_ended(each.filter(pa.array(is_in(each, key, used)))) for each in rows)
 
     return run

@@ -91,7 +91,7 @@ def section_rows(sections: Mapping[int, Iterable[InputSection]]) -> pa.Table:
 
 
 def summarize_again(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunction:
-    """Of rows of `BATCHES` those of sections that must be cut, as named `pieces` and their `transactions`."""
+    """Of rows of `BATCHES` those of sections that must be cut, as named `pieces`, and what `ended` in them."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in batches:
@@ -108,7 +108,7 @@ def summarize_again(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunct
                 audits = pa.array([audit for audit, _ in parts], AUDIT.type)
                 pieces = _placed(summaries.pieces, audits.take(pa.array(summaries.part)), PIECES)
                 ended = _placed(summaries.transactions, audits.take(pa.array(summaries.part_of_transaction)), ENDED)
-                yield from named(pieces=pieces, transactions=ended).to_batches()
+                yield from named(pieces=pieces, ended=ended).to_batches()
 
     return run
 
@@ -178,7 +178,7 @@ def compare_step(tables: Mapping[str, pa.Table]) -> pa.Table:
 def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
     """By audit, topic and partition, of `sections`, `pieces` and `snapshots`, as named rows.
 
-    `health` are rows of `HEALTH`, `transactions` rows of `LINKED`, `used` rows of `USED`, `producers` of `PRODUCERS`.
+    `health` are rows of `HEALTH`; `opened` and `ended` rows of `LINKED`; `used` of `USED`; `producers` of `PRODUCERS`.
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -203,10 +203,10 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             if linked.opened
         ]
         placed = partial(_placed_rows, [*known])
-        transactions = [*placed(opened, partial(open_in_linking, evidence_gaps=gaps)), *placed(ended, ended_in_linking)]
         return named(
             health=with_producers(_audited(PartitionHealth, health, HEALTH), [linked.producers for linked in rebuilt]),
-            transactions=pa.Table.from_batches(transactions, LINKED),
+            opened=pa.Table.from_batches(placed(opened, partial(open_in_linking, evidence_gaps=gaps)), LINKED),
+            ended=pa.Table.from_batches(placed(ended, ended_in_linking), LINKED),
             used=_audited(UsedBatchRange, used, USED),
             producers=producers_of(tables["pieces"]),
         )

@@ -102,21 +102,21 @@ def _ended(said: Mapping[str, pa.Array], place: Mapping[str, pa.Array], schema: 
 
 
 def open_rows(linked: pa.RecordBatch, run_id: str) -> pa.RecordBatch:
-    """Of rows in `LINKED_SCHEMA` the open transactions, as rows of `transactions` of a run."""
-    return _of_run(linked.filter(pc.equal(linked["outcome"], OPEN)), TRANSACTIONS, run_id)
+    """Open transactions in `LINKED_SCHEMA` as rows of `transactions` of a run."""
+    return _of_run(linked, TRANSACTIONS, run_id)
 
 
 def ended_by_run(rows: pa.RecordBatch, run_id: str, used: Collection[tuple[str, int, int]]) -> pa.RecordBatch:
     """Rows of `ended_transactions` that are one run's alone.
 
     Args:
-        rows: in `LINKED_SCHEMA` those of `RebuiltPartition`, of which those that ended span batch ranges; or those of
-            sections that the run had to cut, whose batches it summed up anew.
+        rows: in `LINKED_SCHEMA`, what ended: over several batch ranges; or in sections that the run had to cut, whose
+            batches it summed up anew.
         run_id: is written as their ingest.
         used: by BATCH_RANGE_KEY the batch ranges of such sections that the run's logs were put together from.
     """
     is_own = pc.or_(pc.is_null(rows["input_id"]), pa.array(is_in(rows, BATCH_RANGE_KEY, used)))
-    return _of_run(rows.filter(pc.and_(is_own, pc.not_equal(rows["outcome"], OPEN))), ENDED_TRANSACTIONS, run_id)
+    return _of_run(rows.filter(is_own), ENDED_TRANSACTIONS, run_id)
 
 
 def _of_run(rows: pa.RecordBatch, table: Table, run_id: str) -> pa.RecordBatch:

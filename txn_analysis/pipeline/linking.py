@@ -236,21 +236,16 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
 def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of what `link_step` made what the driver holds, as named rows."""
     for batch in batches:
-        health, transactions, used, producers = (
-            _kind(name, batch) for name in ("health", "transactions", "used", "producers")
-        )
-        kinds = {}
+        found = {name: _kind(name, batch) for name in ("health", "opened", "used", "producers")}
+        kinds = {name: rows for name, rows in found.items() if rows is not None}
+        health, opened = kinds.get("health"), kinds.get("opened")
         if health is not None:
             listed = health["linked_pieces"]
             pieces = [health["audit"].take(pc.list_parent_indices(listed)), *listed.flatten().flatten()]
             kinds["health"] = health.select(["audit", *JUDGED_BY])
             kinds["pieces"] = pa.RecordBatch.from_arrays(pieces, ["audit", *UsedBatchRange._fields])
-        if transactions is not None:
-            kinds["opened"] = transactions.filter(pc.equal(transactions["outcome"], OPEN)).select(OPENED.names)
-        if used is not None:
-            kinds["used"] = used
-        if producers is not None:
-            kinds["producers"] = producers
+        if opened is not None:
+            kinds["opened"] = opened.select(OPENED.names)
         yield from named(**kinds).to_batches()
 
 
@@ -280,11 +275,11 @@ def _health_of(run_id: str) -> BatchFunction:
 
 
 def _open_of(run_id: str) -> BatchFunction:
-    return lambda batches: (open_rows(rows, run_id) for rows in rows_named("transactions")(batches))
+    return lambda batches: (open_rows(rows, run_id) for rows in rows_named("opened")(batches))
 
 
 def _ended_of(run_id: str, used: frozenset[tuple[Any, ...]]) -> BatchFunction:
-    return lambda batches: (ended_by_run(rows, run_id, used) for rows in rows_named("transactions")(batches))
+    return lambda batches: (ended_by_run(rows, run_id, used) for rows in rows_named("ended")(batches))
 
 
 @dataclass(frozen=True)
