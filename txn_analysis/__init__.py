@@ -3,8 +3,11 @@
 These names are the library, and are kept stable; all others are the program's own. See docs/python.md.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from txn_analysis.spark.hidden_pandas import OF_WORKERS, hide_pandas
 
 __version__ = "1.0.0"
 
@@ -28,6 +31,9 @@ __all__ = [
     "prune",
     "read",
 ]
+
+if OF_WORKERS in os.environ:
+    hide_pandas()
 
 if TYPE_CHECKING:
     from txn_analysis.errors import AuditError

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 
 _NAME = "pandas"
+OF_WORKERS = "TXN_ANALYSIS_HIDES_PANDAS"
+"""The variable in the environment of Spark's workers that says that they are nobody else's either."""
 
 
 class _Hiding:
@@ -28,7 +30,13 @@ def hide_pandas() -> None:
         sys.meta_path.insert(0, _hiding)
 
 
-def show_pandas() -> None:
-    """It is found again; Arrow, once it had an array, goes on without it, and takes a Series for any other sequence."""
-    if _hiding in sys.meta_path:
+def show_pandas() -> bool:
+    """It is found again; Arrow, once it had an array, goes on without it, and takes a Series for any other sequence.
+
+    Returns:
+        Whether it was hidden.
+    """
+    was_hidden = _hiding in sys.meta_path
+    if was_hidden:
         sys.meta_path.remove(_hiding)
+    return was_hidden

@@ -16,7 +16,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.spark.hidden_pandas import show_pandas
+from txn_analysis.spark.hidden_pandas import OF_WORKERS, show_pandas
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.workers import check_spark
@@ -65,9 +65,9 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
         MissingToolError: no usable JDK, or a Spark older than 4.0.
         ConfigError: Spark does not start with its settings.
     """
-    show_pandas()
+    own = {f"spark.executorEnv.{OF_WORKERS}": "1"} if show_pandas() else {}
     with _settings_named():
-        return check_spark(_session(master, app_name))
+        return check_spark(_session(master, {"spark.app.name": app_name, **own}))
 
 
 @contextmanager
@@ -82,13 +82,13 @@ def _settings_named() -> Iterator[None]:
         raise ConfigError(f"Spark does not start: {said[-1].strip().rstrip('.')}. {_SETTINGS}") from error
 
 
-def _session(master: str | None, app_name: str) -> SparkSession:
+def _session(master: str | None, own: dict[str, str]) -> SparkSession:
     if master is not None and master.startswith(CONNECT):
         return SparkSession.builder.remote(master).getOrCreate()
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    options = _OPTIONS | {"spark.app.name": app_name}
+    options = _OPTIONS | own
     if not is_submitted:
         options |= _launch_options(master or "local[*]")
         _launch_jvm(options)
