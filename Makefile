@@ -1,5 +1,6 @@
 # Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; for tests by
-# Spark, the Delta jars in the user's cache, with which Spark reads warehouses beside the program.
+# Spark, the Delta jars in the user's cache, with which Spark reads warehouses beside the program, and an archive of
+# Java's classes in .venv/, with which Spark starts sooner.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -142,7 +143,7 @@ release: $(READY) ## Build wheel, sdist, SBOM and checksums into dist/ (3 min), 
 		--output-file dist/txn_analysis-$$($(BIN)/hatchling version).cdx.json
 	@cd dist && sha256sum * > ../build/SHA256SUMS && mv ../build/SHA256SUMS . && ls -l
 
-setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and the Delta jars in ~/.cache/txn-analysis/ for the tests
+setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and for tests by Spark the Delta jars in ~/.cache/txn-analysis/
 
 clean: ## Remove what runs, tests and checks left; keeps what setup made
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
@@ -159,4 +160,5 @@ $(SPARK): $(READY) tests/delta_jars.py
 	@$(BIN)/python -m txn_analysis.spark.jdk
 	@mkdir -p build
 	@$(BIN)/python -m tests.delta_jars > build/delta-jars.log 2>&1 || { cat build/delta-jars.log >&2; exit 2; }
+	@$(BIN)/python -m txn_analysis.cli.class_archive > build/class-archive.log 2>&1 || { cat build/class-archive.log >&2; exit 2; }
 	@touch $@

@@ -51,8 +51,11 @@ _LOCAL_OPTIONS = {
 # cache is 48 MiB then by default, which Spark fills.
 _LOCAL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
 
+CLASS_ARCHIVE = Path(sys.prefix, "share", "txn-analysis", "spark.jsa")
+"""From which a local Java takes its classes, where somebody has made it: see `class_archive`."""
 
-def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkSession:
+
+def session(master: str | None = None, app_name: str = "txn-analysis", java_options: str | None = None) -> SparkSession:
     """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
 
     Options given to `spark-submit`, or by `PYSPARK_SUBMIT_ARGS`, win over the defaults of this module.
@@ -60,6 +63,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
     Args:
         master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
         app_name: the name in Spark's own listings.
+        java_options: of a local Java that is started, in place of the one that names `CLASS_ARCHIVE`.
 
     Raises:
         MissingToolError: no usable JDK, or a Spark older than 4.0.
@@ -67,7 +71,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis") -> SparkS
     """
     own = {f"spark.executorEnv.{OF_WORKERS}": "1"} if show_pandas() else {}
     with _settings_named():
-        return check_spark(_session(master, {"spark.app.name": app_name, **own}))
+        return check_spark(_session(master, {"spark.app.name": app_name, **own}, java_options))
 
 
 @contextmanager
@@ -82,7 +86,7 @@ def _settings_named() -> Iterator[None]:
         raise ConfigError(f"Spark does not start: {said[-1].strip().rstrip('.')}. {_SETTINGS}") from error
 
 
-def _session(master: str | None, own: dict[str, str]) -> SparkSession:
+def _session(master: str | None, own: dict[str, str], java_options: str | None) -> SparkSession:
     if master is not None and master.startswith(CONNECT):
         return SparkSession.builder.remote(master).getOrCreate()
     if SparkContext._active_spark_context is not None:
@@ -90,7 +94,7 @@ def _session(master: str | None, own: dict[str, str]) -> SparkSession:
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     options = _OPTIONS | own
     if not is_submitted:
-        options |= _launch_options(master or "local[*]")
+        options |= _launch_options(master or "local[*]", from_archive() if java_options is None else java_options)
         _launch_jvm(options)
     SparkContext._ensure_initialized()
     is_loud = is_submitted and _logs_as_spark_comes(SparkContext._jvm)
@@ -109,9 +113,17 @@ def _session(master: str | None, own: dict[str, str]) -> SparkSession:
     return spark
 
 
-def _launch_options(master: str) -> dict[str, str]:
+def from_archive(archive: Path = CLASS_ARCHIVE) -> str:
+    """What Java is told of an archive of classes; nothing where there is none.
+
+    It says nothing of one that it cannot use: of another Java, of other jars, or damaged.
+    """
+    return f'"-XX:SharedArchiveFile={archive}" -XX:+VerifySharedSpaces -Xlog:cds*=off' if archive.is_file() else ""
+
+
+def _launch_options(master: str, java_options: str) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
-    java = _LOCAL_JAVA if is_local(master) else ""
+    java = f"{_LOCAL_JAVA} {java_options}" if is_local(master) else ""
     return {
         "spark.master": master,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()} {java}",
