@@ -143,7 +143,7 @@ release: $(READY) ## Build wheel, sdist, SBOM and checksums into dist/ (3 min), 
 		--output-file dist/txn_analysis-$$($(BIN)/hatchling version).cdx.json
 	@cd dist && sha256sum * > ../build/SHA256SUMS && mv ../build/SHA256SUMS . && ls -l
 
-setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and for tests by Spark the Delta jars in ~/.cache/txn-analysis/
+setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and for tests by Spark the jars of Delta (~/.cache/txn-analysis/), and Java's classes
 
 clean: ## Remove what runs, tests and checks left; keeps what setup made
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse

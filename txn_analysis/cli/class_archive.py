@@ -16,12 +16,11 @@ from pathlib import Path
 from pyspark import SparkContext
 
 from txn_analysis import Settings, audit
+from txn_analysis.cli.tour import CAPTURES
 from txn_analysis.errors import AuditError
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jdk import java_program
 from txn_analysis.spark.session import CLASS_ARCHIVE, from_archive, session
-
-_CAPTURE = Path(__file__).with_name("captures") / "before"
 
 
 def make(archive: Path = CLASS_ARCHIVE) -> None:
@@ -48,7 +47,7 @@ def _audit(work: Path, java_options: str) -> None:
     spark, gateway = session(java_options=java_options), SparkContext._gateway
     assert gateway is not None
     settings = Settings(warehouse=str(work / "warehouse"), engine=EngineName.SPARK)
-    audit(spark, [part.resolve() for part in _CAPTURE.iterdir()], settings)
+    audit(spark, [part.resolve() for part in (CAPTURES / "before").iterdir()], settings)
     spark.stop()
     gateway.shutdown()
     gateway.proc.stdin.close()  # with it Java ends

@@ -21,7 +21,7 @@ from txn_analysis.text import shell_word
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_CAPTURES = Path(__file__).with_name("captures")
+CAPTURES = Path(__file__).with_name("captures")
 _PARTS = ("before", "after", "warehouse")
 _MARK = "made-by-txn-analysis-demo.txt"
 _COPIED = "--transaction-state-partitions 4 --max-clock-skew-ms 0"
@@ -162,7 +162,7 @@ def _lay_out(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / _MARK).write_text("txn-analysis demo makes this folder anew each time.\n", encoding="utf-8")
         for part in ("before", "after"):
-            shutil.copytree(_CAPTURES / part, folder / part)
+            shutil.copytree(CAPTURES / part, folder / part)
     except OSError as error:
         raise AuditError(f"--to {folder}: cannot be written: {error.strerror}; give another folder") from error
 

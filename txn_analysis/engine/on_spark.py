@@ -49,9 +49,10 @@ def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
     """Packs the rows of one input."""
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        numbers = None
-        for batch in gathered(batches, bucket_count):
-            numbers = numbers or _shortest(batch)
+        numbers = DIFFERENCES
+        for place, batch in enumerate(gathered(batches, bucket_count)):
+            if place == 0 and batch.nbytes >= _MUCH_BYTES:  # else it is the only one, and no file is made of it
+                numbers = _shortest(batch)
             yield _packed(name, dict(in_buckets(batch, key, bucket_count)), batch.schema, numbers)
 
     return pack
