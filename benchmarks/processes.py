@@ -118,6 +118,17 @@ def fastest(actions: Mapping[str, Callable[[], Run]], repeats: int) -> dict[str,
 
 
 @contextmanager
+def one_core() -> Iterator[None]:
+    """What is started meanwhile has one core, whatever number of threads and processes it starts in turn."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+@contextmanager
 def in_memory(paths: Iterable[Path]) -> Iterator[None]:
     """Keep files, or those of folders, in the page cache: no disk is measured, nor who else wants the memory.
 

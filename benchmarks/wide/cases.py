@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.audits import audit
-from benchmarks.processes import FailedError, run
+from benchmarks.processes import FailedError, one_core, run
 from benchmarks.versions import THIS
 from benchmarks.wide.capture import StateForm, write_capture
 from benchmarks.wide.history import LIVE, Hanging, History, Width
@@ -205,8 +205,10 @@ def duckdb(bench: Bench, *_: Any) -> Figures:
 
 
 def cores(_: Bench, name: str, __: Case, made: Callable[..., Audit]) -> Figures:
-    """By Spark's tasks on one core and on two."""
-    one, two = (made("--engine", "spark", "--master", f"local[{count}]") for count in (1, 2))
+    """By Spark's tasks on one core and on two; `local[1]` alone leaves Java and Python a core each."""
+    with one_core():
+        one = made("--engine", "spark", "--master", "local[1]")
+    two = made("--engine", "spark", "--master", "local[2]")
     return _of(f"{name}_one_core", one) | _of(f"{name}_two_cores", two)
 
 

@@ -21,6 +21,7 @@ from txn_analysis.coordinator.history import (
     left_over,
     runs_of,
     that_matter,
+    written_by_ms,
 )
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import UNBOUNDED_MS
@@ -48,7 +49,7 @@ def shallow(offset: int, at_ms: int) -> EndMarker:
 
 
 def decided(*history: StateRecord) -> list[Decision]:
-    return decisions_of(history, HERE, 7)
+    return decisions_of(history, written_by_ms(history), HERE, 7)
 
 
 def times(decisions: list[Decision]) -> list[tuple[str, int]]:

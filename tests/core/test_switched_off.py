@@ -178,7 +178,7 @@ MUTANTS: dict[str, tuple[Mutant, Tests]] = {
         DECIDED,
     ),
     "a decision under the previous producer id is none": (
-        Mutant(history._decides, "(record.producer_id, record.previous_producer_id)", "(record.producer_id,)"),
+        Mutant(history.decides, "(record.producer_id, record.previous_producer_id)", "(record.producer_id,)"),
         DECIDED,
     ),
     "an export's Complete record was written when it was decided": (

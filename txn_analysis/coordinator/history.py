@@ -111,11 +111,19 @@ class WithoutMarker(NamedTuple):
         return self.commit is not None or self.abort is not None
 
 
-def decisions_of(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> list[Decision]:
+def decisions_of(
+    history: Sequence[StateRecord], written_ms: Sequence[int], where: TopicPartition, producer_id: int
+) -> list[Decision]:
     """What the coordinator decided about a partition under a producer id, oldest first.
 
     The id's newest record is none: its marker is still to come. Prepare records of one kind and list without a Complete
     record between them are one decision, which was written again: the later one's time holds.
+
+    Args:
+        history: the records of one id.
+        written_ms: `written_by_ms` of it.
+        where: the partition.
+        producer_id: that the id has, or had.
     """
     waiting: dict[tuple[str | None, frozenset[tuple[str, int]]], int] = {}
     places: list[int] = []
@@ -123,9 +131,8 @@ def decisions_of(history: Sequence[StateRecord], where: TopicPartition, producer
         if record.is_completed:
             places += waiting.values()
             waiting = {}
-        elif _decides(record, where, producer_id):
+        elif decides(record, where, producer_id):
             waiting[record.state, frozenset(record.topic_partitions)] = place
-    written_ms = written_by_ms(history)
     return sorted(_decision(history, n, written_ms) for n in (*places, *waiting.values()) if n + 1 < len(history))
 
 
@@ -136,7 +143,8 @@ def _decision(history: Sequence[StateRecord], place: int, written_ms: Sequence[i
     return Decision(record.moment_ms or 0, kind, settled_ms if is_its_own else UNBOUNDED_MS, settled_ms)
 
 
-def _decides(record: StateRecord, where: TopicPartition, producer_id: int) -> bool:
+def decides(record: StateRecord, where: TopicPartition, producer_id: int) -> bool:
+    """Whether a Prepare record is about a partition under a producer id."""
     is_its_own = producer_id in (record.producer_id, record.previous_producer_id)
     return record.state in PREPARED and is_its_own and where in record.topic_partitions
 

@@ -18,7 +18,7 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.coordinator.chain import chains_of
 from txn_analysis.coordinator.coverage import state_evidence_of
-from txn_analysis.coordinator.history import decisions_of
+from txn_analysis.coordinator.history import decides
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
@@ -223,8 +223,9 @@ def _decided_since(
 ) -> Iterator[tuple[tuple[TopicPartition, int], int]]:
     """Of open transactions since when the state has decisions that an end marker can serve; none where it has none."""
     for producer_id, own in opened.items():
+        records = [record for history in histories[producer_id] for record in history]
         for transaction in own:
-            decided = (decisions_of(h, transaction.topic_partition, producer_id) for h in histories[producer_id])
-            prepared_ms = [decision.prepared_ms for found in decided for decision in found]
+            where = transaction.topic_partition
+            prepared_ms = [record.moment_ms or 0 for record in records if decides(record, where, producer_id)]
             if prepared_ms:
                 yield transaction.key, min(prepared_ms) - max_clock_skew_ms

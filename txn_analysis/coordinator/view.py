@@ -106,8 +106,8 @@ def view_of(
     last, where, producer_id = history[-1], opened.topic_partition, opened.producer_id
     start_ms, txn_epoch = current_transaction(history)
     runs_under_it = not last.is_tombstone and last.names(producer_id)
-    unserved = left_over(decisions_of(history, where, producer_id), markers, max_clock_skew_ms)
     written_ms = written_by_ms(history)
+    unserved = left_over(decisions_of(history, written_ms, where, producer_id), markers, max_clock_skew_ms)
     is_listed = not last.is_tombstone and last.lists(where, producer_id)
     view = CoordinatorView(
         transactional_id=last.transactional_id,
