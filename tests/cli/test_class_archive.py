@@ -1,4 +1,4 @@
-"""The archive of Java's classes: a session takes them from it, and does without one that is damaged."""
+"""The archive of Java's classes: a session takes them from it, does without a damaged one, and names one cut short."""
 
 from __future__ import annotations
 
@@ -19,12 +19,21 @@ archive, said = map(pathlib.Path, sys.argv[1:])
 options = f'{from_archive(archive)} "-Xlog:class+load:file={said}"'
 print(session("local[1]", java_options=options).range(3).count())
 """
+_START_WITH = """
+import pathlib, sys
+from txn_analysis.spark import session
+session.CLASS_ARCHIVE = pathlib.Path(sys.argv[1])
+session.session("local[1]", java_options=session.from_archive(session.CLASS_ARCHIVE))
+"""
+
+
+def python(program: str, *words: Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)
 
 
 def run(program: str, *words: Path) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, words)], capture_output=True, text=True, check=False
-    )
+    done = python(program, *words)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done
@@ -38,7 +47,7 @@ def session_of_spark_comes_from(archive: Path, said: Path) -> str:
 
 
 @pytest.mark.cluster
-def test_spark_starts_from_the_archive_and_without_one_that_is_damaged(tmp_path: Path) -> None:
+def test_spark_starts_from_the_archive_without_a_damaged_one_and_not_with_one_cut_short(tmp_path: Path) -> None:
     archive = tmp_path / "a folder" / "spark.jsa"
     run(_MAKE, archive)
     assert [*archive.parent.iterdir()] == [archive]
@@ -49,3 +58,9 @@ def test_spark_starts_from_the_archive_and_without_one_that_is_damaged(tmp_path:
         file.seek(archive.stat().st_size // 2)
         file.write(bytes(1 << 20))
     assert session_of_spark_comes_from(archive, tmp_path / "damaged.log") == "file"
+
+    with archive.open("r+b") as file:
+        file.truncate(archive.stat().st_size // 2)
+    said = python(_START_WITH, archive, cwd=tmp_path).stderr  # where Java leaves a report
+    assert "ConfigError: Spark does not start: " in said
+    assert said.endswith(f", or remove {archive}\n")

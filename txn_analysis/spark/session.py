@@ -28,6 +28,7 @@ _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start
 _OWNER_ONLY = 0o700
 
 _JAVA_SAYS = re.compile(r"^(?:Caused by)?: ?[\w.$]+(?:Exception|Error): (.+)", re.MULTILINE)
+_JAVA_ENDED = "Java gateway process exited"
 _SETTINGS = "Look at --master, at PYSPARK_SUBMIT_ARGS, and at conf/spark-defaults.conf of SPARK_HOME"
 
 CONNECT = "sc://"
@@ -83,7 +84,10 @@ def _settings_named() -> Iterator[None]:
         raise
     except Exception as error:  # of Java, Py4J, gRPC or PySpark, as the setting will have it
         said = _JAVA_SAYS.findall(str(error)) or str(error).splitlines() or [type(error).__name__]
-        raise ConfigError(f"Spark does not start: {said[-1].strip().rstrip('.')}. {_SETTINGS}") from error
+        why = said[-1].strip().rstrip(".")
+        # Java 17 ends with a signal where an archive is shorter than it was.
+        or_archive = f", or remove {CLASS_ARCHIVE}" if _JAVA_ENDED in why and CLASS_ARCHIVE.is_file() else ""
+        raise ConfigError(f"Spark does not start: {why}. {_SETTINGS}{or_archive}") from error
 
 
 def _session(master: str | None, own: dict[str, str], java_options: str | None) -> SparkSession:
