@@ -73,6 +73,7 @@ class Told(NamedTuple):
     """What the step says: histories, last records of ids, chains by audit, and sums by audit."""
 
     histories: list[History]
+    aborted: list[History]
     last: list[Row]
     chains: dict[int, dict[int, StateChain]]
     sums: list[StateSums]
@@ -86,9 +87,10 @@ def told(rows: list[Row], bucket_count: int, asked: Collection[int]) -> Told:
     step = state_step(PLACINGS, BloomFilter.of(np.array([*asked], np.int64)), ABORTS)
     made = engine.grouped(["audit", "read_with"], step, NAMED, states=engine.made(states))
     found = engine.collected(made).to_batches()
-    histories: list[History] = []
-    for batch in rows_named("histories")(iter(found)):
-        histories += histories_in(batch["history"])
+    histories, aborted = (
+        [history for batch in rows_named(kind)(iter(found)) for history in histories_in(batch["history"])]
+        for kind in ("histories", "aborted")
+    )
     chains: dict[int, dict[int, StateChain]] = {}
     sums: dict[int, list[StateSums]] = {n: [] for n in AUDITS}
     for batch in rows_named("chains")(iter(found)):
@@ -98,7 +100,7 @@ def told(rows: list[Row], bucket_count: int, asked: Collection[int]) -> Told:
                 sums[audit].append(of_files)
     last = [row for batch in rows_named("last")(iter(found)) for row in batch.to_pylist()]
     of_audits = {n: own for n, own in chains.items() if own}
-    return Told(histories, last, of_audits, [file_sums_added_up(sums[n]) for n in AUDITS])
+    return Told(histories, aborted, last, of_audits, [file_sums_added_up(sums[n]) for n in AUDITS])
 
 
 def held_by(row: Row) -> int | None:
@@ -116,7 +118,7 @@ def whole_histories(rows: list[Row]) -> list[History]:
 
 
 @given(st.lists(records(), min_size=1, max_size=12), st.integers(1, 5), st.sets(st.integers(0, OLD_PRODUCER)))
-def test_an_id_that_a_log_asks_about_has_its_whole_history_and_every_id_its_last_record(
+def test_what_a_log_asks_about_or_was_aborted_often_has_its_whole_history_and_every_id_its_last_record(
     rows: list[Row], bucket_count: int, asked: set[int]
 ) -> None:
     whole, found = whole_histories(rows), told(rows, bucket_count, asked)
@@ -124,7 +126,8 @@ def test_an_id_that_a_log_asks_about_has_its_whole_history_and_every_id_its_last
     assert sorted([*found.histories, *missing], key=repr) == whole
     for own in missing:
         assert not any(asked.intersection(record.producer_ids) for record in own)
-        assert sum(record.state == "PrepareAbort" for record in own) < ABORTS
+    often = [own for own in whole if sum(record.state == "PrepareAbort" for record in own) >= ABORTS]
+    assert sorted(found.aborted, key=repr) == often
     live = [own[-1] for own in whole if not (own[-1].is_hidden or own[-1].is_tombstone)]
     expected = [{name: getattr(record, name) for name in LAST} for record in live]
     assert sorted(found.last, key=repr) == sorted(expected, key=repr)
@@ -143,7 +146,7 @@ def test_an_id_that_was_aborted_often_has_its_history_though_no_log_asks_about_i
         state_row(offset, state="PrepareAbort", state_partition=1, transactional_id=name, transactional_id_hash=1)
         for offset, name in enumerate(["often", "once", "often"])
     ]
-    (history,) = told(aborts, 1, ()).histories
+    (history,) = told(aborts, 1, ()).aborted
     assert [record.transactional_id for record in history] == ["often"] * ABORTS
 
 

@@ -10,7 +10,14 @@ import pytest
 from tests.coordinator.builders import states_of, table_row
 from tests.judge.cases import LATE_MS, Case, listed
 from txn_analysis.columns.values import VALUES
-from txn_analysis.coordinator.state_records import Placings, by_id, histories_of, last_records
+from txn_analysis.coordinator.state_records import (
+    HISTORIES,
+    Placings,
+    abort_counts,
+    by_id,
+    histories_of,
+    last_records,
+)
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
@@ -77,7 +84,8 @@ HISTORY = [
 def warnings_on(engine: Engine[Any], rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
     records, none = states_of(*rows), np.zeros(len(rows), np.int64)
     ordered = by_id(records, none, none)
-    parts = (histories_of(records, none, ordered), last_records(records, ordered), VALUES.empty_table())
+    often = histories_of(records, none, ordered.only(abort_counts(records, ordered) >= early_warning.MANY))
+    parts = (HISTORIES.empty_table(), often, last_records(records, ordered), VALUES.empty_table())
     return warnings_of_ids(engine, States(Placings({}), *map(engine.made, parts)), Settings(), as_of_ms)
 
 

@@ -208,7 +208,7 @@ def asked_about(states: pa.Table, ordered: InOrder, producers: BloomFilter) -> A
     return asked
 
 
-def aborted(states: pa.Table, ordered: InOrder) -> Array:
+def abort_counts(states: pa.Table, ordered: InOrder) -> Array:
     """How many decisions to abort each id in order has."""
     is_abort = pc.fill_null(pc.equal(states["state"], PREPARE_ABORT), False)
     return ordered.how_many(is_abort.to_numpy().astype(bool))

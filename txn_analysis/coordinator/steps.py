@@ -24,7 +24,7 @@ from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
 from txn_analysis.coordinator.state_records import (
-    aborted,
+    abort_counts,
     asked_about,
     by_id,
     histories_in,
@@ -92,23 +92,24 @@ def placed(placings: Placings) -> BatchFunction:
 def state_step(placings: Placings, producers: BloomFilter, abort_count: int) -> GroupFunction:
     """By audit and `read_with`, of `states` (rows of `READ_WITH`), as named rows.
 
-    `histories` are rows of `HISTORIES`, of the ids that somebody asks about; `last` are rows of `LAST_RECORDS`, of all
-    ids; `chains` are values: by audit, by partition of the state its `StateChain`, and `StateSums` of its files.
+    `histories` are rows of `HISTORIES`, of the ids that have, or had, a producer that the logs name; `aborted` are such
+    rows of the ids that were aborted often; `last` are rows of `LAST_RECORDS`, of all ids; `chains` are values: by
+    audit, by partition of the state its `StateChain`, and `StateSums` of its files.
 
     Args:
         placings: where the records belong.
-        producers: the producer ids that the logs name: what has, or had, one is asked about.
-        abort_count: so is what was aborted so many times.
+        producers: the producer ids that the logs name.
+        abort_count: what was aborted so many times was aborted often.
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
         states = read_at(tables["states"], "hashed_to")
         audit = numbers(states["audit"], 0)
         ordered = by_id(states, audit, placings.each(states["audit"], "dumped_rank"))
-        is_asked = asked_about(states, ordered, producers) | (aborted(states, ordered) >= abort_count)
-        histories, last = histories_of(states, audit, ordered.only(is_asked)), last_records(states, ordered)
-        chains = _chains(read_at(tables["states"], "held_by"), placings)
-        return named(histories=_batch(histories), last=_batch(last), chains=_batch(rows_of_values(chains)))
+        some = asked_about(states, ordered, producers), abort_counts(states, ordered) >= abort_count
+        histories, aborted = (_batch(histories_of(states, audit, ordered.only(own))) for own in some)
+        chains = _batch(rows_of_values(_chains(read_at(tables["states"], "held_by"), placings)))
+        return named(histories=histories, aborted=aborted, last=_batch(last_records(states, ordered)), chains=chains)
 
     return run
 

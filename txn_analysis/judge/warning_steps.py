@@ -1,7 +1,7 @@
 """Lines of early warnings, an application each and the worst ones first, and the steps by which an engine finds them.
 
 last records --> timeouts
-last records, with the median of these, and histories --> warnings -- by application --> the worst of each kind
+last records and the median of these, aborted ids --> warnings -- by application --> the worst of each kind
 
 Reports print kinds in the order of `WARNINGS`, and count by application (`application_of`), so that a thousand ids of
 one job are one line. What is kept is bounded: of each kind the worst applications, and how many ids there are in all.
@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,14 +29,12 @@ from txn_analysis.judge.early_warning import (
     is_near_bound,
     kinds_of_aborts,
 )
-from txn_analysis.kafka.transactions import PREPARE_ABORT
 from txn_analysis.logic import plus
 from txn_analysis.text import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.history import History
     from txn_analysis.judge.early_warning import Known
@@ -202,10 +199,9 @@ def warnings_of_last(known: Known) -> BatchFunction:
 
 
 def warnings_of_aborts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `OF_APPLICATION` from rows of `HISTORIES`."""
-    many = (lists.filter(pa.array(_aborts_in(lists) >= MANY)) for lists in (rows["history"] for rows in batches))
+    """Rows of `OF_APPLICATION` from rows of `HISTORIES`, of ids that were aborted often."""
     return _of_applications(
-        each for lists in many for history in histories_in(lists) for each in _warnings_of_aborts(history)
+        each for rows in batches for history in histories_in(rows["history"]) for each in _warnings_of_aborts(history)
     )
 
 
@@ -221,10 +217,3 @@ def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
     """By `application`, of `warnings`. Values: `Warned` of the worst applications of each kind."""
     lists = unpickled(tables["warnings"]["flagged"].to_pylist())
     return rows_of_values(_worst_of(_by_application([each for own in lists for each in own])))
-
-
-def _aborts_in(histories: pa.ListArray) -> Array:
-    """How many decisions to abort each holds."""
-    is_abort = pc.fill_null(pc.equal(histories.flatten().field("state"), PREPARE_ABORT), False)
-    of = pc.list_parent_indices(histories).to_numpy()
-    return np.bincount(of, is_abort.to_numpy(zero_copy_only=False), len(histories))

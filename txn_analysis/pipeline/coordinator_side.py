@@ -78,12 +78,14 @@ class States(NamedTuple):
     Attributes:
         placings: by audit, where they belong.
         histories: rows of `HISTORIES`, of the ids that somebody asks about; as of `state_step`, as the others.
+        aborted: rows of `HISTORIES`, of the ids that were aborted often.
         last: rows of `LAST_RECORDS`.
         chains: values.
     """
 
     placings: Placings
     histories: Any
+    aborted: Any
     last: Any
     chains: Any
 
@@ -106,7 +108,8 @@ def states_of(given: Given, producers: BloomFilter) -> Iterator[States]:
     known = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
     placings = Placings(known)
     if not with_records:  # no capture has a record of it
-        yield States(placings, *(engine.made(schema.empty_table()) for schema in (HISTORIES, LAST_RECORDS, VALUES)))
+        schemas = (HISTORIES, HISTORIES, LAST_RECORDS, VALUES)
+        yield States(placings, *(engine.made(schema.empty_table()) for schema in schemas))
         return
     rows = engine.mapped(given.rows(TRANSACTION_STATES, *STATE_COLUMNS), placed(placings), READ_WITH)
     step = state_step(placings, producers, MANY)
@@ -114,6 +117,7 @@ def states_of(given: Given, producers: BloomFilter) -> Iterator[States]:
         yield States(
             placings,
             engine.mapped(kept, rows_named("histories"), HISTORIES),
+            engine.mapped(kept, rows_named("aborted"), HISTORIES),
             engine.mapped(kept, rows_named("last"), LAST_RECORDS),
             engine.mapped(kept, rows_named("chains"), VALUES),
         )
@@ -199,7 +203,7 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
     known = Known(settings, as_of_ms, median_of(counts))
     warned = engine.together(
         engine.mapped(states.last, warnings_of_last(known), OF_APPLICATION),
-        engine.mapped(states.histories, warnings_of_aborts, OF_APPLICATION),
+        engine.mapped(states.aborted, warnings_of_aborts, OF_APPLICATION),
     )
     found = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
     return warnings_of([each for worst in values_in(found) for each in worst])
