@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -88,6 +87,26 @@ def whole_file(
     )
 
 
+class _Seen(NamedTuple):
+    """A file, its first bytes, and whether it can be a segment; paths are words, as there can be a million of them."""
+
+    folder: str
+    name: str
+    size_bytes: int
+    head: bytes
+    is_segment: bool
+
+    @property
+    def place(self) -> str:
+        """The name of its folder, and its own."""
+        return f"{_split(self.folder)[1]}/{self.name}"
+
+
+def _split(path: str) -> tuple[str, str]:
+    folder, _, name = path.rpartition(os.sep)
+    return folder, name
+
+
 def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted]:
     """For each file what it is in its log directory; None for one that is no broker's, as far as can be seen.
 
@@ -95,18 +114,17 @@ def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted
         files: all files of a call: a file's neighbours say whether its folder is a partition's.
         heads: the first PEEK_BYTES of each.
     """
-    paths = [PurePath(os.path.abspath(file.path)) for file in files]  # noqa: PTH100 links stay as they are
+    places = (_split(os.path.abspath(file.path)) for file in files)  # noqa: PTH100 links stay as they are
     sizes = [file.size_bytes for file in files]
-    seen = list(zip(paths, (path.parent for path in paths), sizes, heads, _are_segments(heads, sizes), strict=True))
-    partitions = {folder: found for p, folder, *_, is_it in seen if is_it and (found := _partition_of(p)) is not None}
-    log_dirs = {folder.parent for folder in partitions}
-    empty = {f for p, f, _, head, _ in seen if p.name == "partition.metadata" and head.startswith(_TOPIC_ID_HEAD)}
-    log_dirs |= {folder.parent for folder in empty if is_partition_folder(folder.name)}
+    told = zip(places, sizes, heads, _are_segments(heads, sizes), strict=True)
+    seen = [_Seen(*place, size_bytes, head, is_segment) for place, size_bytes, head, is_segment in told]
+    partitions = {each.folder: found for each in seen if each.is_segment and (found := _partition_of(each)) is not None}
+    log_dirs = {_split(folder)[0] for folder in partitions}
+    empty = {f for f, name, _, head, _ in seen if name == "partition.metadata" and head.startswith(_TOPIC_ID_HEAD)}
+    log_dirs |= {log_dir for log_dir, folder in map(_split, empty) if is_partition_folder(folder)}
     return [
-        _in_partition(path, size, head, partitions[folder], is_segment=is_segment)
-        if folder in partitions
-        else _outside(path, size, head, log_dirs)
-        for path, folder, size, head, is_segment in seen
+        _in_partition(each, partitions[each.folder]) if each.folder in partitions else _outside(each, log_dirs)
+        for each in seen
     ]
 
 
@@ -122,59 +140,56 @@ def _are_segments(heads: Sequence[bytes], sizes: Sequence[int]) -> list[bool]:
     ]
 
 
-def _partition_of(path: PurePath) -> DumpedFile | None:
+def _partition_of(seen: _Seen) -> DumpedFile | None:
     """The partition of the folder that a segment is in, which proves that it is one."""
-    file = _dumped(path) if _SEGMENT_NAME.fullmatch(path.name) else None
+    file = parse_dump_path(seen.place) if _SEGMENT_NAME.fullmatch(seen.name) else None
     return file if isinstance(file, DumpedFile) else None
 
 
-def _dumped(path: PurePath) -> DumpedFile | Refusal | None:
-    return parse_dump_path(f"{path.parent.name}/{path.name}")
-
-
-def _in_partition(path: PurePath, size_bytes: int, head: bytes, partition: DumpedFile, *, is_segment: bool) -> Sorted:
+def _in_partition(seen: _Seen, partition: DumpedFile) -> Sorted:
+    name, size_bytes = seen.name, seen.size_bytes
     if partition.topic == _METADATA_TOPIC:
         return PassedOver("files of the cluster's metadata")
-    if _NO_EVIDENCE.fullmatch(path.name):
-        return PassedOver(f"{path.suffix} files")
-    place = f"{path.parent.name}/{path.name}"
-    if path.name in _OF_PARTITION:
-        said = whole_file(_OF_PARTITION[path.name], place, size_bytes, partition.topic, partition.partition)
+    if _NO_EVIDENCE.fullmatch(name):
+        return PassedOver(f".{name.rpartition('.')[2]} files")
+    if name in _OF_PARTITION:
+        said = whole_file(_OF_PARTITION[name], seen.place, size_bytes, partition.topic, partition.partition)
         return said if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
-    file = _dumped(path)
+    file = parse_dump_path(seen.place)
     is_log = isinstance(file, DumpedFile) and file.kind == LOG
-    if not isinstance(file, DumpedFile) or head[:1] not in _BINARY_STARTS or (is_log and not is_segment):
+    if not isinstance(file, DumpedFile) or seen.head[:1] not in _BINARY_STARTS or (is_log and not seen.is_segment):
         return None
     if file.kind == SNAPSHOT and not size_bytes:
         return PassedOver("empty .snapshot files")
     kind = STATE if is_log and file.topic == STATE_TOPIC else file.kind
-    return whole_file(kind, place, size_bytes, file.topic, file.partition, file.base_offset)
+    return whole_file(kind, seen.place, size_bytes, file.topic, file.partition, file.base_offset)
 
 
-def _outside(path: PurePath, size_bytes: int, head: bytes, log_dirs: set[PurePath]) -> Sorted:
+def _outside(seen: _Seen, log_dirs: set[str]) -> Sorted:
     """A file that is in no partition's folder: of a whole log directory, or of a folder that is set aside in one."""
-    if not size_bytes and _SNAPSHOT_DUMP.search(path.name):
+    above, folder = _split(seen.folder)
+    if not seen.size_bytes and _SNAPSHOT_DUMP.search(seen.name):
         return PassedOver("empty dumps of .snapshot files")  # the tool found no producer, or failed: it proves nothing
-    if path.parent in log_dirs:
-        return _in_log_dir(path, size_bytes)
-    is_inside = path.parent.parent in log_dirs
-    if is_inside and path.parent.name == _REMOTE_CACHE:
+    if seen.folder in log_dirs:
+        return _in_log_dir(seen)
+    is_inside = above in log_dirs
+    if is_inside and folder == _REMOTE_CACHE:
         return PassedOver("cached indexes of remote storage")
-    is_beside_segments = path.name in _OF_PARTITION or _NO_EVIDENCE.fullmatch(path.name)
-    if is_inside and is_beside_segments and is_partition_folder(path.parent.name):
+    is_beside_segments = seen.name in _OF_PARTITION or _NO_EVIDENCE.fullmatch(seen.name)
+    if is_inside and is_beside_segments and is_partition_folder(folder):
         return PassedOver("files of partitions without a segment")
-    aside = set_aside(path.parent.name)
+    aside = set_aside(folder)
     if aside is not None and is_inside:
         return PassedOver("files of deleted, future or stray logs")
-    return aside if head[:1] in _BINARY_STARTS else None
+    return aside if seen.head[:1] in _BINARY_STARTS else None
 
 
-def _in_log_dir(path: PurePath, size_bytes: int) -> Sorted:
-    if path.name == COORDINATORS_FILE:
+def _in_log_dir(seen: _Seen) -> Sorted:
+    if seen.name == COORDINATORS_FILE:
         return PassedOver("answers of coordinators, which are for people")
-    if path.name in _OF_LOG_DIR and size_bytes:
-        return whole_file(_OF_LOG_DIR[path.name], path.name, size_bytes)
-    is_known = path.name in _OF_LOG_DIR or _NO_EVIDENCE.fullmatch(path.name)
+    if seen.name in _OF_LOG_DIR and seen.size_bytes:
+        return whole_file(_OF_LOG_DIR[seen.name], seen.name, seen.size_bytes)
+    is_known = seen.name in _OF_LOG_DIR or _NO_EVIDENCE.fullmatch(seen.name)
     return PassedOver("checkpoints without evidence") if is_known else None
 
 
