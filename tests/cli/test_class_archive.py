@@ -14,16 +14,10 @@ if TYPE_CHECKING:
 _MAKE = "import sys, pathlib; from txn_analysis.cli.class_archive import make; make(pathlib.Path(sys.argv[1]))"
 _START = """
 import pathlib, sys
-from txn_analysis.spark.session import from_archive, session
-archive, said = map(pathlib.Path, sys.argv[1:])
-options = f'{from_archive(archive)} "-Xlog:class+load:file={said}"'
-print(session("local[1]", java_options=options).range(3).count())
-"""
-_START_WITH = """
-import pathlib, sys
 from txn_analysis.spark import session
-session.CLASS_ARCHIVE = pathlib.Path(sys.argv[1])
-session.session("local[1]", java_options=session.from_archive(session.CLASS_ARCHIVE))
+session.CLASS_ARCHIVE, said = map(pathlib.Path, sys.argv[1:])
+options = f'{session.from_archive(session.CLASS_ARCHIVE)} "-Xlog:class+load:file={said}"'
+print(session.session("local[1]", java_options=options).range(3).count())
 """
 
 
@@ -61,6 +55,6 @@ def test_spark_starts_from_the_archive_without_a_damaged_one_and_not_with_one_cu
 
     with archive.open("r+b") as file:
         file.truncate(archive.stat().st_size // 2)
-    said = python(_START_WITH, archive, cwd=tmp_path).stderr  # where Java leaves a report
+    said = python(_START, archive, tmp_path / "cut.log", cwd=tmp_path).stderr  # where Java leaves a report
     assert "ConfigError: Spark does not start: " in said
     assert said.endswith(f", or remove {archive}\n")

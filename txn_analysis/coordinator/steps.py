@@ -222,7 +222,10 @@ def views_of_producers(
 def _decided_since(
     histories: Mapping[int, Sequence[History]], opened: Mapping[int, Iterable[Transaction]], max_clock_skew_ms: int
 ) -> Iterator[tuple[tuple[TopicPartition, int], int]]:
-    """Of open transactions since when the state has decisions that an end marker can serve; none where it has none."""
+    """Of open transactions since when, at the earliest, the state has decisions that an end marker can serve.
+
+    None where it has none; a decision that was written again counts from where it was written first.
+    """
     for producer_id, own in opened.items():
         records = [record for history in histories[producer_id] for record in history]
         for transaction in own:

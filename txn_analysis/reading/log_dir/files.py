@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -151,7 +152,7 @@ def _in_partition(seen: _Seen, partition: DumpedFile) -> Sorted:
     if partition.topic == _METADATA_TOPIC:
         return PassedOver("files of the cluster's metadata")
     if _NO_EVIDENCE.fullmatch(name):
-        return PassedOver(f".{name.rpartition('.')[2]} files")
+        return PassedOver(f"{PurePath(name).suffix} files")
     if name in _OF_PARTITION:
         said = whole_file(_OF_PARTITION[name], seen.place, size_bytes, partition.topic, partition.partition)
         return said if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
