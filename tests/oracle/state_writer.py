@@ -31,6 +31,8 @@ STATE_CODES = {
     "Dead": 6,
     "PrepareEpochFence": 7,
 }
+NAMES_STATES = (4, 4)
+"""The first version whose tools print the name of a state as JSON, in place of its number (KAFKA-20712)."""
 Json = dict[str, object]
 
 
@@ -41,7 +43,7 @@ def decoded_text(record: StateRecord, version: tuple[int, int]) -> tuple[str, st
         ValueError: a tool before 2.5 dies on a tombstone.
     """
     if version >= (4, 1):
-        return _json_text(record)
+        return _json_text(record, is_state_named=version >= NAMES_STATES)
     prefix = "" if version < (2, 4) else "transaction_metadata::"
     value = record.value
     key = f"{prefix}transactionalId={record.transactional_id}"
@@ -64,14 +66,16 @@ def _partition_set(partitions: Iterable[TopicPartition], version: tuple[int, int
     return f"{'Set' if version < (2, 4) else 'HashSet'}({', '.join(names)})"
 
 
-def _json_text(record: StateRecord) -> tuple[str, str]:
+def _json_text(record: StateRecord, *, is_state_named: bool) -> tuple[str, str]:
     key = _dumps({"type": "0", "data": {"transactionalId": record.transactional_id}})
     if record.value is None:
         return key, "<DELETE>"
-    return key, _dumps({"version": str(record.value.version), "data": value_json(record.value)})
+    return key, _dumps(
+        {"version": str(record.value.version), "data": value_json(record.value, is_state_named=is_state_named)}
+    )
 
 
-def value_json(value: StateValue) -> Json:
+def value_json(value: StateValue, *, is_state_named: bool = False) -> Json:
     """The `data` of a value, fields in Kafka's order, tagged fields only where they are not the default."""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in value.partitions:
@@ -81,7 +85,7 @@ def value_json(value: StateValue) -> Json:
         "producerId": value.producer_id,
         "producerEpoch": value.producer_epoch,
         "transactionTimeoutMs": value.timeout_ms,
-        "transactionStatus": STATE_CODES[value.state],
+        "transactionStatus": value.state if is_state_named else STATE_CODES[value.state],
         "transactionPartitions": None if value.state == "Empty" else listed,
         "transactionLastUpdateTimestampMs": value.last_update_ms,
         "transactionStartTimestampMs": -1 if value.start_ms is None else value.start_ms,
@@ -114,13 +118,17 @@ def console_text(records: Iterable[StateRecord], scala_set: str = "HashSet") -> 
     return "".join(lines)
 
 
-def console_json(records: Iterable[StateRecord], *, key_word: str = "type") -> str:
+def console_json(records: Iterable[StateRecord], *, key_word: str = "type", is_state_named: bool = False) -> str:
     """Kafka's JSON console formatter: objects without anything between them; `key_word` is `version` in 3.9."""
     return "".join(
         _dumps(
             {
                 "key": {key_word: 0, "data": {"transactionalId": record.transactional_id}},
-                "value": record.value and {"version": record.value.version, "data": value_json(record.value)},
+                "value": record.value
+                and {
+                    "version": record.value.version,
+                    "data": value_json(record.value, is_state_named=is_state_named),
+                },
             }
         )
         for record in records

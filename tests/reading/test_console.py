@@ -46,6 +46,8 @@ def records(*names: str, value: StateValue | None = ONGOING) -> list[StateRecord
         pytest.param(of_text(console_text(records("x")).replace("None", "Some(PrepareCommit)")), id="text-pending"),
         pytest.param(of_json(console_json(records("x"))), id="json"),
         pytest.param(of_json(console_json(records("x"), key_word="version")), id="json-3.9"),
+        pytest.param(of_json(console_json(records("x"), is_state_named=True)), id="json-4.4"),
+        pytest.param(of_json(console_json(records("x")).replace('Status":1', 'Status":"1"')), id="json-digits"),
         pytest.param(of_json(console_json(records("x")) + "\n"), id="json-with-newline"),
     ],
 )

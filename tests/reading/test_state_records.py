@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from tests.log_dir.encoder import state_value
 from tests.oracle.dump_writer import Tool, segment_lines
 from tests.oracle.model import Batch, Segment, StateRecord, StateValue
-from tests.oracle.state_writer import state_batch, value_bytes
+from tests.oracle.state_writer import STATE_CODES, state_batch, value_bytes
 from tests.reading.bodies import (
     CASES,
     Body,
@@ -27,8 +28,11 @@ from txn_analysis.kafka.names import state_partition
 from txn_analysis.reading.inputs.window import CUT_SHORT
 from txn_analysis.reading.state.decoded_dump import OLD_DEEP
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
-VERSIONS = ((2, 1), (2, 2), (2, 4), (2, 5), (2, 8), (3, 0), (3, 2), (4, 0), (4, 1), (4, 2))
+VERSIONS = ((2, 1), (2, 2), (2, 4), (2, 5), (2, 8), (3, 0), (3, 2), (4, 0), (4, 1), (4, 2), (4, 4))
 NEWEST_TEXT, JSON = (4, 0), (4, 2)
 ONGOING = StateValue(7, 3, "Ongoing", (("orders", 0), ("a-b.c_d", 12)), 1795, 60000, None)
 BATCH_COLUMNS = ("batch_base_offset", "batch_last_offset", "leader_epoch")
@@ -92,6 +96,21 @@ def test_row_has_the_whole_record(version: tuple[int, int]) -> None:
         "may_list_more": None,
         "may_name_more": None,
     }
+
+
+@pytest.mark.parametrize("state", STATE_CODES)
+@pytest.mark.parametrize("printed", [str, '"{}"'.format], ids=["number", "digits"])
+def test_a_state_is_a_number_or_a_string_of_its_digits_or_its_name(state: str, printed: Callable[[int], str]) -> None:
+    named = dumped(segment(StateRecord("x", replace(ONGOING, state=state, partitions=()))), (4, 4))
+    assert f'"transactionStatus":"{state}"'.encode() in named
+    other = named.replace(f'"{state}"'.encode(), printed(STATE_CODES[state]).encode())
+    assert [row["state"] for row in read(other).rows] == [row["state"] for row in read(named).rows] == [state]
+
+
+@pytest.mark.parametrize("printed", ["8", "-1", "01", "ongoing", "Ongoing ", "", "\u0664", "null"])
+def test_a_string_that_is_no_state_is_undecodable(printed: str) -> None:
+    text = dumped(ongoing("x", "y"), (4, 4)).replace(b'"Ongoing"', f'"{printed}"'.encode(), 1)
+    assert read(text).ids() == [None, "y"]
 
 
 @pytest.mark.parametrize("version", [v for v in VERSIONS if v >= (2, 2)])

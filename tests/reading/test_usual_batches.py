@@ -24,7 +24,7 @@ from txn_analysis.reading.inputs.window import Reject
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
 
 NAME = "__transaction_state-1/00000000000000000000.log"
-VERSIONS = ((2, 7), (3, 7), (4, 2))
+VERSIONS = ((2, 7), (3, 7), (4, 2), (4, 4))
 DUMPS = sorted(
     path for path in CASES.rglob("*transaction_state*.txt") if "console" not in path.parts and path.stat().st_size
 )
@@ -67,7 +67,7 @@ def values() -> st.SearchStrategy[StateValue]:
         StateValue,
         st.sampled_from((0, 7, 2**40)),
         st.sampled_from((0, 3, 32767)),
-        st.sampled_from(("Empty", "Ongoing", "PrepareAbort", "CompleteCommit")),
+        st.sampled_from(("Empty", "Ongoing", "PrepareAbort", "CompleteCommit", "Dead", "PrepareEpochFence")),
         listed.map(tuple),
         st.just(1795),
         st.just(60000),

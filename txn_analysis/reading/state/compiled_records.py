@@ -15,7 +15,15 @@ import numpy as np
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.kafka.names import TIMESTAMP_TYPES
 from txn_analysis.reading.dump.forms import RECORD
-from txn_analysis.reading.state.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, TEXT_VALUE, TOMBSTONE
+from txn_analysis.reading.state.forms import (
+    DUMPED_JSON,
+    EXPORTED_JSON,
+    KEY,
+    KEY_HEAD_BYTES,
+    PAYLOAD,
+    TEXT_VALUE,
+    TOMBSTONE,
+)
 from txn_analysis.reading.state.records import (
     HEAD_COLUMNS,
     IS_TEXT,
@@ -24,7 +32,14 @@ from txn_analysis.reading.state.records import (
     UNREAD,
     ReadRecords,
 )
-from txn_analysis.reading.state.values import ID_MAX_BYTES, JSON_NUMBERS, JSON_PARTITIONS, JSON_TAGGED, STATES
+from txn_analysis.reading.state.values import (
+    ID_MAX_BYTES,
+    JSON_NUMBERS,
+    JSON_PARTITIONS,
+    JSON_TAGGED,
+    PRINTED_STATES,
+    STATES,
+)
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
@@ -67,27 +82,13 @@ _AT_VALUE = _text(PAYLOAD + _LABELS[0])
 _AT_EPOCH, _AT_STATE, _AT_LIST, _AT_UPDATED_MS, _AT_TIMEOUT_MS = map(_text, _LABELS[1:])
 _AT_ITEMS = _text(b"[", b"HashSet(", b"Set(")
 _STATE = _text(*(state.encode() for state in STATES))
+_QUOTED_STATE = _text(*(f'"{state}"'.encode() for state in PRINTED_STATES))
 _NULL = _text(b"null")
 _NAME = _text(*(f'"{name}":'.encode() for name in (*JSON_NUMBERS, JSON_PARTITIONS)))
 
 _TO_ID, _TO_VERSION, _TO_MEMBERS, _TO_END, _TO_TOMBSTONE = range(5)
-_DUMPED = _text(
-    b'{"type":"0","data":{"transactionalId":"',
-    b'"}}' + PAYLOAD + b'{"version":"',
-    b'","data":{',
-    b"}",
-    b'"}}' + PAYLOAD + TOMBSTONE,
-)
-_EXPORTED = {
-    grammar: _text(
-        b'{"key":{"%s":0,"data":{"transactionalId":"' % word_for_version,
-        b'"}},"value":{"version":',
-        b',"data":{',
-        b"}}",
-        b'"}},"value":null}',
-    )
-    for grammar, word_for_version in {"4.0+": b"type", "3.9": b"version"}.items()
-}
+_DUMPED = _text(*DUMPED_JSON)
+_EXPORTED = {grammar: _text(*texts) for grammar, texts in EXPORTED_JSON.items()}
 _OF_LIST = np.isin(np.arange(256), list((string.ascii_letters + string.digits + '[]{}",:._-').encode()))
 _TEXTS = np.frombuffer(b"".join(_texts), np.uint8)
 _BOUNDS = np.append(0, np.cumsum([len(text) for text in _texts]))
@@ -144,13 +145,13 @@ def _after(raw: Array, at: int, stop: int, texts: Array, bounds: Array, text: in
 
 
 @compiled
-def _after_either(raw: Array, at: int, stop: int, texts: Array, bounds: Array, text: int, count: int) -> Any:
-    """The same for one of some neighbouring texts."""
+def _which(raw: Array, at: int, stop: int, texts: Array, bounds: Array, text: int, count: int) -> tuple[int, Any]:
+    """Which of some neighbouring texts stands at a place, and where it ends; _NO_PLACE where none does."""
     for k in range(count):
         end = _after(raw, at, stop, texts, bounds, text + k)
         if end != _NO_PLACE:
-            return end
-    return _NO_PLACE
+            return k, end
+    return 0, _NO_PLACE
 
 
 @compiled
@@ -223,6 +224,9 @@ def _members(
         if member == _PARTITIONS:
             at = _list_stop(raw, start, stop, texts, bounds)
             places[_LIST_START, row], places[_LIST_STOP, row] = start, at
+        elif member == _STATUS and start < stop and raw[start] == _QUOTE:
+            status, at = _which(raw, start, stop, texts, bounds, _QUOTED_STATE, len(PRINTED_STATES))
+            numbers[_STATUS, row] = status % len(STATES)
         else:
             numbers[member, row], at = _number(raw, start, stop)
         if at == _NO_PLACE or at >= stop:
@@ -292,7 +296,7 @@ def _read_text(
     numbers: Array,
 ) -> Any:
     """The same for the text form, whose id is as long as the key's size says."""
-    start = _after_either(raw, at, stop, texts, bounds, _AT_ID, 2)
+    _, start = _which(raw, at, stop, texts, bounds, _AT_ID, 2)
     size = key_bytes - KEY_HEAD_BYTES
     if start == _NO_PLACE or size < 0 or size > ID_MAX_BYTES or start + size > stop:
         return _NO_PLACE
@@ -310,13 +314,9 @@ def _read_text(
     at = _after(raw, at, stop, texts, bounds, _AT_EPOCH)
     numbers[_EPOCH, row], at = _number(raw, at, stop)
     at = _after(raw, at, stop, texts, bounds, _AT_STATE)
-    status, behind = 0, _after(raw, at, stop, texts, bounds, _STATE)
-    while behind == _NO_PLACE and status + 1 < len(STATES):
-        status += 1
-        behind = _after(raw, at, stop, texts, bounds, _STATE + status)
-    numbers[_STATUS, row] = status
-    at = _after(raw, behind, stop, texts, bounds, _AT_LIST)
-    at = _after_either(raw, at, stop, texts, bounds, _AT_ITEMS, 3)
+    numbers[_STATUS, row], at = _which(raw, at, stop, texts, bounds, _STATE, len(STATES))
+    at = _after(raw, at, stop, texts, bounds, _AT_LIST)
+    _, at = _which(raw, at, stop, texts, bounds, _AT_ITEMS, 3)
     if at == _NO_PLACE:
         return _NO_PLACE
     closing = _CLOSE if raw[at - 1] == _OPEN else _CLOSE_SET
@@ -351,11 +351,11 @@ def _read_lines(
         stop = ends[row]
         at = _after(raw, starts[row], stop, texts, bounds, _AT_RECORD)
         head[_OFFSET, row], at = _number(raw, at, stop)
-        at = _after_either(raw, at, stop, texts, bounds, _AT_TIME, len(TIMESTAMP_TYPES))
+        _, at = _which(raw, at, stop, texts, bounds, _AT_TIME, len(TIMESTAMP_TYPES))
         head[_RECORDED_MS, row], at = _number(raw, at, stop)
-        at = _after_either(raw, at, stop, texts, bounds, _AT_KEY_BYTES, 2)
+        _, at = _which(raw, at, stop, texts, bounds, _AT_KEY_BYTES, 2)
         head[_KEY_BYTES, row], at = _number(raw, at, stop)
-        at = _after_either(raw, at, stop, texts, bounds, _AT_VALUE_BYTES, 2)
+        _, at = _which(raw, at, stop, texts, bounds, _AT_VALUE_BYTES, 2)
         head[_VALUE_BYTES, row], at = _number(raw, at, stop)
         at = _after(raw, at, stop, texts, bounds, _AT_SEQUENCE)
         sequence, at = _number(raw, at, stop)

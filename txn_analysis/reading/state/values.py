@@ -31,6 +31,12 @@ STATES = (
     "Dead",
     "PrepareEpochFence",
 )
+STATUS = "transactionStatus"
+"""The state in a value's JSON: its number; from the tools of 4.4 on its name (KAFKA-20712), or digits of a number that
+they have no name for.
+"""
+PRINTED_STATES = (*STATES, *map(str, range(len(STATES))))
+"""The strings that may stand for a state, in the order of their numbers: all names, and all numbers as digits."""
 ID_MAX_BYTES = 2**15 - 1
 _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
@@ -45,7 +51,7 @@ _FIELDS: dict[str, tuple[str, int, int, int | None]] = {
     "producerEpoch": ("producer_epoch", ABSENT, _INT16_MAX, None),
     "nextProducerEpoch": ("next_producer_epoch", ABSENT, _INT16_MAX, ABSENT),
     "transactionTimeoutMs": ("timeout_ms", 0, _INT32_MAX, None),
-    "transactionStatus": ("status", 0, len(STATES) - 1, None),
+    STATUS: ("status", 0, len(STATES) - 1, None),
     "transactionLastUpdateTimestampMs": ("last_update_ms", ABSENT, LAST_TIME_MS, None),
     "transactionStartTimestampMs": ("start_ms", ABSENT, LAST_TIME_MS, None),
     "clientTransactionVersion": ("client_transaction_version", ABSENT, _INT16_MAX, ABSENT),
@@ -268,12 +274,20 @@ def _in_order(numbers: Mapping[str, Any]) -> list[int]:
     found = []
     for name, (column, low, high, default) in _FIELDS.items():
         value = numbers.get(name, default)
+        if name == STATUS and isinstance(value, str):
+            value = _state_number(value)
         if type(value) is not int:
             raise BadValueError(f"{column} is not a whole number")
         if not low <= value <= high:
             raise BadValueError(f"{column} is out of range")
         found.append(value)
     return found
+
+
+def _state_number(printed: str) -> int:
+    if printed not in PRINTED_STATES:
+        raise BadValueError("unknown transaction state")
+    return PRINTED_STATES.index(printed) % len(STATES)
 
 
 def json_partitions(listed: Any) -> tuple[TopicPartition, ...]:
