@@ -113,21 +113,31 @@ def _decision(name: str, text: str) -> tuple[str, str]:
 
 
 def _owners_table() -> str:
-    """One row is one framework: the parts of its ids, and how its owners end a transaction."""
+    """One row is one framework: the parts of its ids, what of it is stopped, and how its owners end a transaction."""
     forms = defaultdict[str, list[str]](list)
     for shape in SHAPES:
         forms[shape.framework.name].append(", ".join(("application", *shape.parts)))
-    frameworks = {shape.framework.name: shape.framework for shape in SHAPES} | {NO_FRAMEWORK.name: NO_FRAMEWORK}
+    # What is said of all of a name: by what it stops, one of a name differs from another.
+    every = (*(shape.framework for shape in SHAPES), NO_FRAMEWORK)
+    frameworks = {one.name: one for one in reversed(every)}
+    frameworks = {one.name: frameworks[one.name] for one in every}
+    stops = defaultdict[str, dict[str, None]](dict)
+    for framework in every:
+        stops[framework.name][re.sub(r"{(\w+)}", r"*\1*", framework.stop)] = None
     cells = (
         (
             name,
             "; or ".join(forms[name]) or "-",
+            " ".join(map(_sentence, stops[name])),
             _sentence(framework.comes_back),
             f"{_sentence(framework.costs)}" if framework.costs else "-",
         )
         for name, framework in frameworks.items()
     )
-    return _table(("looks like", "its ids are made of", "how its owner ends it", "what the timeout costs"), cells)
+    return _table(
+        ("looks like", "its ids are made of", "what is stopped", "how its owner ends it", "what the timeout costs"),
+        cells,
+    )
 
 
 _TABLES = {

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from txn_analysis.judge.applications import Application, application_of, framework_of, remark_on
+from txn_analysis.judge.applications import (
+    Application,
+    ConnectGroups,
+    application_of,
+    framework_of,
+    remark_on,
+    stopping,
+)
 
 UUID = "8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11"
 
@@ -16,6 +23,7 @@ UUID = "8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11"
         ("payments-app-0_12", "payments-app", "Kafka Streams"),
         ("orders-sink-4-1700", "orders-sink", "Flink"),
         ("connect-cluster-prod", "connect-cluster-prod", "Kafka Connect"),
+        ("connect-cluster-files-0", "connect-cluster-files", "Kafka Connect"),
         ("connect-prod-jdbc-source-0", "connect-prod-jdbc-source", "Kafka Connect"),
         ("tx-billing.orders.7", "tx-billing", "Spring"),
         ("billing-tx-12", "billing-tx-", "Spring"),
@@ -35,7 +43,8 @@ def test_shapes(transactional_id: str, application: str, framework: str | None) 
         (f"payments-app-{UUID}", {"process": UUID}),
         ("payments-app-0_12", {"task": "0_12"}),
         ("orders-sink-4-1700", {"subtask": "4", "number": "1700"}),
-        ("connect-cluster-prod", {}),
+        ("connect-cluster-prod", {"group": "prod"}),
+        ("connect-cluster-files-0", {"group": "connect-cluster", "connector": "files", "task": "0"}),
         ("connect-prod-jdbc-source-0", {"task": "0"}),
         ("tx-billing.orders.7", {"topic": "orders", "partition": "7"}),
         ("billing-tx-12", {"number": "12"}),
@@ -44,6 +53,62 @@ def test_shapes(transactional_id: str, application: str, framework: str | None) 
 )
 def test_parts_behind_the_application(transactional_id: str, parts: dict[str, str]) -> None:
     assert framework_of(transactional_id)[1] == parts
+
+
+GROUPS = ConnectGroups(names=frozenset({"etl", "etl-eu", "files-0", "connect-cluster"}))
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "application", "parts"),
+    [
+        ("etl-orders-0", "etl-orders", {"group": "etl", "connector": "orders", "task": "0"}),
+        ("etl-eu-orders-1", "etl-eu-orders", {"group": "etl-eu", "connector": "orders", "task": "1"}),
+        (
+            "connect-cluster-files-1",
+            "connect-cluster-files",
+            {"group": "connect-cluster", "connector": "files", "task": "1"},
+        ),
+        ("connect-cluster-etl", "connect-cluster-etl", {"group": "etl"}),
+        ("connect-cluster-files-0", "connect-cluster-files-0", {"group": "files-0"}),
+    ],
+)
+def test_a_group_of_connect_that_the_state_names_has_its_tasks_and_its_leader(
+    transactional_id: str, application: str, parts: dict[str, str]
+) -> None:
+    assert application_of(transactional_id, GROUPS) == Application(application, "Kafka Connect")
+    assert framework_of(transactional_id, GROUPS)[1] == parts
+
+
+def test_a_name_like_flinks_is_connects_only_where_it_writes_what_tasks_of_the_group_write() -> None:
+    assert application_of("etl-sink-0-6", GROUPS) == Application("etl-sink", "Flink")
+    assert application_of("etl-sink-0-6", GROUPS._replace(tasks=frozenset({"etl-sink-0-6"}))) == Application(
+        "etl-sink-0", "Kafka Connect"
+    )
+
+
+def test_a_name_of_no_group_stays_the_applications_choice() -> None:
+    assert application_of("billing-worker-0", GROUPS) == Application("billing-worker", None)
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "what"),
+    [
+        (f"payments-app-{UUID}-3", f"the instance of application payments-app with process id {UUID}"),
+        ("payments-app-0_12", "the instance of application payments-app that runs task 0_12"),
+        ("orders-sink-4-1700", "the Flink job whose sink has the prefix orders-sink, with a savepoint"),
+        ("etl-orders-0", "the connector orders of group etl"),
+        ("connect-cluster-etl", "the worker that leads group etl"),
+        ("connect-prod-jdbc-source-0", "the connector whose task has the id"),
+        ("tx-billing.orders.7", "the instance of the application with transaction-id-prefix tx-billing"),
+        ("ledger-writer", "the program whose transactional.id it is"),
+    ],
+)
+def test_what_is_stopped_is_no_more_than_the_ids_owner(transactional_id: str, what: str) -> None:
+    assert stopping(transactional_id, GROUPS).stop.startswith(what)
+
+
+def test_braces_in_an_id_are_no_places_to_fill() -> None:
+    assert stopping("{0}{process}-1-2").stop == "the Flink job whose sink has the prefix {0}{process}, with a savepoint"
 
 
 @pytest.mark.parametrize(
@@ -70,3 +135,4 @@ def test_other_ids_need_no_remark(transactional_id: str | None, timeout_ms: int 
 
 def test_a_long_id_is_read_in_no_time() -> None:
     assert application_of("-1" * 16_000 + "x").framework is None
+    assert application_of("-" * 32_000, GROUPS).framework is None

@@ -1,12 +1,14 @@
 """Applications: the owner of a transactional id, by the shape in which frameworks name ids, and how it ends one.
 
 A shape is no proof: anybody may name ids like a framework. So it is only ever remarked, and decides nothing.
+Names of Kafka Connect's tasks begin with whatever its group is called; that is known by the id of the group's leader.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 
@@ -14,6 +16,7 @@ _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NUMBER = r"[0-9]{1,19}"
 # Names are bounded, so that no id can make the search slow.
 _NAME = r".{1,512}?"
+_MOST_DASHES = 64
 
 
 @dataclass(frozen=True)
@@ -22,22 +25,36 @@ class Framework:
 
     Attributes:
         name: of the framework.
+        stop: what of it to stop, so that an id is used no more; `{…}` stands for a part of the id.
+        ends: how its owner ends what an id has in progress, without losing any of it.
         comes_back: how the owner of an id ends its transaction.
         costs: what is lost where the coordinator ends it instead, after its timeout.
     """
 
     name: str
+    stop: str
+    ends: str
     comes_back: str
     costs: str | None = None
 
 
 STREAMS = Framework(
     "Kafka Streams",
-    comes_back="an instance that starts again with the same state directory has the same process id, takes the id and "
-    "ends it. Where the instance is gone for good, its timeout ends it (10000 ms by Streams' own default)",
+    stop="the instance of application {application} with process id {process}; its other instances may go on",
+    ends="stop the instance, which commits what it has in progress; if it died, start it again with the same state "
+    "directory, or wait for its timeout",
+    comes_back="an instance whose topology has a persistent store, and which starts again with the same state "
+    "directory, has the same process id, takes the id and ends it. Without such a store the process id is new at each "
+    "start, and as where the instance is gone for good its timeout ends it (10000 ms by Streams' own default)",
+)
+STREAMS_BY_TASK = replace(
+    STREAMS, stop="the instance of application {application} that runs task {task}; its other instances may go on"
 )
 FLINK = Framework(
     "Flink",
+    stop="the Flink job whose sink has the prefix {application}, with a savepoint",
+    ends="restore the job from its last completed checkpoint, so that it commits or aborts what is in progress; then "
+    "stop it with a savepoint",
     comes_back="the job ends it when it is restored: it commits the transactions that its checkpoint or savepoint "
     "holds, and aborts the others of its ids",
     costs="the timeout aborts also what a completed checkpoint counts as delivered: a job that is restored from it "
@@ -45,15 +62,31 @@ FLINK = Framework(
 )
 CONNECT = Framework(
     "Kafka Connect",
+    stop="the connector {connector} of group {group}; the workers and its other connectors may go on",
+    ends="stop the connector (PUT /connectors/NAME/stop), whose task commits what it has in progress; if the task "
+    "died, start it again first, or wait for its timeout",
     comes_back="the worker or the source task ends it when it starts again: its producer takes the id",
+)
+CONNECT_OF_SOME_GROUP = replace(
+    CONNECT, stop="the connector whose task has the id; the workers and other connectors may go on"
+)
+CONNECT_LEADER = replace(
+    CONNECT,
+    stop="the worker that leads group {group}; the connectors go on with the next leader",
+    ends="stop the worker that leads the group: the next leader takes the id, and ends what is in progress",
 )
 SPRING = Framework(
     "Spring",
+    stop="the instance of the application with transaction-id-prefix {application} that uses the id",
+    ends="stop that instance, which ends what it has in progress; if it died, start it again, or wait for its timeout",
     comes_back="the application ends it when it starts again with the same transaction-id-prefix, and one of its "
     "producers takes the id",
 )
 NO_FRAMEWORK = Framework(
     "no known framework",
+    stop="the program whose transactional.id it is",
+    ends="stop that program so that it ends what it has in progress; if it died, start it again with the same "
+    "transactional.id, or wait for its timeout",
     comes_back="the application chose the id itself, as with Kafka's own producer or librdkafka. It ends it when it "
     "starts again with the same transactional.id (initTransactions, init_transactions)",
 )
@@ -76,16 +109,51 @@ class Application:
     framework: str | None
 
 
+class ConnectGroups(NamedTuple):
+    """The groups of Kafka Connect that the coordinator's records name.
+
+    Attributes:
+        names: of groups whose leader has an id there.
+        tasks: ids of theirs that look like those of another framework too, and write what all tasks of a group write.
+    """
+
+    names: frozenset[str] = frozenset()
+    tasks: frozenset[str] = frozenset()
+
+
+NO_GROUPS = ConnectGroups()
+
+
+class Stopping(NamedTuple):
+    """What of an application is stopped, so that one id is used no more; and how its owner ends what is in progress.
+
+    `stop` goes on behind "stop "; `ends` is an order of its own, without a full stop. Neither is escaped.
+    """
+
+    stop: str
+    ends: str
+
+
+_CONNECT_LEADERS = "connect-cluster-"
+_LEADER = Shape(CONNECT_LEADER, ("group",), re.compile(rf"({_CONNECT_LEADERS}(.{{1,512}}))", re.DOTALL))
+_DEFAULT_TASK = Shape(
+    CONNECT,
+    ("group", "connector", "task"),
+    re.compile(rf"((connect-cluster)-({_NAME}))-({_NUMBER})", re.DOTALL),
+)
+_TASK = re.compile(rf"({_NAME})-({_NUMBER})", re.DOTALL)
 SHAPES = (
     # StreamsProducer, exactly_once_v2: applicationId-processId-threadIndex; exactly_once: applicationId-taskId.
     Shape(STREAMS, ("process", "thread"), re.compile(rf"({_NAME})-({_UUID})(?:-({_NUMBER}))?", re.DOTALL)),
-    Shape(STREAMS, ("task",), re.compile(rf"({_NAME})-({_NUMBER}_{_NUMBER})", re.DOTALL)),
+    Shape(STREAMS_BY_TASK, ("task",), re.compile(rf"({_NAME})-({_NUMBER}_{_NUMBER})", re.DOTALL)),
     # TransactionalIdFactory.buildTransactionalId of Flink's KafkaSink. INCREMENTING names count about as checkpoints
     # do, POOLING names take the lowest number that is free: the form is the same.
     Shape(FLINK, ("subtask", "number"), re.compile(rf"({_NAME})-({_NUMBER})-({_NUMBER})", re.DOTALL)),
-    # Worker.taskTransactionalId of Connect: group-connector-task; its leader: connect-cluster-group.
-    Shape(CONNECT, (), re.compile(r"(connect-cluster-.{1,512})", re.DOTALL)),
-    Shape(CONNECT, ("task",), re.compile(rf"(connect-{_NAME})-({_NUMBER})", re.DOTALL)),
+    # Worker.taskTransactionalId of Connect: group-connector-task, with `connect-cluster` for its default group;
+    # DistributedHerder's leader: connect-cluster-group.
+    _DEFAULT_TASK,
+    _LEADER,
+    Shape(CONNECT_OF_SOME_GROUP, ("task",), re.compile(rf"(connect-{_NAME})-({_NUMBER})", re.DOTALL)),
     # DefaultKafkaProducerFactory of Spring: prefix + group.topic.partition, or prefix + number.
     Shape(
         SPRING,
@@ -97,29 +165,69 @@ SHAPES = (
 _NUMBERED = re.compile(rf"({_NAME})[-_.]?{_NUMBER}", re.DOTALL)
 
 
-def application_of(transactional_id: str) -> Application:
-    """The application that an id seems to belong to: what is left of it without the numbers of its instances."""
-    found = _found(transactional_id)
+def application_of(transactional_id: str, groups: ConnectGroups = NO_GROUPS) -> Application:
+    """The application that an id seems to belong to: what is left of it without the numbers of its instances.
+
+    Args:
+        transactional_id: the id.
+        groups: of Kafka Connect, as the coordinator's records name them.
+    """
+    found = _found(transactional_id, groups)
     if found is not None:
-        shape, match = found
-        return Application(match[1], shape.framework.name)
+        return Application(found.application, found.framework.name)
     numbered = _NUMBERED.fullmatch(transactional_id)
     return Application(numbered[1] if numbered else transactional_id, None)
 
 
-def framework_of(transactional_id: str) -> tuple[Framework, dict[str, str]]:
+def framework_of(transactional_id: str, groups: ConnectGroups = NO_GROUPS) -> tuple[Framework, dict[str, str]]:
     """The framework whose ids look like this one, and by their names the parts of it behind the application."""
-    found = _found(transactional_id)
-    if found is None:
-        return NO_FRAMEWORK, {}
-    shape, match = found
-    named = zip(shape.parts, match.groups()[1:], strict=True)
-    return shape.framework, {part: value for part, value in named if value is not None}
+    found = _found(transactional_id, groups)
+    return (NO_FRAMEWORK, {}) if found is None else (found.framework, found.parts)
 
 
-def _found(transactional_id: str) -> tuple[Shape, re.Match[str]] | None:
+def stopping(transactional_id: str, groups: ConnectGroups = NO_GROUPS) -> Stopping:
+    """What is stopped so that an id is used no more, and how its owner ends what it has in progress."""
+    framework, parts = framework_of(transactional_id, groups)
+    application = application_of(transactional_id, groups).name
+    return Stopping(framework.stop.format_map(parts | {"application": application}), framework.ends)
+
+
+class _Found(NamedTuple):
+    framework: Framework
+    application: str
+    parts: dict[str, str]
+
+
+def _found(transactional_id: str, groups: ConnectGroups) -> _Found | None:
+    by_shape = _by_shape(transactional_id)
+    is_anothers = by_shape is not None and by_shape.framework in {STREAMS, STREAMS_BY_TASK, FLINK}
+    if is_anothers and transactional_id not in groups.tasks:
+        return by_shape
+    return _of_a_group(transactional_id, groups.names) or by_shape
+
+
+def _by_shape(transactional_id: str) -> _Found | None:
     matches = ((shape, shape.pattern.fullmatch(transactional_id)) for shape in SHAPES)
-    return next(((shape, match) for shape, match in matches if match is not None), None)
+    shape, match = next(((shape, match) for shape, match in matches if match is not None), (None, None))
+    if shape is None or match is None:
+        return None
+    named = zip(shape.parts, match.groups()[1:], strict=True)
+    return _Found(shape.framework, match[1], {part: value for part, value in named if value is not None})
+
+
+def _of_a_group(transactional_id: str, names: frozenset[str]) -> _Found | None:
+    """A leader, or a task, of a group of Connect that is known; of several groups that fit, the longest name."""
+    leads = transactional_id.removeprefix(_CONNECT_LEADERS)
+    if leads != transactional_id and leads in names:
+        return _Found(CONNECT_LEADER, transactional_id, {"group": leads})
+    places = (place for place, letter in enumerate(transactional_id) if letter == "-")
+    for place in sorted(places, reverse=True)[:_MOST_DASHES]:
+        group = transactional_id[:place]
+        task = _TASK.fullmatch(transactional_id, place + 1) if group in names else None
+        if task is not None:
+            parts = {"group": group, "connector": task[1], "task": task[2]}
+            return _Found(CONNECT, f"{group}-{task[1]}", parts)
+    return None
 
 
 _MAY_COMMIT = ": its owner may still ask to commit"
