@@ -115,7 +115,7 @@ def table_row(
 
 def states_of(*rows: Row) -> pa.Table:
     """Rows of the table as rows of `STATES`, all of one partition of the state."""
-    kept = [{"audit": 0, "held_by": 1, "capture_rank": TODAY} | row for row in rows]
+    kept = [{"audit": 0, "held_by": 1, "is_id_uncertain": False, "capture_rank": TODAY} | row for row in rows]
     listed = [{"topic_partitions": [*map(_listed, row.get("topic_partitions") or ())]} for row in rows]
     return pa.Table.from_pylist([row | own for row, own in zip(kept, listed, strict=True)], schema=STATES)
 

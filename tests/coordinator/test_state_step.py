@@ -17,8 +17,8 @@ from txn_analysis.coordinator.chain import chains_of
 from txn_analysis.coordinator.partition_count import StateCount
 from txn_analysis.coordinator.sections import file_sums_added_up, sums_of_records
 from txn_analysis.coordinator.state_records import (
+    READ_STATES,
     READ_WITH,
-    STATES,
     Placing,
     Placings,
     by_id,
@@ -81,7 +81,7 @@ class Told(NamedTuple):
 
 def told(rows: list[Row], bucket_count: int, asked: Collection[int]) -> Told:
     """What the step makes of records in some buckets, where logs name some producers."""
-    bare = states_of(*rows).select(STATES.names[:-1]).combine_chunks().to_batches()
+    bare = states_of(*rows).select(READ_STATES.names).combine_chunks().to_batches()
     states = pa.Table.from_batches(placed(PLACINGS)(iter(bare)), READ_WITH)
     engine = InProcess(bucket_count=bucket_count)
     step = state_step(PLACINGS, BloomFilter.of(np.array([*asked], np.int64)), ABORTS)

@@ -174,6 +174,7 @@ class World:
         logs: of each partition the one file that a dump holds, named 0 unless its first batch has another offset.
         states: the same of the partitions of the state.
         export: records that a console consumer printed.
+        is_export_text: it printed them as text, else as JSON.
         files: what else was copied.
         snapshots: of producers, beside the logs.
         described: answers to DescribeProducers, beside logs that were fetched.
@@ -187,6 +188,7 @@ class World:
     logs: dict[tuple[str, int], list[Row]] = field(default_factory=dict)
     states: dict[int, list[Row]] = field(default_factory=lambda: {0: []})
     export: list[Row] = field(default_factory=list)
+    is_export_text: bool = False
     files: list[File] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
     described: list[Described] = field(default_factory=list)
@@ -212,9 +214,8 @@ class World:
         rows = [_state_row(n, offset, r) for n, own in self.states.items() for offset, r in enumerate(own)]
         rows += [row for file in self.files for row in file.records()]
         if self.export:
-            sections.append(
-                _section(("export", 0), "console_json", len(self.export)) | {"topic": None, "partition": None}
-            )
+            kind = "console_text" if self.is_export_text else "console_json"
+            sections.append(_section(("export", 0), kind, len(self.export)) | {"topic": None, "partition": None})
             newest_ms = max(r["last_update_ms"] or 0 for r in self.export)
             rows += [_exported(n, r, newest_ms) for n, r in enumerate(self.export)]
         taken = [row for snapshot in self.snapshots for row in snapshot.rows()]

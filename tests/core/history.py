@@ -13,7 +13,7 @@ import pyarrow as pa
 from tests.coordinator.builders import sums_of_ids
 from tests.records import sections_of
 from txn_analysis.coordinator.state_records import (
-    STATES,
+    READ_STATES,
     Placing,
     StateFiles,
     by_id,
@@ -70,8 +70,8 @@ class History:
     @cached_property
     def of_ids(self) -> list[list[StateRecord]]:
         """The records of each transactional id, oldest first."""
-        rows = pa.RecordBatch.from_pylist([{"audit": 0} | row for row in self.records], pa.schema([*STATES][:-1]))
-        states = pa.Table.from_batches([with_held_by(rows, self.placing.partition_count)])
+        rows = pa.RecordBatch.from_pylist([{"audit": 0} | row for row in self.records], READ_STATES)
+        states = pa.Table.from_batches([with_held_by(rows, self.placing.partition_count, self.placing.text_exports)])
         none, rank = np.zeros(len(rows), np.int64), np.full(len(rows), self.placing.dumped_rank)
         return histories_in(histories_of(states, none, by_id(states, none, rank))["history"])
 

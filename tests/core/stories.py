@@ -141,6 +141,14 @@ def exported(story: Story) -> Story:
     return story
 
 
+def removed(story: Story, *, is_text: bool) -> Story:
+    """An exported state whose last line removes billing: in text, some id that ends so."""
+    story = exported(story.records("13:00", None, producer_id=None))
+    story.world.export[-1] |= {"last_update_ms": None}
+    story.world.is_export_text = is_text
+    return story.says(transaction_state_complete=True, state_copied_last=True, no_records_lost=True)
+
+
 def holder(name: str, count: int) -> int:
     """The partition of the state that an id hashes to."""
     return state_partition(java_hash(name), count)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.core.histories import File, Snapshot
-from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder
+from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, removed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -382,3 +382,15 @@ def test_what_was_finished_after_the_state_was_copied_is_not_overdue(state: str,
 def test_a_disproved_assurance_is_named() -> None:
     assert "state_copied_last" in said_to_be_copied_last().answer().disproved
     assert "no_records_lost" in held_by(0).answer().disproved
+
+
+@pytest.mark.parametrize("is_text", [True, False])
+def test_a_line_of_an_export_that_removes_some_id_leaves_its_producer_guarded(*, is_text: bool) -> None:
+    """Text prints ids raw: that of `a\\nbilling` is gone, and billing may write again."""
+    (planned,) = removed(late_write(), is_text=is_text).answer().plan
+    assert planned.producer_may_return is is_text
+
+
+def test_a_line_of_an_export_that_would_remove_an_id_in_a_transaction_removes_another() -> None:
+    story = late_write().records("12:30", "Ongoing", on=[ORDERS_1], start_ms=at("12:30"))
+    assert removed(story, is_text=True).rule() == "state_incomplete"

@@ -153,6 +153,25 @@ def test_text_tombstone_of_an_id_in_a_transaction_is_not_believed() -> None:
     ]
 
 
+@pytest.mark.parametrize("name", ["\nvictim", "x\n\nvictim", "Processed a total of 1 messages\nvictim"])
+def test_text_tombstone_behind_what_is_no_record_may_be_of_another_id(name: str) -> None:
+    """An id is printed raw, and in a tombstone once: that of an id of several lines ends in a line of its own."""
+    parsed = of_text(console_text([*records("victim", value=ENDED), *records(name, value=None)]))
+    assert parsed.has_undecodable
+    assert not any(row["is_tombstone"] and row["transactional_id"] == "victim" for row in parsed.rows)
+
+
+def test_text_that_begins_with_a_tombstone_behind_noise_may_be_of_another_id() -> None:
+    parsed = of_text(console_text(records("victim", value=None)))
+    assert parsed.ids() == [None]
+
+
+@pytest.mark.parametrize("said", [1, 3])
+def test_closing_message_of_another_number_is_a_gap(said: int) -> None:
+    closing = f"Processed a total of {said} messages\n"
+    assert of_text(console_text(records("a", "b")) + closing).ids() == ["a", "b", None]
+
+
 @pytest.mark.parametrize("text", ["unknown::version=4\n", '{"key":null,"value":null}'])
 def test_record_that_the_formatter_cannot_name_is_undecodable(text: str) -> None:
     parsed = of_text(text) if text[0] == "u" else of_json(text)

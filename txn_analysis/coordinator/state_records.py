@@ -14,7 +14,7 @@ from txn_analysis.columns.arrays import ABSENT, codes_of, numbers, of_types
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
-from txn_analysis.kafka.names import CLUSTER_ID, STATE
+from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_TEXT, STATE
 from txn_analysis.kafka.transactions import NAMED, PREPARE_ABORT, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.schema import AUDIT, given_schema
@@ -37,9 +37,14 @@ STATE_COLUMNS = (
 )
 """Of `transaction_states`, and of the capture that a row was read with: `capture_rank` is 0 for the judged one,
 `input_moment_ms` the newest moment of its input, by which console exports are ordered."""
-STATES = pa.schema([*given_schema(TRANSACTION_STATES, *STATE_COLUMNS), ("held_by", pa.int32())])
-"""One row is one record of the coordinator that is evidence; `held_by` is the partition of the state that holds it: its
-own, or for an export the one that its id hashes to."""
+READ_STATES = given_schema(TRANSACTION_STATES, *STATE_COLUMNS)
+"""One row is one record of the coordinator as it was read, of the captures that are evidence."""
+STATES = pa.schema([*READ_STATES, ("held_by", pa.int32()), ("is_id_uncertain", pa.bool_())])
+"""One row is one record of the coordinator that is evidence.
+
+`held_by` is the partition of the state that holds it: its own, or for an export the one that its id hashes to.
+`is_id_uncertain` marks a tombstone of an export as text, which prints ids raw: some id that ends so is gone.
+"""
 _OF_HASH = "transactional_id_hash"
 READ_WITH = pa.schema(
     [*(field for field in STATES if field.name != _OF_HASH), ("hashed_to", pa.int32()), ("read_with", pa.int32())]
@@ -70,11 +75,13 @@ class StateFiles:
     Attributes:
         every: the files of the state, of all captures.
         has_own_records: the judged capture holds a file of the state, or a console export of it.
+        text_exports: the inputs that are console exports as text.
         cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
     """
 
     every: tuple[StateFile, ...] = ()
     has_own_records: bool = False
+    text_exports: frozenset[str] = frozenset()
     cluster_ids: frozenset[str] = frozenset()
 
     @classmethod
@@ -83,6 +90,7 @@ class StateFiles:
         return cls(
             tuple([StateFile(*(getattr(s, name) for name in StateFile._fields)) for s in sections if s.kind == STATE]),
             any(s.kind == STATE or s.kind.startswith("console") for s in sections if not s.capture_rank),
+            frozenset(s.input_id for s in sections if s.kind == CONSOLE_TEXT),
             frozenset(s.stated for s in sections if s.kind == CLUSTER_ID and s.stated is not None),
         )
 
@@ -109,11 +117,13 @@ class Placing(NamedTuple):
         state_count: how many partitions the state has, and why.
         dumped_rank: of the newest capture that has a dump or a folder of the state; 0 where none has.
         as_of_ms: the moment of the copy, where the operator states it.
+        text_exports: the inputs that are console exports as text.
     """
 
     state_count: StateCount
     dumped_rank: int
     as_of_ms: int | None
+    text_exports: frozenset[str] = frozenset()
 
     @property
     def partition_count(self) -> int:
@@ -124,7 +134,7 @@ class Placing(NamedTuple):
     def of(cls, settings: Settings, files: StateFiles, ids: IdSums) -> Placing:
         """By what the ids of all records, and the names of the files, say of the count."""
         counted = state_count(settings.transaction_state_partitions, ids.plus(sums_of_files(files.partitions)))
-        return cls(counted, files.dumped_rank, settings.as_of_ms)
+        return cls(counted, files.dumped_rank, settings.as_of_ms, files.text_exports)
 
 
 class Placings(NamedTuple):
@@ -138,6 +148,11 @@ class Placings(NamedTuple):
         said = np.array([getattr(self.of[number], name) for number in known.tolist()], np.int64)
         return said[np.searchsorted(known, numbers(audits, 0))]
 
+    @property
+    def text_exports(self) -> frozenset[str]:
+        """The inputs that are console exports as text; what an input is follows from its content, in every audit."""
+        return frozenset().union(*(placing.text_exports for placing in self.of.values()))
+
 
 def hashed_to(rows: pa.RecordBatch, partition_count: Array | int) -> pa.Array:
     """The partition of the state that the id of each row hashes to; NULL where it has none."""
@@ -146,19 +161,27 @@ def hashed_to(rows: pa.RecordBatch, partition_count: Array | int) -> pa.Array:
     return pa.array(own.astype(np.int32), mask=hashes.is_null().to_numpy(zero_copy_only=False))
 
 
-def with_held_by(rows: pa.RecordBatch, partition_count: Array | int) -> pa.RecordBatch:
-    """The rows with the partition of the state that holds each."""
-    return _held(rows, hashed_to(rows, partition_count))
+def with_held_by(
+    rows: pa.RecordBatch, partition_count: Array | int, text_exports: Collection[str] = ()
+) -> pa.RecordBatch:
+    """The rows with the partition of the state that holds each, and whether their id is uncertain."""
+    return _held(rows, hashed_to(rows, partition_count), text_exports)
 
 
-def _held(rows: pa.RecordBatch, of_id: pa.Array) -> pa.RecordBatch:
-    return rows.append_column(STATES.field("held_by"), pc.coalesce(rows["state_partition"], of_id))
+def _held(rows: pa.RecordBatch, of_id: pa.Array, text_exports: Collection[str]) -> pa.RecordBatch:
+    exports = pa.array([*text_exports], pa.string())
+    is_uncertain = pc.and_(rows["is_tombstone"], pc.is_in(rows["input_id"], exports))
+    held = rows.append_column(STATES.field("held_by"), pc.coalesce(rows["state_partition"], of_id))
+    return held.append_column(STATES.field("is_id_uncertain"), is_uncertain)
 
 
-def read_with(rows: pa.RecordBatch, partition_count: Array | int) -> Iterator[pa.RecordBatch]:
+def read_with(
+    rows: pa.RecordBatch, partition_count: Array | int, text_exports: Collection[str] = ()
+) -> Iterator[pa.RecordBatch]:
     """Rows of `READ_WITH` from the same rows without what it adds to a record."""
     of_id = hashed_to(rows, partition_count)
-    held = _held(rows.drop_columns([_OF_HASH]), of_id).append_column(READ_WITH.field("hashed_to"), of_id)
+    held = _held(rows.drop_columns([_OF_HASH]), of_id, text_exports)
+    held = held.append_column(READ_WITH.field("hashed_to"), of_id)
     yield held.append_column(READ_WITH.field("read_with"), held["held_by"])
     is_elsewhere = pc.fill_null(pc.not_equal(held["held_by"], of_id), False)
     if pc.any(is_elsewhere).as_py():

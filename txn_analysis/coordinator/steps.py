@@ -81,10 +81,11 @@ def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def placed(placings: Placings) -> BatchFunction:
     """Rows of `READ_WITH` from the same rows without what it adds to a record."""
+    text_exports = placings.text_exports
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in batches:
-            yield from read_with(rows, placings.each(rows["audit"], "partition_count"))
+            yield from read_with(rows, placings.each(rows["audit"], "partition_count"), text_exports)
 
     return run
 

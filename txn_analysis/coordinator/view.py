@@ -54,7 +54,7 @@ class CoordinatorView(NamedTuple):
         runs_under_producer_id: its last record stands for the producer id.
         is_producer_live: it has a transaction in progress under the producer id.
         producer_may_return: the producer id is its current one, and it is not removed, so that its client may add the
-            partition again, whatever its state.
+            partition again, whatever its state. A tombstone of an uncertain id removes nothing here.
         state_epoch: epoch of its last record, where that is of the producer id.
         changed_ms: moment of its last record.
         recorded_ms: the latest moment at which the coordinator can have recorded something for it, under whatever
@@ -104,6 +104,7 @@ def view_of(
     `markers` are the end markers of that producer in the partition's log.
     """
     last, where, producer_id = history[-1], opened.topic_partition, opened.producer_id
+    certain = next((record for record in reversed(history) if not record.is_id_uncertain), last)
     start_ms, txn_epoch = current_transaction(history)
     runs_under_it = not last.is_tombstone and last.names(producer_id)
     written_ms = written_by_ms(history)
@@ -122,15 +123,17 @@ def view_of(
         is_listed=None if not is_listed and last.may_list(producer_id) else is_listed,
         runs_under_producer_id=runs_under_it,
         is_producer_live=runs_under_it and last.state in LIVE,
-        producer_may_return=not last.is_tombstone and last.producer_id == producer_id,
-        state_epoch=last.producer_epoch if not last.is_tombstone and last.producer_id == producer_id else None,
+        producer_may_return=not certain.is_tombstone and certain.producer_id == producer_id,
+        state_epoch=certain.producer_epoch if not certain.is_tombstone and certain.producer_id == producer_id else None,
         changed_ms=last.moment_ms,
         recorded_ms=max(written_ms),
         export_gap_ms=None if history[0].is_of_a_new_id else written_ms[0],
         without_marker=that_matter(unserved, opened.first_appended_after_ms, max_clock_skew_ms),
         origins=origins_of(history, opened, max_clock_skew_ms),
     )
-    return view.as_hidden() if last.is_hidden else view
+    # Kafka expires no id that is in a transaction: a tombstone that would be another id's.
+    is_in_transaction = last.is_id_uncertain and certain.state in LIVE
+    return view.as_hidden() if last.is_hidden or is_in_transaction else view
 
 
 def views_of(

@@ -73,6 +73,7 @@ def positive_hash(hashed: int) -> int:
 
 
 LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
+CONSOLE_TEXT, CONSOLE_JSON = "console_text", "console_json"  # exports of the console consumer
 LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
 # What a small file of a log directory states, as sections of kinds of their own.
 HIGH_WATERMARK, LOG_START, LEADER_EPOCH = "high_watermark", "log_start", "leader_epoch"

@@ -13,12 +13,20 @@ import pyarrow.compute as pc
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import InputError
-from txn_analysis.kafka.names import BINARY_GRAMMARS, DESCRIBED, LOG, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.kafka.names import (
+    BINARY_GRAMMARS,
+    CONSOLE_JSON,
+    CONSOLE_TEXT,
+    DESCRIBED,
+    LOG,
+    SNAPSHOT,
+    STATE,
+    TXNINDEX,
+)
 from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.dump.scan import SmallSections, places_of, read_slice, scan_range, scan_slice
 from txn_analysis.reading.inputs.accounting import ReadPiece
-from txn_analysis.reading.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT
 from txn_analysis.reading.inputs.text import Text
 from txn_analysis.reading.inputs.window import Reject
 from txn_analysis.reading.log_dir.described_producers import read_described_file

@@ -69,7 +69,7 @@ def placed(states: pa.Table, run: PastRun) -> Iterator[StateRecord]:
 
 
 def _records(batch: pa.RecordBatch, run: PastRun) -> list[StateRecord]:
-    held = with_held_by(batch, run.placing.partition_count)
+    held = with_held_by(batch, run.placing.partition_count, run.placing.text_exports)
     lists = pc.coalesce(held["topic_partitions"], pa.scalar([], held["topic_partitions"].type))
     held = held.set_column(held.schema.get_field_index("topic_partitions"), "topic_partitions", lists)
     return records_of(
@@ -132,7 +132,8 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
         return {}
     wanted = sorted(transactional_ids)
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, transactional_id=wanted)
-    held = [with_held_by(batch, run.placing.partition_count) for batch in batches if len(batch)]
+    placing = run.placing
+    held = [with_held_by(b, placing.partition_count, placing.text_exports) for b in batches if len(b)]
     if not held:
         return {}
     rows = pa.Table.from_batches(held)

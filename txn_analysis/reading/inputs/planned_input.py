@@ -13,8 +13,18 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
-from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, LOG, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
-from txn_analysis.reading.inputs.recognise import CONSOLE_JSON, CONSOLE_TEXT, Refusal, recognise
+from txn_analysis.kafka.names import (
+    BINARY_GRAMMARS,
+    BROKER_WRITTEN_TOPICS,
+    CONSOLE_JSON,
+    CONSOLE_TEXT,
+    LOG,
+    SNAPSHOT,
+    STATE,
+    STATE_TOPIC,
+    TXNINDEX,
+)
+from txn_analysis.reading.inputs.recognise import Refusal, recognise
 from txn_analysis.reading.inputs.sections import Body
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED, ChunkFacts, ReadFailure
 from txn_analysis.tables.batches import BatchPlace

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import google_crc32c
 
 from txn_analysis.kafka.batch_headers import UP_TO_MAGIC_BYTES
+from txn_analysis.kafka.names import CONSOLE_JSON, CONSOLE_TEXT
 from txn_analysis.reading.dump.forms import (
     ABORTED_TRANSACTION,
     BATCH,
@@ -30,8 +31,6 @@ _REDPANDA_HEADER_BYTES, _REDPANDA_CRC_BYTES = 61, 4
 UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
 
 DUMP = "dump"
-CONSOLE_TEXT = "console_text"
-CONSOLE_JSON = "console_json"
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,11 @@ def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
             how = "Change them to LF: tr -d '\\r' < FILE > NEW_FILE"
             return Refusal("lines end in CR LF, as Windows writes them", how)
         return Recognition(DUMP, start)
-    return _recognised_export(head, start) or _binary_refusal(head, text_bytes) or _text_refusal(head, start)
+    return (
+        _recognised_export(head, _first_record(head, start))
+        or _binary_refusal(head, text_bytes)
+        or _text_refusal(head, start)
+    )
 
 
 def after_noise(text: bytes) -> int:
@@ -112,6 +115,25 @@ def after_noise(text: bytes) -> int:
     start = 0
     while noise := NOISE_LINE.match(text, start):
         start = noise.end()
+    return start
+
+
+_MARKS_OF_RECORDS = re.compile(rb"::TransactionMetadata\(|::NULL|, producerId=")
+_MOST_TRIED = 64
+
+
+def _first_record(head: bytes, start: int) -> int:
+    """Where an export as text begins: ids are printed raw, so that its first lines can look like noise."""
+    if not _MARKS_OF_RECORDS.search(head):
+        return start
+    at = 0
+    for tried in range(start):
+        if at >= start:
+            break
+        line_end = head.index(b"\n", at) + 1
+        if _MARKS_OF_RECORDS.search(head, at, line_end) or (tried < _MOST_TRIED and CONSOLE_TEXT_START.match(head, at)):
+            return at
+        at = line_end
     return start
 
 

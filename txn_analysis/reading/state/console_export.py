@@ -57,8 +57,9 @@ def read_console_text(text: Text, section: Section) -> Iterator[ReadStateRecord 
 
     Ids are printed raw, twice in a record. A record is believed where its two ids agree and exactly one reading does;
     where several do, or none, the text is rejected and an undecodable record stands for it. A tombstone prints its id
-    once: that of an id with a newline cannot be told from a line that ends in `::NULL` after text of any kind. A
-    tombstone is refused where its id was in a transaction just before, as Kafka expires no such id.
+    once: its line says that some id is gone which ends so. Behind a line that is no record it is an undecodable record,
+    as it may be the rest of an id that begins there; and where its id was in a transaction just before, as Kafka
+    expires no such id. Where the consumer counted another number of records, there is one more undecodable record.
     """
     return merged(_ConsoleTextReader(text, section).items())
 
@@ -86,6 +87,8 @@ class _ConsoleTextReader:
     def __init__(self, text: Text, section: Section) -> None:
         self._window = Window(text.read, section.text_start_bytes, section.text_end_bytes)
         self._unexpirable: set[bytes] = set()  # digests of the ids that are in a transaction
+        self._count = 0  # of records since the last line that counts them
+        self._is_behind_noise = section.text_start_bytes > 0  # what was read last is no record
         self._clear_until = 0  # from the place that is next to this byte of the input no separator begins
 
     def items(self) -> Iterator[ReadStateRecord | Reject]:
@@ -95,6 +98,7 @@ class _ConsoleTextReader:
             # Both ids and what surrounds them; a value may be longer, its line is read to its end where it is needed.
             window.need(2 * ID_MAX_BYTES + 256)
             if empty := self._empty_lines():
+                self._is_behind_noise = True
                 yield window.reject(empty, _NOT_A_RECORD)
                 continue
             line = window.peek(0, window.line_end() or window.held)
@@ -102,8 +106,11 @@ class _ConsoleTextReader:
             is_simple_line = CONSOLE_TOMBSTONE.fullmatch(line) or CONSOLE_UNKNOWN_KEY.fullmatch(line)
             if len(readings) == 1 and not is_simple_line:
                 yield from self._record(place, readings[0])
+                self._is_behind_noise = False
+                self._count += 1
             elif readings:
                 yield place
+                self._count += 1
                 yield window.reject(max(r.length for r in readings), "an id that imitates the records around it")
             else:
                 yield from self._simple_line(place, line)
@@ -173,17 +180,42 @@ class _ConsoleTextReader:
 
     def _simple_line(self, place: ReadStateRecord, line: bytes) -> Iterator[ReadStateRecord | Reject]:
         tombstone = CONSOLE_TOMBSTONE.fullmatch(line)
+        is_behind_noise, self._is_behind_noise = self._is_behind_noise, False
+        self._count += 1
         if CONSOLE_UNKNOWN_KEY.fullmatch(line):
             self._window.advance(len(line))
             yield place
-        elif tombstone and _digest(tombstone["id"]) not in self._unexpirable and _is_text(tombstone["id"]):
-            self._window.advance(len(line))
-            yield place.saying(tombstone["id"].decode(), None)
-        else:
-            if not _NOISE.fullmatch(line):
+        elif tombstone:
+            why_not = self._why_not_gone(tombstone["id"], is_behind_noise=is_behind_noise)
+            if why_not is None:
+                self._window.advance(len(line))
+                yield place.saying(tombstone["id"].decode(), None)
+            else:
                 yield place
-            reason = "removes an id that is in a transaction" if tombstone else _NOT_A_RECORD
-            yield self._window.reject_line(reason)
+                yield self._window.reject_line(why_not)
+        else:
+            if not self._is_noise(line):
+                yield place
+            self._is_behind_noise = True
+            yield self._window.reject_line(_NOT_A_RECORD)
+
+    def _why_not_gone(self, name: bytes, *, is_behind_noise: bool) -> str | None:
+        """Why a tombstone's line does not say that an id is gone; None where it does."""
+        if is_behind_noise:
+            return "removes an id that may be the rest of a longer one"
+        if _digest(name) in self._unexpirable:
+            return "removes an id that is in a transaction"
+        return None if _is_text(name) else _NOT_A_RECORD
+
+    def _is_noise(self, line: bytes) -> bool:
+        """It is no record; where it counts another number of records than were read, one is missing."""
+        if not _NOISE.fullmatch(line):
+            return False
+        counted, self._count = re.search(rb"\d+", line), self._count - 1
+        if counted is None:
+            return True
+        is_all, self._count = counted[0] == b"%d" % self._count, 0
+        return is_all
 
 
 def _digest(name: bytes) -> bytes:
