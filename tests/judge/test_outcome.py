@@ -19,12 +19,14 @@ LATE, YOUNG, UNKNOWN = 1, -1, None
 class Opened:
     verdict: Verdict
     late_by_ms: int | None = LATE
+    is_recent: bool | None = None
 
 
 HANGS, SUSPECT = Opened(Verdict.HANGING), Opened(Verdict.SUSPECT)
 LISTED, BUSY = Opened(Verdict.COORDINATED), Opened(Verdict.IN_PROGRESS, YOUNG)
 OPEN_QUESTION = Opened(Verdict.INCONCLUSIVE, LATE)
 WITHOUT_A_CLOCK = Opened(Verdict.INCONCLUSIVE, UNKNOWN)
+BEING_WRITTEN = Opened(Verdict.INCONCLUSIVE, LATE, is_recent=True)
 NOT_YET_A_QUESTION = Opened(Verdict.INCONCLUSIVE, YOUNG)
 
 
@@ -44,6 +46,9 @@ def log(*kinds: str) -> PartitionHealth:
         pytest.param([OPEN_QUESTION, BUSY], True, Outcome.COULD_NOT_TELL, id="late-and-inconclusive"),
         pytest.param([WITHOUT_A_CLOCK], True, Outcome.COULD_NOT_TELL, id="nobody-knows-how-late"),
         pytest.param([NOT_YET_A_QUESTION], True, Outcome.CLEAN, id="inconclusive-but-not-late"),
+        pytest.param([BEING_WRITTEN], True, Outcome.CLEAN, id="written-while-it-was-copied"),
+        pytest.param([BEING_WRITTEN, OPEN_QUESTION], True, Outcome.COULD_NOT_TELL, id="beside-one-that-was-not"),
+        pytest.param([BEING_WRITTEN], False, Outcome.COULD_NOT_TELL, id="written-meanwhile-without-a-state"),
         pytest.param([BUSY], False, Outcome.COULD_NOT_TELL, id="anything-open-without-a-state"),
         pytest.param([HANGS, OPEN_QUESTION], True, Outcome.FINDINGS, id="what-hangs-comes-before-what-is-in-doubt"),
     ],

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.report import rows
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
-from txn_analysis.report.headline import next_steps
+from txn_analysis.report.headline import doubts, next_steps
+from txn_analysis.report.text_report import text_report
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
@@ -74,3 +76,17 @@ def test_where_nothing_hangs_any_more_it_is_said_how_that_is_verified() -> None:
     assert str([step.command for step in next_steps(still)]).count("verify") == 1
     too_late_ms = rows.AS_OF_MS + 40 * 24 * rows.HOUR_MS
     assert [step.command for step in next_steps(still, Reader(now_ms=too_late_ms))][-1] == "txn-analysis verify"
+
+
+def test_what_was_written_while_it_was_copied_is_said_and_asks_for_nothing() -> None:
+    meanwhile = rows.inconclusive(is_recent=True, rule="log_may_end_early")
+    report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [rows.health()], [meanwhile])
+    assert report.outcome.answer is Outcome.CLEAN
+    assert [doubt.text for doubt in doubts(report)] == [
+        "1 open transaction was being written while the files were copied: nothing is known to be wrong there."
+    ]
+    text = text_report(report)
+    assert "Nothing hangs in what was read." in text
+    assert "copy" not in text.partition("Next")[2].partition("explain")[0].lower().replace("copied", "")
+    assert report.impact is not None
+    assert report.impact.partitions_blocked == 0

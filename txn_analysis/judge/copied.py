@@ -105,6 +105,11 @@ class Copying:
                 found[clocks.pop()][where] = max(ended)
         return dict(found)
 
+    def copied_ms(self, where: TopicPartition) -> int | None:
+        """When the last byte of a log was read, by the clock of its one broker; None where no whole manifest says."""
+        ended = ((clock, own[where]) for clock, own in self._ended_ms.items() if where in own)
+        return next((ms for clock, ms in ended if clock.kind == BROKER and self._order.is_steady(clock)), None)
+
     @property
     def torn(self) -> set[TopicPartition]:
         """The partitions that a manifest says were not read to their end."""
@@ -131,6 +136,7 @@ class Copied:
         reach_ms: by partition, up to when its log was whole.
         unproven: by partition with a segment, why it has no such moment.
         torn: the partitions of the state that were not read to their end.
+        copied_ms: by partition, when a broker had read the last byte of its log, by that broker's clock.
     """
 
     manifest_count: int = 0
@@ -140,11 +146,13 @@ class Copied:
     reach_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     unproven: Mapping[TopicPartition, str] = field(default_factory=dict)
     torn: frozenset[int] = frozenset()
+    copied_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def void(self, reason: str) -> Copied:
         """They prove nothing, as the files themselves disprove the order."""
         unproven = {**self.unproven, **dict.fromkeys(self.reach_ms, reason)}
-        return replace(self, is_state_last=False, doubts=(reason, *self.doubts), reach_ms={}, unproven=unproven)
+        doubts = (reason, *self.doubts)
+        return replace(self, is_state_last=False, doubts=doubts, reach_ms={}, unproven=unproven, copied_ms={})
 
     def plain(self) -> dict[str, object]:
         """What a report says of it: the part of the column `state_coverage` of `runs`."""
@@ -153,6 +161,7 @@ class Copied:
             by_reason[reason] = by_reason.get(reason, 0) + 1
         own = asdict(self) | {"doubts": [*self.doubts], "reach_ms": len(self.reach_ms), "unproven": by_reason}
         own["torn"] = sorted(self.torn)
+        del own["copied_ms"]
         return {"reached_count" if name == "reach_ms" else name: value for name, value in own.items()}
 
     def as_read(self, state: StateEvidence) -> StateEvidence:
@@ -226,6 +235,7 @@ def copied_by(
             if ms is None
         },
         frozenset(where.partition for where in copying.torn if where.topic == STATE_TOPIC),
+        {where: ms for where in logs if (ms := copying.copied_ms(where)) is not None},
     )
 
 

@@ -118,7 +118,28 @@ def facts_of(
         expired_before_ms=minus(moments.reach_ms, settings.transactional_id_expiration_ms),
         untrue=untrue,
         copied=copied,
+        is_recent=_is_recent(case),
+        is_long_open=proven(more(minus(moments.as_of_ms, opened.first_appended_before_ms), settings.late_after_ms)),
     )
+
+
+def _is_recent(case: Case) -> bool:
+    """The first batch is younger than the bound, by the partition's own brokers, at the moment of the copy.
+
+    That is what the operator said, unless a broker's clock shows a later moment; else what a broker's manifest says. A
+    moment later than the copy proves nothing: some clock has jumped.
+    """
+    opened, settings, skew_ms = case.opened, case.settings, case.settings.max_clock_skew_ms
+    began_ms = opened.first_appended_after_ms if opened.is_txn_start_exact else None
+    if settings.as_of_ms is not None and not is_before(settings.as_of_ms, case.moments.newest_ms):
+        copied_ms: int | None = settings.as_of_ms
+    else:
+        copied_ms = case.copied.copied_ms.get(opened.topic_partition)
+        if is_before(plus(copied_ms, skew_ms), case.partition.last_moment_ms):
+            return False
+    if began_ms is None or copied_ms is None or began_ms > copied_ms:
+        return False
+    return copied_ms + skew_ms - began_ms < settings.late_after_ms
 
 
 def _as_far_as_decoded(known: CoordinatorView | None, state: StateEvidence) -> CoordinatorView | None:

@@ -147,6 +147,8 @@ class Facts:
         untrue: names of the assurances that the files disprove, whether or not somebody gave their word.
         copied: what manifests prove of the copying.
         unsent: what its decision has in common with all others that stand; None where it does not, or they are few.
+        is_recent: brokers' clocks prove that its first batch is younger than the bound at the moment of the copy.
+        is_long_open: they prove that it is older than the bound, whatever its client's clock says.
     """
 
     open: Transaction
@@ -162,6 +164,24 @@ class Facts:
     untrue: frozenset[str] = frozenset()
     copied: Copied = NOTHING_COPIED
     unsent: UnsentMarkers | None = None
+    is_recent: bool = False
+    is_long_open: bool = False
+
+    @property
+    def clocks_remark(self) -> str | None:
+        """What the brokers' clocks say of its age, where its client's clock says something else; None where not."""
+        if self.is_recent and self.lateness.is_late:
+            return self.being_written
+        if self.is_long_open and self.lateness.is_late is False and self.blocks_partition:
+            since = utc(self.open.first_appended_before_ms)
+            return f"it is not late by its last timestamp, and holds the last stable offset since {since} or before"
+        return None
+
+    @property
+    def being_written(self) -> str:
+        """That it was being written while it was copied, of what is recent."""
+        began = utc(self.open.first_appended_after_ms)
+        return f"it was being written while it was copied: by the brokers' clocks it began after {began}"
 
     @property
     def is_listed(self) -> Truth:

@@ -9,6 +9,7 @@ from txn_analysis.judge.applications import application_of, remark_on
 from txn_analysis.judge.rules import before
 from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS
 from txn_analysis.tables import Finding, Impact, RuleAsked
+from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -26,12 +27,16 @@ Place = tuple["TopicPartition", int, int]
 """Partition, producer id and start offset: what tells findings of one run apart."""
 
 
+_BY_CLOCKS = {*MAY_BE_BEING_WRITTEN, Verdict.IN_PROGRESS}
+
+
 def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact | None) -> Finding:
     """What is written of one judged transaction."""
     facts, rule, opened, known = judged.facts, judged.rule, judged.opened, judged.facts.coordinator
     transactional_id = None if known is None else known.transactional_id
     timeout_ms = None if known is None else known.timeout_ms
     remark = remark_on(transactional_id, timeout_ms) if rule.verdict is Verdict.HANGING else None
+    clocks = facts.clocks_remark if rule.verdict in _BY_CLOCKS else None
     evidence, missing = rule.evidence_in(facts), rule.missing_in(facts)
     return Finding(
         run_id=run_id,
@@ -66,7 +71,7 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
         is_producer_live=known is not None and known.is_producer_live,
         producer_may_return=known is not None and known.producer_may_return,
         blocks_partition=bool(facts.blocks_partition),
-        evidence=(*evidence, *([] if remark is None else [remark])),
+        evidence=(*evidence, *(said for said in (clocks, remark) if said is not None)),
         missing_evidence=missing,
         cause=judged.cause,
         application=None if transactional_id is None else application_of(transactional_id).name,
@@ -76,6 +81,7 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
             RuleAsked(rule.name, rule.verdict, True, "; ".join(evidence or missing)),
         ),
         would_change=missing or rule.would_change_in(facts),
+        is_recent=judged.is_recent,
     )
 
 

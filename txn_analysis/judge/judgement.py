@@ -79,6 +79,11 @@ class Judgement:
         return self.facts.lateness.late_by_ms
 
     @property
+    def is_recent(self) -> bool:
+        """The brokers' clocks prove that it began while the files were copied, or a little before."""
+        return self.facts.is_recent
+
+    @property
     def opened(self) -> Transaction:
         """The transaction."""
         return self.facts.open

@@ -84,12 +84,17 @@ class Judged(Protocol):
     def late_by_ms(self) -> int | None:
         """By how much it is beyond the bound, negative within it; None where no clock tells."""
 
+    @property
+    def is_recent(self) -> bool | None:
+        """The brokers' clocks prove that its first batch is younger than the bound when the files were copied."""
+
 
 class Answered(NamedTuple):
     """That much of a finding."""
 
     verdict: Verdict
     late_by_ms: int | None
+    is_recent: bool | None
 
 
 _Judged = TypeVar("_Judged", bound=Judged)
@@ -98,8 +103,9 @@ _Judged = TypeVar("_Judged", bound=Judged)
 def in_doubt(findings: Iterable[_Judged], *, has_state: bool) -> list[_Judged]:
     """The open transactions of which it could not be told whether they hang.
 
-    Those are `inconclusive` and late, or no clock says how late they are. Where no partition of `__transaction_state`
-    was given (`has_state`), it is whatever is open: a coordinator that nobody heard has said nothing.
+    Those are `inconclusive` and late, or no clock says how late they are; but not what began so shortly before the copy
+    that it was being written (`is_recent`). Where no partition of `__transaction_state` was given (`has_state`), it is
+    whatever is open: a coordinator that nobody heard has said nothing.
 
     Args:
         findings: all open transactions of a run.
@@ -118,7 +124,7 @@ def rows_in_doubt(findings: FindingRows, *, has_state: bool) -> FindingRows:
 
 def _is_open_question(finding: Judged) -> bool:
     is_late = finding.late_by_ms is None or finding.late_by_ms > 0
-    return finding.verdict is Verdict.INCONCLUSIVE and is_late
+    return finding.verdict is Verdict.INCONCLUSIVE and is_late and not finding.is_recent
 
 
 def outcome_of(

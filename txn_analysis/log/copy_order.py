@@ -150,6 +150,11 @@ class OrderOfCopies:
                     found[file.input_id].append(Entry(manifest, clock_of(manifest, number), file))
         return dict(found)
 
+    def is_steady(self, clock: Clock) -> bool:
+        """It kept step while all of its manifests were made, each of a copy that was not cut short."""
+        own = (manifest for number, manifest in enumerate(self.manifests) if clock_of(manifest, number) == clock)
+        return clock not in self._unsteady and all(manifest.is_complete for manifest in own)
+
     @cached_property
     def _unsteady(self) -> dict[Clock, str]:
         """The clocks that prove no order, and why."""

@@ -107,6 +107,8 @@ def _of_finding(finding: Finding, as_of_ms: int | None) -> Iterator[AtRisk]:
     if late_by_ms is not None and late_by_ms <= 0:
         text = "it is late: brokers count its partition, and the next audit judges it by its coordinator's state"
         yield AtRisk(plus(as_of_ms, -late_by_ms), Risk.LATE, where, finding, text)
+    elif finding.is_being_written:
+        pass  # its client's clock alone calls it late
     elif finding.blocks_partition and finding.verdict is not Verdict.IN_PROGRESS:
         yield AtRisk(None, Risk.PARTITION_STUCK, where, finding, "read_committed consumers stop")
         yield from _of_groups(finding)
@@ -114,7 +116,8 @@ def _of_finding(finding: Finding, as_of_ms: int | None) -> Iterator[AtRisk]:
     if ending is not None and ending.times_out_ms is not None:
         text = f"its coordinator aborts it by {iso_utc(ending.aborted_by_ms)}, unless its client ends it before"
         yield AtRisk(ending.times_out_ms, Risk.TIMED_OUT, where, finding, text)
-    yield from _of_impact(finding, as_of_ms)
+    if not finding.is_being_written:
+        yield from _of_impact(finding, as_of_ms)
 
 
 def _of_groups(finding: Finding) -> Iterator[AtRisk]:

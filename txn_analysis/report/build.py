@@ -31,6 +31,7 @@ from txn_analysis.report.model import (
 )
 from txn_analysis.tables import Impact  # noqa: TC001 records are made by the types of their fields
 from txn_analysis.tables.finding_rows import FindingRows
+from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
 from txn_analysis.text import listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
 
@@ -112,6 +113,7 @@ class _Costly(NamedTuple):
     partition: int
     verdict: Verdict
     impact: Impact | None
+    is_recent: bool | None
 
 
 def _costly(findings: FindingRows) -> list[_Costly]:
@@ -136,8 +138,13 @@ def _outcome(findings: FindingRows, run: RunItem, coverage: Coverage, sight: Sig
     )
 
 
+def _is_passing(one: _Costly) -> bool:
+    """It blocks for as long as any healthy transaction does."""
+    return one.verdict is Verdict.IN_PROGRESS or (bool(one.is_recent) and one.verdict in MAY_BE_BEING_WRITTEN)
+
+
 def _cluster_impact(partitions: list[PartitionHealth], costly: Iterable[_Costly]) -> ClusterImpact:
-    late = {(one.topic, one.partition) for one in costly if one.verdict is not Verdict.IN_PROGRESS}
+    late = {(one.topic, one.partition) for one in costly if not _is_passing(one)}
     blocked = [item for item in partitions if (item.topic, item.partition) in late]
     since = {item: item.impact.hidden_since_ms for item in blocked if item.impact and item.impact.hidden_since_ms}
     oldest = min(since, key=lambda item: since[item] or 0, default=None)

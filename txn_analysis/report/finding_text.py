@@ -36,6 +36,7 @@ _INDENT = "   "
 _TEXT_FROM = 12
 _MOST_MISSING = 3
 SCRIPT = "plan.sh"
+BEING_WRITTEN_REMEDY = "Nothing now. If a later capture still lists it from this offset, that audit judges it."
 
 
 class Paragraph(NamedTuple):
@@ -90,7 +91,7 @@ def _evidence(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
     yield Paragraph("where", _where(finding))
     yield Paragraph("since", _since(report, finding))
     yield Paragraph("why", why_sentence(finding), tuple(escape(fact) for fact in finding.evidence))
-    if finding.missing_evidence:
+    if finding.missing_evidence and not finding.is_being_written:
         missing = tuple(escape(fact) for fact in finding.missing_evidence)
         yield Paragraph("missing", "what would allow an answer", missing)
 
@@ -125,6 +126,9 @@ def explanation(report: AuditReport, finding: Finding, reader: Reader) -> Paragr
 
 def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
     """What you do about a finding, and when."""
+    if finding.is_being_written and finding.verdict is Verdict.INCONCLUSIVE:
+        yield Paragraph("do", BEING_WRITTEN_REMEDY)
+        return
     if finding.verdict is not Verdict.HANGING:
         if (rule := rule_named(finding.rule)) is not None:
             yield Paragraph("do", rule.remedy)
@@ -253,7 +257,7 @@ def topic_options(report: AuditReport) -> str:
 
 def why_line(finding: Finding) -> str:
     """What is missing where the verdict is inconclusive, else why it was given; for a line or two of a table."""
-    if not finding.missing_evidence:
+    if not finding.missing_evidence or finding.is_being_written:
         return escape("; ".join(finding.evidence)) or "-"
     shown, more = finding.missing_evidence[:_MOST_MISSING], len(finding.missing_evidence) - _MOST_MISSING
     rest = f"; and {more} more, which `--format json` lists" if more > 0 else ""

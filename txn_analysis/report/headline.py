@@ -184,6 +184,11 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if suspect:
         text = f"{count(suspect, 'open transaction')} suspect: do not abort. The list below says what is wrong."
         yield Doubt(text, Verdict.SUSPECT)
+    if written := len(report.being_written):
+        were = "transaction was" if written == 1 else "transactions were"
+        text = f"{written} open {were} being written while the files were copied: nothing is known to be wrong there."
+        yield Doubt(text, Verdict.INCONCLUSIVE)
+    inconclusive -= written
     is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.doubtful_count
     if inconclusive and not is_said:
         text = f"{count(inconclusive, 'open transaction')} without an answer: the list below says what is missing."
@@ -249,8 +254,13 @@ def _nothing_to_do(report: AuditReport) -> str:
         return f"Nothing. {count(len(report.findings), 'open transaction')}, all accepted."
     number = len(report.unaccepted)
     waiting = report.unaccepted.verdict_counts[Verdict.INCONCLUSIVE]
+    if written := len(report.being_written):
+        waiting -= written
     if waiting:
         return f"Nothing yet. {count(waiting, 'transaction')} without an answer, and not late. Audit again later."
+    if written:
+        were = "transaction was" if written == 1 else "transactions were"
+        return f"Nothing. {written} open {were} being written while the files were copied."
     return f"Nothing. {count(number, 'transaction')} {'is' if number == 1 else 'are'} open, and in order."
 
 

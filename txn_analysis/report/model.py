@@ -330,6 +330,14 @@ class AuditReport(Item):
         """The findings of which it could not be told whether they hang, without what is accepted."""
         return rows_in_doubt(self.unaccepted, has_state=self.coverage.has_state)
 
+    @cached_property
+    def being_written(self) -> FindingRows:
+        """Of those without an answer those that began just before the copy: they change no answer of the run."""
+        if not self.coverage.has_state:
+            return self.findings[:0]
+        inconclusive = self.unaccepted.of_verdict(Verdict.INCONCLUSIVE)
+        return inconclusive.where([one.is_recent is True for one in inconclusive.told(Answered)])
+
     def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
         """How the run came out for somebody who asks for what is at or above a verdict."""
         has_state = self.coverage.has_state

@@ -97,6 +97,10 @@ class RuleAsked(NamedTuple):
     reason: str
 
 
+MAY_BE_BEING_WRITTEN = frozenset({Verdict.INCONCLUSIVE, Verdict.COORDINATED})
+"""The verdicts that a healthy transaction can have which is written while its log is copied, and late by its client."""
+
+
 class Finding(NamedTuple):
     """One open transaction with its verdict; the columns of `findings`.
 
@@ -156,6 +160,16 @@ class Finding(NamedTuple):
         "every rule up to the one that decided, in their order: the verdict that it gives, and why it fired or not",
     ] = ()
     would_change: Annotated[tuple[str, ...], "the evidence that would change the verdict"] = ()
+    is_recent: Annotated[
+        bool | None,
+        "brokers' clocks prove that its first batch is younger than transaction.max.timeout.ms + 300000 at the moment "
+        "of the copy; NULL in rows of 1.0.0",
+    ] = None
+
+    @property
+    def is_being_written(self) -> bool:
+        """Nothing is known to be wrong with it: it began while its log was copied, or a little before."""
+        return bool(self.is_recent) and self.verdict in MAY_BE_BEING_WRITTEN
 
     @property
     def topic_partition(self) -> str:

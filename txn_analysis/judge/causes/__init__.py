@@ -81,7 +81,13 @@ def is_in_progress(facts: Facts) -> Confidence | None:
     return if_holds(facts.is_ongoing, Confidence.CERTAIN)
 
 
+def _in_progress(facts: Facts) -> list[str | None]:
+    return [facts.being_written if facts.is_recent and not facts.is_listed else None, *_runs_since(facts)]
+
+
 def _runs_since(facts: Facts) -> list[str | None]:
+    if not facts.is_ongoing:
+        return []
     began = None if facts.coordinator is None else utc(facts.coordinator.start_ms)
     return [f"the coordinator's transaction since {began} lists {facts.where}"]
 
@@ -91,7 +97,7 @@ TRANSACTION_IN_PROGRESS = Cause(
     meaning="its client has not ended it yet",
     story="nothing is wrong: its client has not ended it yet",
     prevention="-",
-    evidence=_runs_since,
+    evidence=_in_progress,
 )
 
 
@@ -232,6 +238,9 @@ READINGS: tuple[Reading, ...] = (
 )
 """The last one always explains, and is never sure."""
 
+WRITTEN_WHILE_COPIED = Reading(TRANSACTION_IN_PROGRESS, lambda _: Confidence.POSSIBLE)
+"""Of what has no answer and began just before the copy: what the files do not show of it came milliseconds later."""
+
 CAUSES: tuple[Cause, ...] = tuple({reading.cause.name: reading.cause for reading in READINGS}.values())
 _BY_NAME = {cause.name: cause for cause in CAUSES}
 
@@ -247,6 +256,8 @@ def cause_of(facts: Facts, rule: Rule) -> FoundCause | None:
     None where the log alone tells none, and no state of its cluster was given: then nothing is known of its id.
     """
     asked = READINGS if facts.state.is_of_these_logs else OF_THE_LOG
+    if rule.verdict is Verdict.INCONCLUSIVE and facts.is_recent:
+        asked = (WRITTEN_WHILE_COPIED,)
     found = next(((r.cause, sure) for r in asked if (sure := r.confidence(facts)) is not None), None)
     if found is None:
         return None
@@ -279,6 +290,6 @@ def _evidence_against(cause: Cause, facts: Facts, rule: Rule) -> tuple[str, ...]
         "the state is not proven to reach up to the data"
         if facts.state.is_behind or facts.state.is_unbounded
         else None,
-        *(f"missing: {gap}" for gap in rule.missing_in(facts)),
+        *(f"missing: {gap}" for gap in rule.missing_in(facts) if not facts.is_recent),
     )
     return tuple(doubt for doubt in doubts if doubt is not None)
