@@ -68,6 +68,7 @@ captures: $(READY) ## Make again the captures in data/cases that programs made, 
 	@$(BIN)/python -m tests.e2e.upgrade data/cases/kafka-4.4-upgrade
 	@$(BIN)/python -m tests.e2e.tomorrow data/cases/kafka-4.4-tomorrow
 	@$(BIN)/python -m tests.e2e.mixed data/cases/kafka-4.2-mixed
+	@$(BIN)/python -m tests.e2e.newest_tools data/cases/tools-4.4
 
 # The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write

@@ -175,8 +175,8 @@ KINDS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             "a dump by a tool that is too old",
             "audit old.txt",
-            "error: old.txt: byte 0: the first line of this log segment is not one that kafka-dump-log 2.1 "
-            "to 4.3 prints. Dump the file again, with the tool of such a version: it reads the files of "
+            "error: old.txt: byte 0: the first line of this log segment is not one that kafka-dump-log 2.0.1 "
+            "to 4.4 prints. Dump the file again, with the tool of such a version: it reads the files of "
             "older brokers" + OR_SKIP,
         ),
         Mistake(

@@ -15,7 +15,7 @@ TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
 """The class behind `kafka-transactions.sh`."""
 VERSIONS = ("2.8.2", "3.9.1", "4.2.2", "4.3.1", "4.4.0")
 """Of the brokers that `make e2e` starts, the oldest and the newest at the ends: `--brief` takes these two."""
-TOOLS_OF = {"4.2.2": "4.2.0", "4.4.0": "4.3.1"}
+TOOLS_OF = {"4.2.2": "4.2.0"}
 """Of which version the tools are that go with brokers of a version whose `kafka-tools` Maven Central did not give
 when these brokers were added (November 2026). Every other broker has the tools of its own version."""
 CACHE = Path(__file__).parents[2] / ".kafka"

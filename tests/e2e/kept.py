@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 STATE = "__transaction_state"
 
 
-def dump_text(cluster: Cluster, log: Path, *options: str) -> str:
+def dump_text(cluster: Cluster, log: Path, *options: str, tools: str | None = None) -> str:
     """What Kafka's tool prints of a copied segment, named as from the log directory that it lies in."""
-    tool = dump_tool(tools_version(cluster.version))
-    return cluster.run(tool, *options, "--files", str(log)).replace(f"{log.parents[1]}/", "")
+    version = tools or tools_version(cluster.version)
+    words = (*options, "--files", str(log))
+    return cluster.run(dump_tool(version), *words, version=version).replace(f"{log.parents[1]}/", "")
 
 
 def are_checkpointed(cluster: Cluster, topic: str, partitions: int, node: int = 0) -> bool:

@@ -1,4 +1,4 @@
-"""4.3 moved `kafka-dump-log` to another class; what it prints is what 4.2 prints, but for one blank."""
+"""4.3 moved `kafka-dump-log` to another class, and 4.4 names states; all else is as in 4.2, but for one blank."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tests.e2e.kafka_jars import class_path, dump_tool
 from tests.log.test_copies import OTHER_PRODUCER, data, marker
 from tests.log_dir.encoder import snapshot_bytes
 from tests.oracle.broker import replay
+from txn_analysis.reading.state.values import STATES
 
 pytestmark = pytest.mark.e2e
 FOLDERS = Path(__file__).parents[2] / "data/cases/kafka-4.2/capture-1/log-dirs"
@@ -33,10 +34,14 @@ def dumped(version: str, option: tuple[str, ...], files: list[Path]) -> bytes:
     ],
     ids=["shallow", "deep", "payload", "state"],
 )
-def test_both_versions_print_the_same(option: tuple[str, ...], patterns: tuple[str, ...]) -> None:
+def test_all_versions_print_the_same(option: tuple[str, ...], patterns: tuple[str, ...]) -> None:
     files = sorted(file for pattern in patterns for file in FOLDERS.glob(f"*/{pattern}"))
     found = dumped("4.3.1", option, files)
     assert found == dumped("4.2.0", option, files)
+    newest = dumped("4.4.0", option, files)
+    for number, name in enumerate(STATES):
+        newest = newest.replace(b'"transactionStatus":"%s"' % name.encode(), b'"transactionStatus":%d' % number)
+    assert found == newest
     assert found.count(b"Dumping ") == len(files) > 1
 
 

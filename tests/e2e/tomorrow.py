@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
-VERSION = "4.4.0"
+VERSION, _TOOLS = "4.4.0", "4.3.1"
 ELSEWHERE = ("remote", 0)
 UNREAD, READ, NOBODYS, LISTED = (("orders", number) for number in range(4))
 TAG, FIELD, EPOCH = 4, "lastProducerEpoch", 7
@@ -189,7 +189,7 @@ def _dump(cluster: Cluster, case: Path) -> None:
         if not is_state and not log.parent.name.startswith("__"):
             (case / "capture-1/segments" / name).write_text(dump_text(cluster, log, "--deep-iteration"))
         if is_state:
-            text = dump_text(cluster, log, "--transaction-log-decoder")
+            text = dump_text(cluster, log, "--transaction-log-decoder", tools=_TOOLS)
             (state / name).write_text(text)
             (printed / name).write_text(_with_printed_field(text))
 

@@ -8,17 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.e2e.newest_tools import BROKERS
 from tests.log.evidence import MemoryText
 from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.reading import CASES, Segment, batches_of, plans, rows_of
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.history import histories
 from tests.reading.bodies import plain_rows, read_state_section
+from tests.reading.test_state_records import BATCH_COLUMNS
 from tests.reading.texts import plan as plan_of_text
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.inputs.planned_input import ScanRange
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
+from txn_analysis.reading.state.console_export import read_console_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +94,46 @@ def test_real_files(plan: PlannedInput, text: MemoryText, section: Section) -> N
         assert False not in {row["is_valid"] for row in rows}
     if section.kind in TEXT_READERS:
         assert facts(rows_of(plan)) == facts(plain_rows(TEXT_READERS[section.kind](text, section)))
+
+
+NEWEST_TOOLS = CASES / "tools-4.4"
+
+
+def of_brokers(version: str) -> list[PlannedInput]:
+    """The logs and the state of the brokers of a version, in the order of their paths."""
+    capture = CASES / BROKERS[version] / "capture-1/log-dirs"
+    found = [p for p in plans(capture) if p.sections and p.sections[0].kind in {"state", "log"}]
+    return sorted(found, key=lambda plan: plan.path)
+
+
+@pytest.mark.parametrize("version", BROKERS)
+def test_dumps_by_the_newest_tools_give_the_rows_of_the_files(version: str) -> None:
+    expected, found = of_brokers(version), []
+    for name in ("logs", "state"):
+        text = (NEWEST_TOOLS / version / f"{name}.txt").read_bytes()
+        for section in plan_of_text(text).sections:
+            (file,) = [p for p in expected if p.path.endswith(f"log-dirs/{section.dump_path}")]
+            found.append(file)
+            read = dumped_batches(MemoryText(text), section)
+            assert facts(batches_of(file).to_pylist()) == facts(read)
+            if section.kind == "state":
+                assert facts(rows_of(file)) == facts(plain_rows(read_state_section(MemoryText(text), section)))
+    assert {id(p) for p in found} == {id(p) for p in expected if "/__" not in p.path or "__transaction_state" in p.path}
+
+
+@pytest.mark.parametrize("version", BROKERS)
+def test_an_export_by_the_newest_formatter_gives_what_the_files_say(version: str) -> None:
+    text = (NEWEST_TOOLS / version / "console.json").read_bytes()
+    (section,) = plan_of_text(text).sections
+    not_printed = {"state_partition", "offset", "recorded_ms", "is_after_gap", *BATCH_COLUMNS, "may_list_more"}
+    states = [p for p in of_brokers(version) if p.sections[0].kind == "state"]
+    expected = [row for p in states for row in facts(rows_of(p))]
+    read = facts(plain_rows(read_console_json(MemoryText(text), section)))
+    assert [without(row, not_printed) for row in read] == [without(row, not_printed) for row in expected]
+
+
+def without(row: Row, names: set[str]) -> Row:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 @settings(max_examples=60)

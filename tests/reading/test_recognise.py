@@ -221,8 +221,8 @@ def test_snapshot_lines_tell_the_tool(line: bytes, grammar: str) -> None:
 @pytest.mark.parametrize(
     ("file", "body", "reason"),
     [
-        (ORDERS, PRE_2_1, "before 2.1"),
-        (ORDERS, PRE_2_1.replace(b" count: 4", b""), "before 2.1"),
+        (ORDERS, PRE_2_1, "before 2.0.1"),
+        (ORDERS, PRE_2_1.replace(b" count: 4", b""), "before 2.0.1"),
         (ORDERS, OLD_RECORD % b" producerEpoch: -1" + b"\n", "before 2.2"),
         (STATE, OLD_RECORD % b" producerEpoch: -1" + b"\n", "before 2.2"),
         (STATE, OLD_RECORD % b"" + b" key: transactionalId=a payload: producerId:2\n", "before 2.2"),

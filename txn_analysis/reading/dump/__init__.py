@@ -1,1 +1,1 @@
-"""The text of `kafka-dump-log`, 2.1 to 4.3: batch lines, end markers, snapshots."""
+"""The text of `kafka-dump-log`, 2.0.1 to 4.4: batch lines, end markers, snapshots."""

@@ -1,6 +1,6 @@
 """What a `Dumping …` line and the first lines after it say about a section of a dump.
 
-The grammar is that of `kafka-dump-log` (DumpLogSegments), 0.11 to 4.3.
+The grammar is that of `kafka-dump-log` (DumpLogSegments), 0.11 to 4.4.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
         return _without_metadata()
     if _PRE_2_1_BATCH.fullmatch(line):
         return Refusal(
-            "a dump by a tool before 2.1, which does not say which batches are end markers", DUMP_TOOL_REMEDY
+            "a dump by a tool before 2.0.1, which does not say which batches are end markers", DUMP_TOOL_REMEDY
         )
     if old := _OLD_RECORD.fullmatch(line):
         # Record lines replace the batch lines; a decoded state record still says all that matters.
@@ -235,6 +235,6 @@ def _without_metadata() -> Refusal:
 
 def _unknown_line(what: str) -> Refusal:
     return Refusal(
-        f"the first line of this {what} is not one that kafka-dump-log 2.1 to 4.3 prints",
+        f"the first line of this {what} is not one that kafka-dump-log 2.0.1 to 4.4 prints",
         "Dump the file again, with the tool of such a version: it reads the files of older brokers",
     )

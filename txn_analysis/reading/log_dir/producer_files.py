@@ -146,7 +146,7 @@ _LINE_BYTES = 100  # of an entry at least
 
 
 def read_snapshot_section(text: Text, section: Section) -> Iterator[ProducerStateEntry | Reject | pa.RecordBatch]:
-    """The entries of the body of a `.snapshot` section, tools 1.1 to 4.3; of newer tools as many rows at once.
+    """The entries of the body of a `.snapshot` section, tools 1.1 to 4.4; of newer tools as many rows at once.
 
     A line that is not wholly an entry becomes a `Reject`; every other byte of the body is parsed.
     """

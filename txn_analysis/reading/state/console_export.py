@@ -1,4 +1,4 @@
-"""Console exports of `__transaction_state`: the formatter's text (0.11 to 3.9) and its JSON (3.9 to 4.3).
+"""Console exports of `__transaction_state`: the formatter's text (0.11 to 3.9) and its JSON (3.9 to 4.4).
 
 Neither prints partition, offset or time of a record; what is left is the order of arrival.
 """
@@ -65,7 +65,7 @@ def read_console_text(text: Text, section: Section) -> Iterator[ReadStateRecord 
 
 
 def read_console_json(text: Text, section: Section) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
-    """The records of an export of the JSON formatter (3.9 to 4.3), in order of arrival; as they come, or many as rows.
+    """The records of an export of the JSON formatter (3.9 to 4.4), in order of arrival; as they come, or many as rows.
 
     The objects stand one after another, with white space between them or none. An object that is JSON but no state
     record is rejected alone; where the text is no JSON, the rest of it is. For each there is an undecodable record.

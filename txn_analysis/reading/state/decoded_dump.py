@@ -1,4 +1,4 @@
-"""Decoded dumps of `__transaction_state`: the text of `--transaction-log-decoder`, tools 2.1 to 4.3.
+"""Decoded dumps of `__transaction_state`: the text of `--transaction-log-decoder`, tools 2.1 to 4.4.
 
 The text form (up to 4.0) prints transactional ids raw: they may hold newlines and whole forged records. So nothing is
 searched for: a record is read by its own line prefix, its id by the key's size, and a batch's records by its count.
