@@ -70,8 +70,8 @@ class StateRecord(NamedTuple):
     `recorded_ms` is the broker's time of its batch, `last_update_ms` that in its value. A tombstone has no value:
     everything of it is None. Tagged fields of a newer Kafka leave open whether its list is whole (`may_list_more`), and
     which producer ids it names (`may_name_more`).
-    `is_id_uncertain`: a tombstone of an export as text, where ids are printed raw: some id is gone that ends so.
     `is_hidden`: a later record of its id could not be decoded, so that it is not the newest.
+    `is_id_uncertain`: a tombstone of an export as text, where ids are printed raw: some id is gone that ends so.
     """
 
     transactional_id: str
@@ -91,8 +91,8 @@ class StateRecord(NamedTuple):
     is_undecodable: bool = False
     may_list_more: bool | None = None
     may_name_more: bool | None = None
-    is_id_uncertain: bool = False
     is_hidden: bool = False
+    is_id_uncertain: bool = False
 
     @property
     def moment_ms(self) -> int | None:
