@@ -45,6 +45,7 @@ MAY_KNOW = {
         "engine",
     },
 }
+OF_READING = ("grammar", "text", "log_dir", "dump", "state", "inputs")  # each knows those before it
 TOP = {"__init__", "__main__", "cli", "library"}  # which may know all
 USES_SPARK = {"cli", "engine", "library", "pipeline", "reading/inputs/survey_job", "spark", "storage"}
 
@@ -81,6 +82,22 @@ def test_a_room_knows_only_those_below_it(room: str) -> None:
     known = {(str(module.relative_to(ROOT)), other) for module in modules(room) for other in rooms_known_by(module)}
     allowed = {room, *ANYBODY, *MAY_KNOW[room]}
     assert not {(module, other) for module, other in known if other not in allowed}
+
+
+def test_every_folder_of_reading_has_its_place() -> None:
+    assert {path.name for path in (ROOT / "reading").iterdir() if (path / "__init__.py").exists()} == {*OF_READING}
+
+
+@pytest.mark.parametrize("place", range(len(OF_READING)), ids=OF_READING)
+def test_a_folder_of_reading_knows_only_those_before_it(place: int) -> None:
+    known = {
+        (str(module.relative_to(ROOT)), name)
+        for module in modules(f"reading/{OF_READING[place]}")
+        for name in imported_by(module)
+        if name.startswith("txn_analysis.reading.")
+    }
+    allowed = OF_READING[: place + 1]
+    assert not {(module, name) for module, name in known if name.split(".")[2] not in allowed}
 
 
 @pytest.mark.parametrize("name", sorted(ANYBODY - {"settings"}))

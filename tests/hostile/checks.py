@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.hostile.reference import batch_fields
 from tests.torture.inputs import RANGE_BYTES
-from txn_analysis.reading.dump.batch_lines import Lines, read_batch_lines
+from txn_analysis.reading.grammar.batch_lines import Lines, read_batch_lines
 from txn_analysis.tables import ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.schema import BIGINT, INT
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txn_analysis.reading.dump.forms import BATCH_FORMS
+from txn_analysis.reading.grammar.forms import BATCH_FORMS
 
 _INT16, _INT32, _INT64 = 2**15, 2**31, 2**63
 _HEAD = ("baseOffset", "lastOffset", "count", "baseSequence", "lastSequence", "producerId", "producerEpoch")

@@ -14,8 +14,8 @@ from tests.oracle.dump_writer import Tool, batch_line, log_section, record_line
 from tests.oracle.model import BATCH_HEADER_BYTES, Batch, Record, Segment
 from tests.reading.texts import plan
 from txn_analysis.reading.dump.scan import scan_range
-from txn_analysis.reading.inputs.planned_input import ScanRange
-from txn_analysis.reading.inputs.text import Text
+from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.text import Text
 
 if TYPE_CHECKING:
     from pathlib import Path

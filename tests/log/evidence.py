@@ -21,8 +21,8 @@ from txn_analysis.log.snapshots import STATED_COLUMNS
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.log.transactions import ended_in_linking, open_in_linking
 from txn_analysis.reading.dump.scan import scan_range
-from txn_analysis.reading.inputs.planned_input import ScanRange, Section
-from txn_analysis.reading.inputs.text import Text
+from txn_analysis.reading.text.section import ScanRange, Section
+from txn_analysis.reading.text.text import Text
 from txn_analysis.tables import BatchRangeSummary, PartitionHealth, ProducerState, Transaction, UsedBatchRange
 
 if TYPE_CHECKING:

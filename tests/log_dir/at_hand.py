@@ -10,8 +10,8 @@ from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
 from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, STATE
-from txn_analysis.reading.inputs.planned_input import Section
-from txn_analysis.reading.log_dir.files import PassedOver
+from txn_analysis.reading.inputs.broker_files import PassedOver
+from txn_analysis.reading.text.section import Section
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
 if TYPE_CHECKING:

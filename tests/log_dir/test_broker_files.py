@@ -10,15 +10,15 @@ from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.reading import CASES, plans, sorted_files
 from tests.log_dir.test_segments import data
 from txn_analysis.reading.inputs import survey_job
+from txn_analysis.reading.inputs.broker_files import PassedOver, whole_file
 from txn_analysis.reading.inputs.find_files import find_files
-from txn_analysis.reading.inputs.planned_input import Section
 from txn_analysis.reading.inputs.recognise import Refusal
-from txn_analysis.reading.log_dir.files import PassedOver, whole_file
+from txn_analysis.reading.text.section import Section
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from txn_analysis.reading.log_dir.files import Sorted
+    from txn_analysis.reading.inputs.broker_files import Sorted
 
 SEGMENT = encoded(data(17))
 NAME = "00000000000000000017.log"

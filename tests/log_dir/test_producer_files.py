@@ -18,7 +18,6 @@ from tests.oracle.dump_writer import Tool, snapshot_section
 from tests.oracle.history import histories
 from tests.reading.bodies import Body, plain_rows
 from tests.reading.texts import plan as plan_of_text
-from txn_analysis.reading.inputs.window import Reject
 from txn_analysis.reading.log_dir.producer_files import (
     AbortedTxn,
     read_snapshot_file,
@@ -26,6 +25,7 @@ from txn_analysis.reading.log_dir.producer_files import (
     read_txnindex_file,
     snapshot_problem,
 )
+from txn_analysis.reading.text.window import Reject
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,15 +19,16 @@ from tests.reading.test_state_records import BATCH_COLUMNS
 from tests.reading.texts import plan as plan_of_text
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.reading.dump.scan import scan_range
-from txn_analysis.reading.inputs.planned_input import ScanRange
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.reading.state.console_export import read_console_json
+from txn_analysis.reading.text.section import ScanRange
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.oracle.model import History
-    from txn_analysis.reading.inputs.planned_input import PlannedInput, Section
+    from txn_analysis.reading.inputs.planned_input import PlannedInput
+    from txn_analysis.reading.text.section import Section
 
 Row = dict[str, Any]
 CAPTURES = ("kafka-4.2/capture-1", "kafka-4.2-edge/capture-1", "kafka-4.2-edge/capture-2")

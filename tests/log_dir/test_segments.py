@@ -17,12 +17,12 @@ from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.oracle.model import Batch, History
 from txn_analysis.kafka.names import LOG_KINDS
+from txn_analysis.reading.inputs import broker_survey
 from txn_analysis.reading.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside
-from txn_analysis.reading.inputs.planned_input import ScanRange
 from txn_analysis.reading.inputs.planning import split_ranges
-from txn_analysis.reading.inputs.text import Text
-from txn_analysis.reading.log_dir import survey as broker_survey
 from txn_analysis.reading.log_dir.segment import headers_of, scan_segment
+from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.text import Text
 
 if TYPE_CHECKING:
     from pathlib import Path

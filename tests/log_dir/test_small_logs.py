@@ -15,12 +15,12 @@ from tests.log_dir.test_segments import damage, data, file_of
 from tests.oracle.history import histories
 from txn_analysis.kafka.batch_headers import SMALL_FILE_BYTES
 from txn_analysis.kafka.names import LOG, SNAPSHOT, STATE
-from txn_analysis.reading.log_dir.files import whole_file
-from txn_analysis.reading.log_dir.survey import is_small_log, survey_broker_file, survey_small_logs
+from txn_analysis.reading.inputs.broker_files import whole_file
+from txn_analysis.reading.inputs.broker_survey import is_small_log, survey_broker_file, survey_small_logs
 
 if TYPE_CHECKING:
     from tests.oracle.model import History
-    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.reading.text.section import Section
 
 
 WHAT_HAPPENS = ("nothing", "it is damaged", "it becomes shorter", "it grows", "it is deleted")

@@ -17,8 +17,8 @@ from tests.records import sections_of
 from txn_analysis.columns.values import NAMED
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
 from txn_analysis.log.steps import PIECES, SNAPSHOT_COLUMNS, Linking, link_step, section_rows
-from txn_analysis.reading.inputs.planned_input import Section
-from txn_analysis.reading.log_dir.survey import survey_broker_file
+from txn_analysis.reading.inputs.broker_survey import survey_broker_file
+from txn_analysis.reading.text.section import Section
 from txn_analysis.tables import PRODUCER_SNAPSHOTS
 from txn_analysis.tables.schema import ONLY, given_schema
 

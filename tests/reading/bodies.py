@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from txn_analysis.columns.records import plain
 from txn_analysis.reading.dump.scan import read_slice
-from txn_analysis.reading.inputs.planned_input import ScanRange
-from txn_analysis.reading.inputs.window import Reject
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
+from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.window import Reject
 
 if TYPE_CHECKING:
-    from txn_analysis.reading.inputs.planned_input import Section
-    from txn_analysis.reading.inputs.text import Text
+    from txn_analysis.reading.text.section import Section
+    from txn_analysis.reading.text.text import Text
 
 Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"

@@ -10,8 +10,8 @@ from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.oracle.model import StateRecord, StateValue
 from tests.oracle.state_writer import console_json, console_text
 from tests.reading.bodies import CASES, Body, Parsed, damaged, parse, transactional_ids
-from txn_analysis.reading.inputs.window import CUT_SHORT
 from txn_analysis.reading.state.console_export import read_console_json, read_console_text
+from txn_analysis.reading.text.window import CUT_SHORT
 
 ONGOING = StateValue(7, 3, "Ongoing", (("orders", 0), ("a-b.c_d", 12)), 1795, 60000, 1790)
 ENDED = replace(ONGOING, state="CompleteCommit", partitions=())

@@ -12,19 +12,20 @@ from hypothesis import strategies as st
 
 from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.reading.texts import BATCH_SIZE, batch, deep, dumping, plan, record
+from txn_analysis.columns.arrays import slices
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.reading.dump import batch_text
-from txn_analysis.reading.dump.batch_lines import Candidates, Lines, read_batch_lines, slices
-from txn_analysis.reading.dump.field_reader import read_fields
-from txn_analysis.reading.dump.forms import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
 from txn_analysis.reading.dump.records import Walk, walk_records
 from txn_analysis.reading.dump.scan import scan_range
-from txn_analysis.reading.inputs.planned_input import ScanRange
-from txn_analysis.reading.inputs.text import Text
+from txn_analysis.reading.grammar.batch_lines import Candidates, Lines, read_batch_lines
+from txn_analysis.reading.grammar.field_reader import read_fields
+from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
+from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.text import Text
 
 if TYPE_CHECKING:
-    from txn_analysis.reading.dump.line_form import LineForm
-    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.reading.grammar.line_form import LineForm
+    from txn_analysis.reading.text.section import Section
 
 CASES = Path(__file__).parents[2] / "data/cases"
 NEWEST, MIDDLE, OLD = (BATCH_FORMS[grammar] for grammar in ("3.2+", "2.2-3.1", "2.1"))

@@ -20,9 +20,9 @@ from tests.oracle.model import Batch, History, Record, Segment
 from tests.reading.texts import plan
 from txn_analysis.kafka.batch_headers import Headers, HeaderWalk, Held
 from txn_analysis.reading.dump.scan import scan_range
-from txn_analysis.reading.inputs.planned_input import ScanRange, Section
 from txn_analysis.reading.log_dir.group_records import group_rows, read_group_records
 from txn_analysis.reading.log_dir.segment import scan_segment
+from txn_analysis.reading.text.section import ScanRange, Section
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

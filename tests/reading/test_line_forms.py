@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from txn_analysis.reading.dump.forms import BATCH, BATCH_COLUMNS, BATCH_FORMS, RECORD, RECORD_2_8
-from txn_analysis.reading.dump.line_form import FIRST, Field, LineForm, number, spelled_either_way
+from txn_analysis.reading.grammar.forms import BATCH, BATCH_COLUMNS, BATCH_FORMS, RECORD, RECORD_2_8
+from txn_analysis.reading.grammar.line_form import FIRST, Field, LineForm, number, spelled_either_way
 
 CASES = Path(__file__).parents[2] / "data/cases"
 HEAD = Field(b"size: ", "size", number(32))

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.reading.bodies import CASES, Body, Parsed, Row, capture_body, damaged, parse
-from txn_analysis.reading.inputs.window import CUT_SHORT, LINE_TOO_LONG, MAX_RECORD_BYTES, Reject
 from txn_analysis.reading.log_dir import producer_files
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
+from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, MAX_RECORD_BYTES, Reject
 
 TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
 SNAPSHOT = (

@@ -8,10 +8,10 @@ import pytest
 
 from tests.reading.texts import BATCH_SIZE, batch, dumping, plan, record
 from txn_analysis.reading.dump.scan import scan_range
-from txn_analysis.reading.inputs.planned_input import ScanRange
+from txn_analysis.reading.text.section import ScanRange
 
 if TYPE_CHECKING:
-    from txn_analysis.reading.inputs.text import Text
+    from txn_analysis.reading.text.text import Text
 
 FOLDER = "orders-0"
 

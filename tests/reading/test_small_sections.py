@@ -16,15 +16,15 @@ from tests.oracle.history import histories
 from tests.reading.texts import BATCH_SIZE, batch, deep, dumping, plan, record, shallow
 from txn_analysis.reading.dump import scan
 from txn_analysis.reading.dump.scan import SmallSections, scan_range
-from txn_analysis.reading.inputs.planned_input import ScanRange
 from txn_analysis.reading.log_dir.segment import scan_segment
+from txn_analysis.reading.text.section import ScanRange
 from txn_analysis.tables.batches import Batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tests.oracle.model import History
-    from txn_analysis.reading.inputs.text import Text
+    from txn_analysis.reading.text.text import Text
 
 Item = tuple["Text", ScanRange]
 

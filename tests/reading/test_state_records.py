@@ -25,8 +25,8 @@ from tests.reading.bodies import (
     transactional_ids,
 )
 from txn_analysis.kafka.names import state_partition
-from txn_analysis.reading.inputs.window import CUT_SHORT
 from txn_analysis.reading.state.decoded_dump import OLD_DEEP
+from txn_analysis.reading.text.window import CUT_SHORT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from txn_analysis.reading.inputs.text import GZIP, ZSTD, Text, TextError, detect_compression
+from txn_analysis.reading.text.text import GZIP, ZSTD, Text, TextError, detect_compression
 
 if TYPE_CHECKING:
     from collections.abc import Callable

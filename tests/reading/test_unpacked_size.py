@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from txn_analysis.errors import InputError
-from txn_analysis.reading.inputs import text as texts
 from txn_analysis.reading.inputs.find_files import SourceFile
 from txn_analysis.reading.inputs.planned_input import check_inputs, plan_text
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES
 from txn_analysis.reading.inputs.survey_pieces import Piece, survey_piece
-from txn_analysis.reading.inputs.text import GZIP, ZSTD
+from txn_analysis.reading.text import text as texts
+from txn_analysis.reading.text.text import GZIP, ZSTD
 
 if TYPE_CHECKING:
     from pathlib import Path

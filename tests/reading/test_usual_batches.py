@@ -19,9 +19,9 @@ from tests.reading.bodies import CASES, damaged, plain_rows, read_state_slices, 
 from tests.reading.test_state_records import dumped, segment
 from tests.reading.texts import plan
 from txn_analysis.reading.dump.scan import read_slice
-from txn_analysis.reading.inputs.planned_input import ScanRange, Section
-from txn_analysis.reading.inputs.window import Reject
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
+from txn_analysis.reading.text.section import ScanRange, Section
+from txn_analysis.reading.text.window import Reject
 
 NAME = "__transaction_state-1/00000000000000000000.log"
 VERSIONS = ((2, 7), (3, 7), (4, 2), (4, 4))

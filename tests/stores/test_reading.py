@@ -14,7 +14,7 @@ from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs.accounting import rejected_outside
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planning import plan_inputs
-from txn_analysis.reading.inputs.text import GZIP, ZSTD, Text
+from txn_analysis.reading.text.text import GZIP, ZSTD, Text
 from txn_analysis.stores.store import ChangedError, StoreError, store_at
 
 if TYPE_CHECKING:

@@ -23,15 +23,15 @@ from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
 from txn_analysis.reading.inputs.find_files import SourceFile
-from txn_analysis.reading.inputs.planned_input import PlannedInput, Section, plan_text
+from txn_analysis.reading.inputs.planned_input import PlannedInput, plan_text
 from txn_analysis.reading.inputs.planning import split_ranges
 from txn_analysis.reading.inputs.survey import ReadFailure
 from txn_analysis.reading.inputs.survey_job import _head
 from txn_analysis.reading.inputs.survey_pieces import Piece, compression_of, survey_piece
-from txn_analysis.reading.inputs.text import Text
-from txn_analysis.reading.inputs.window import Reject
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.reading.state.console_export import read_console_json, read_console_text
+from txn_analysis.reading.text.text import Text
+from txn_analysis.reading.text.window import Reject
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.inputs import RejectedSpan
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from txn_analysis.log.segments import Cuts, SectionKey
+    from txn_analysis.reading.text.section import Section
     from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]

@@ -18,6 +18,8 @@ R = TypeVar("R")
 LOADING_US = 400_000  # of Numba, with the first function that it kept on disk
 NEXT_US = 20_000  # of each further function
 
+NO_PLACE = -1  # where a loop over bytes would give the place of what is not there
+
 # Nothing is allocated, so that no references need to be counted; that, with a call for each small step, would take ten
 # times as long as the steps.
 _OPTIONS: dict[str, Any] = {"_nrt": False, "forceinline": True}

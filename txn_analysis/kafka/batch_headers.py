@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from txn_analysis.columns.compiled import compiled
-from txn_analysis.kafka.names import CODECS
+from txn_analysis.kafka.names import CODECS, OFFSET_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -73,7 +73,6 @@ _SMALLEST_BATCH = {0: 14 + LOG_OVERHEAD_BYTES, 1: 22 + LOG_OVERHEAD_BYTES, 2: HE
 _LENGTH = Struct(">i")
 _PYTHON_US = 8  # for each batch
 _LENGTH_AT, _LENGTH_BYTES, _MAX_LENGTH = 8, 4, 2**31 - 1
-_MAX_OFFSET = 2**63 - 2  # the offset after it must be a number too
 
 _FIELDS = (
     ("base_offset", ">i8", 0),
@@ -324,13 +323,13 @@ def is_plausible(found: Headers) -> Array:
     magic, attributes = f["magic"], found.number("attributes")
     delta, count = found.number("last_offset_delta"), found.number("record_count")
     good = (attributes >= 0) & (attributes < _KNOWN_ATTRIBUTES) & (attributes & CODEC_MASK < len(CODECS))
-    good &= (delta >= 0) & (count >= 0) & (count <= delta + 1) & (found.base_offset <= _MAX_OFFSET - delta)
+    good &= (delta >= 0) & (count >= 0) & (count <= delta + 1) & (found.base_offset <= OFFSET_MAX - delta)
     for name in ("producer_id", "producer_epoch", "base_sequence", "leader_epoch"):
         good &= f[name] >= -1
     if legacy.any():
         good = np.where(legacy, found.legacy["attributes"] & CODEC_MASK < len(CODECS), good)
         good &= found.size >= np.array([_SMALLEST_BATCH[0], _SMALLEST_BATCH[1], 0])[np.clip(magic, 0, 2)]
-    good &= (magic >= 0) & (magic <= 2) & (found.base_offset >= 0) & (found.base_offset <= _MAX_OFFSET)
+    good &= (magic >= 0) & (magic <= 2) & (found.base_offset >= 0) & (found.base_offset <= OFFSET_MAX)
     good &= legacy | (found.size >= _SMALLEST_BATCH[2])
     return good
 

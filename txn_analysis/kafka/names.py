@@ -125,8 +125,10 @@ MAY_HIDE_OPEN = frozenset({ProblemKind.CONTESTED_LINE, ProblemKind.HEADER_KEYS_M
 HOLES = frozenset({ProblemKind.OFFSETS_IN_NO_FILE, ProblemKind.HOLE_IN_FILE, ProblemKind.EMPTY_BATCH})
 
 
+ID_MAX_BYTES = 2**15 - 1  # of a transactional id, as of any string of Kafka
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
+OFFSET_MAX = INT64_MAX - 1  # the offset after it must be a number too
 
 MAX_STATE_PARTITIONS = 1_000_000
 """Of `__transaction_state`: a row of memory each, where a cluster has 50 and no controller could lead so many."""

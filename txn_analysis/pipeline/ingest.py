@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.records import Record
     from txn_analysis.log.segments import SectionKey
-    from txn_analysis.reading.inputs.planned_input import PlannedInput, Section
+    from txn_analysis.reading.inputs.planned_input import PlannedInput
+    from txn_analysis.reading.text.section import Section
     from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse

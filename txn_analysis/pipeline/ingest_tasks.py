@@ -27,8 +27,6 @@ from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.dump.scan import SmallSections, places_of, read_slice, scan_range, scan_slice
 from txn_analysis.reading.inputs.accounting import ReadPiece
-from txn_analysis.reading.inputs.text import Text
-from txn_analysis.reading.inputs.window import Reject
 from txn_analysis.reading.log_dir.described_producers import read_described_file
 from txn_analysis.reading.log_dir.group_records import group_rows
 from txn_analysis.reading.log_dir.producer_files import (
@@ -45,6 +43,8 @@ from txn_analysis.reading.state.console_export import read_console_json, read_co
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
 from txn_analysis.reading.state.records import ReadStateRecord
 from txn_analysis.reading.state.segment import StateSegmentReader
+from txn_analysis.reading.text.text import Text
+from txn_analysis.reading.text.window import Reject
 from txn_analysis.storage.warehouse import RowTasks
 from txn_analysis.stores.remote_file import ahead
 from txn_analysis.stores.store import ChangedError, StoreError
@@ -63,7 +63,7 @@ from txn_analysis.tables.inputs import RejectedSpan
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.reading.inputs.planned_input import ScanRange, Section
+    from txn_analysis.reading.text.section import ScanRange, Section
     from txn_analysis.storage.warehouse import NamedRows
     from txn_analysis.tables import Table
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.kafka.names import BINARY_VERIFIED
-from txn_analysis.reading.inputs.planned_input import IsInPart, no_part
+from txn_analysis.reading.text.section import IsInPart, no_part
 from txn_analysis.tables import INPUTS, LOG_PIECES
 from txn_analysis.tables.inputs import ReadSection  # noqa: TC001 the fields of a record are read when it runs
 
 if TYPE_CHECKING:
-    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.reading.text.section import Section
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
 

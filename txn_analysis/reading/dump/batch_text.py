@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from txn_analysis.kafka.names import CONTROL_KEY_BYTES, END_MARKERS, INT32_MAX, MARKER_VALUE_BYTES
-from txn_analysis.reading.dump.field_reader import read_alike
-from txn_analysis.reading.dump.forms import BARE_RECORD_FORMS, END_MARKER, MARKER_FORMS, OTHER_CONTROL
-from txn_analysis.reading.dump.line_form import either
 from txn_analysis.reading.dump.records import RECORD_HEAD, BatchRange, walk_records
+from txn_analysis.reading.grammar.field_reader import read_alike
+from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, END_MARKER, MARKER_FORMS, OTHER_CONTROL
+from txn_analysis.reading.grammar.line_form import either
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.reading.dump.batch_lines import Candidates, Lines
     from txn_analysis.reading.dump.records import Walk
+    from txn_analysis.reading.grammar.batch_lines import Candidates, Lines
 
 NOT_PRINTED = -1
 _MARKER = re.compile(

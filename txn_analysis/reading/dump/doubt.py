@@ -17,23 +17,16 @@ import numpy as np
 
 from txn_analysis.kafka.batch_headers import HEADER_BYTES
 from txn_analysis.kafka.names import CODECS
-from txn_analysis.reading.dump.records import (
-    KEY,
-    PAYLOAD,
-    REPLACED,
-    BatchRange,
-    is_encoded_otherwise,
-    least_bytes,
-    walk_records,
-)
+from txn_analysis.reading.dump.records import REPLACED, BatchRange, is_encoded_otherwise, least_bytes, walk_records
+from txn_analysis.reading.grammar.forms import KEY, PAYLOAD
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.reading.dump.batch_lines import Candidates, Lines
     from txn_analysis.reading.dump.batch_text import BatchText
     from txn_analysis.reading.dump.records import Record
-    from txn_analysis.reading.inputs.planned_input import Section
-    from txn_analysis.reading.inputs.text import Text
+    from txn_analysis.reading.grammar.batch_lines import Candidates, Lines
+    from txn_analysis.reading.text.section import Section
+    from txn_analysis.reading.text.text import Text
 
 _PLAIN = CODECS.index("none")
 # A client's compression is taken to be at most twice as good as zlib's: that no batch is too small to hide anything

@@ -10,21 +10,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.reading.dump.forms import (
+from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
+    KEY,
     LEGACY_BATCH_LINE_START,
+    PAYLOAD,
     RECORD,
     RECORD_2_8,
     RECORD_LINE_START,
 )
-from txn_analysis.reading.dump.line_form import either
+from txn_analysis.reading.grammar.line_form import either
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from txn_analysis.reading.dump.batch_lines import Candidates
+    from txn_analysis.reading.grammar.batch_lines import Candidates
 
-KEY, PAYLOAD = b" key: ", b" payload: "
 REPLACED = "\ufffd".encode()
 
 _HEADER_KEYS_BYTES = 1 << 16

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.errors import AccountingError, InputError
-from txn_analysis.reading.dump.batch_lines import read_batch_line
-from txn_analysis.reading.dump.forms import (
+from txn_analysis.reading.grammar.batch_lines import read_batch_line
+from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
     DEPRECATED,
     DUMPING,
@@ -17,15 +17,16 @@ from txn_analysis.reading.dump.forms import (
     STARTING_OFFSET,
 )
 from txn_analysis.reading.inputs.find_files import place_of
-from txn_analysis.reading.inputs.text import Text, TextError
 from txn_analysis.reading.log_dir.producer_files import CHANGED
+from txn_analysis.reading.text.text import Text, TextError
 from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables.inputs import RejectedSpan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from txn_analysis.reading.inputs.planned_input import PlannedInput, Section
+    from txn_analysis.reading.inputs.planned_input import PlannedInput
+    from txn_analysis.reading.text.section import Section
 
     Span = tuple[int, int]  # the first byte of a stretch of text, and the one after its last
 

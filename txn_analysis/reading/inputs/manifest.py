@@ -33,7 +33,7 @@ from txn_analysis.kafka.names import (
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
-from txn_analysis.reading.inputs.text import Text
+from txn_analysis.reading.text.text import Text
 from txn_analysis.stores import places
 from txn_analysis.stores.store import StoreError, store_of
 from txn_analysis.tables.inputs import CopiedFile, Manifest

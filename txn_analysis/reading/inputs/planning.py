@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING
 from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG_KINDS, STATE
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.inputs.manifest import manifest_problems, split_manifests
-from txn_analysis.reading.inputs.planned_input import IsInPart, PlannedInput, ScanRange, check_inputs, no_part
+from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.inputs.survey_job import certain_plans, survey_files
 from txn_analysis.reading.inputs.survey_pieces import group_count, pack
+from txn_analysis.reading.text.section import IsInPart, ScanRange, no_part
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from txn_analysis.reading.inputs.find_files import SourceFile
-    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.reading.text.section import Section
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables.inputs import Asked
 

@@ -9,17 +9,17 @@ import google_crc32c
 
 from txn_analysis.kafka.batch_headers import UP_TO_MAGIC_BYTES
 from txn_analysis.kafka.names import CONSOLE_JSON, CONSOLE_TEXT
-from txn_analysis.reading.dump.forms import (
+from txn_analysis.reading.grammar.forms import (
     ABORTED_TRANSACTION,
     BATCH,
-    DEPRECATED,
     DUMPING_START,
     LEGACY_BATCH,
     PRODUCER,
     RECORD,
 )
+from txn_analysis.reading.grammar.noise import after_noise
+from txn_analysis.reading.grammar.state_forms import CONSOLE_JSON_START, CONSOLE_TEXT_START
 from txn_analysis.reading.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
-from txn_analysis.reading.state.forms import CONSOLE_COUNT, CONSOLE_JSON_START, CONSOLE_TEXT_START
 
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
 # In POSIX and GNU tar the word lies behind the name and the numbers of the first file; zip begins so (APPNOTE 4.3.7).
@@ -57,24 +57,8 @@ class Recognition:
     grammar: str | None = None
 
 
-# What ends up around a dump when stderr goes to the same file (kafka-formats.md, 1.1 and 1.6): no line of a dump, and
-# nothing that a client could have written.
-_NOISE = (
-    rb"SLF4J(?:\([A-Z]\))?: [^\n]*",
-    DEPRECATED.loose(),
-    rb"(?:log4j:)?(?:WARN|WARNING|INFO|ERROR|DEBUG)[: ][^\n]*",
-    rb"\[\d{4}-\d\d-\d\d [^\]\n]*\] (?:WARN|INFO|ERROR|DEBUG) [^\n]*",
-    rb"\d{4}-\d\d-\d\dT[0-9:.]+Z [\w-]+ (?:WARN|INFO|ERROR|DEBUG) [^\n]*",
-    rb"Picked up \w*JAVA\w*: [^\n]*|(?:OpenJDK|Java HotSpot)[^\n]* warning: [^\n]*",
-    rb"Ignoring unknown file [^\n]*",
-    CONSOLE_COUNT,
-    rb"Mismatches in :[^\n]*|Found timestamp mismatch in :[^\n]*|Found out of order timestamp in :[^\n]*",
-    rb"  Index (?:offset|timestamp): [^\n]*|The following indexed offsets are not found in the log\.",
-    rb"Indexed offset: \d+, found log offset: \d+|Non-consecutive offsets in [^\n]*|  \d+ is followed by \d+",
-    b"",
-)
-NOISE_LINE = re.compile(b"(?:" + b"|".join(_NOISE) + rb")\n")
-
+_MARKS_OF_RECORDS = re.compile(rb"::TransactionMetadata\(|::NULL|, producerId=")
+_MOST_TRIED = 64
 _DEFAULT_FORMATTER = re.compile(
     rb"(?:(?:CreateTime|LogAppendTime):-?\d+|NO_TIMESTAMP|Partition:\d+|Offset:\d+|NO_HEADERS)\t"
 )
@@ -108,18 +92,6 @@ def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
         or _binary_refusal(head, text_bytes)
         or _text_refusal(head, start)
     )
-
-
-def after_noise(text: bytes) -> int:
-    """The byte of the first line that is none of the tool's environment."""
-    start = 0
-    while noise := NOISE_LINE.match(text, start):
-        start = noise.end()
-    return start
-
-
-_MARKS_OF_RECORDS = re.compile(rb"::TransactionMetadata\(|::NULL|, producerId=")
-_MOST_TRIED = 64
 
 
 def _first_record(head: bytes, start: int) -> int:

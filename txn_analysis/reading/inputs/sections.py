@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from txn_analysis.kafka.names import INT32_MAX, LOG, NO_LINES, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
-from txn_analysis.reading.dump.batch_lines import LEGACY_LINE
-from txn_analysis.reading.dump.forms import (
+from txn_analysis.kafka.names import INT32_MAX, LOG, NO_LINES, OFFSET_MAX, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
+from txn_analysis.reading.grammar.batch_lines import LEGACY_LINE
+from txn_analysis.reading.grammar.forms import (
     ABORTED_TRANSACTION,
     BATCH,
     BATCH_FORMS,
@@ -22,11 +22,11 @@ from txn_analysis.reading.dump.forms import (
     PRODUCER_TIME,
     STARTING_OFFSET,
 )
-from txn_analysis.reading.dump.line_form import FIRST, NEWEST, REST_OF_LINE, either
-from txn_analysis.reading.inputs.recognise import NOISE_LINE, Refusal
+from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, REST_OF_LINE, either
+from txn_analysis.reading.grammar.noise import NOISE_LINE
+from txn_analysis.reading.inputs.recognise import Refusal
 
 OLD_DEEP = "2.1-deep"
-OFFSET_MAX = 2**63 - 2  # the offset after it must be a number too
 
 DUMP_TOOL_REMEDY = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
 REMEDY_OLD_DEEP = "Dump again without --deep-iteration/--print-data-log, or with kafka-dump-log 2.2 or newer"

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from txn_analysis.kafka.names import LOG
-from txn_analysis.reading.dump.dumping_lines import StartProver, printed_reach
-from txn_analysis.reading.dump.forms import DUMPING_START, INVALID_BYTES
-from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, Refusal, after_noise, recognise
+from txn_analysis.reading.grammar.forms import DUMPING_START, INVALID_BYTES
+from txn_analysis.reading.grammar.noise import after_noise
+from txn_analysis.reading.inputs.dumping_lines import StartProver, printed_reach
+from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, Refusal, recognise
 from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
 if TYPE_CHECKING:

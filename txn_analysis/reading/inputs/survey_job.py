@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import LOG_KINDS
+from txn_analysis.reading.inputs.broker_files import PassedOver, sort_out
 from txn_analysis.reading.inputs.find_files import place_of
-from txn_analysis.reading.inputs.planned_input import IsInPart, PlannedInput, Section, no_part, plan_text
+from txn_analysis.reading.inputs.planned_input import PlannedInput, plan_text
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Refusal, recognise
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES, ReadFailure
 from txn_analysis.reading.inputs.survey_pieces import (
@@ -29,8 +30,8 @@ from txn_analysis.reading.inputs.survey_pieces import (
     survey_piece,
     unreadable,
 )
-from txn_analysis.reading.inputs.text import Text
-from txn_analysis.reading.log_dir.files import PassedOver, sort_out
+from txn_analysis.reading.text.section import IsInPart, Section, no_part
+from txn_analysis.reading.text.text import Text
 from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of, in_tasks, numbered
 from txn_analysis.storage.opening import fits_in_memory
@@ -40,8 +41,8 @@ from txn_analysis.tables.inputs import is_asked
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from txn_analysis.reading.inputs.broker_files import Sorted
     from txn_analysis.reading.inputs.find_files import SourceFile
-    from txn_analysis.reading.log_dir.files import Sorted
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables.inputs import Asked
 

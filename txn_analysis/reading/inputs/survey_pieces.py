@@ -8,24 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from txn_analysis.columns.arrays import together
 from txn_analysis.columns.memory import keep_pages
+from txn_analysis.reading.inputs.broker_survey import is_small_log, survey_broker_file, survey_small_logs
 from txn_analysis.reading.inputs.find_files import place_of
-from txn_analysis.reading.inputs.planned_input import IsInPart, PlannedInput, Section
+from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
-from txn_analysis.reading.inputs.text import (
-    TEXT_PER_PACKED_BYTE,
-    Text,
-    TextError,
-    detect_compression,
-    may_unpack_to,
-)
-from txn_analysis.reading.log_dir.survey import is_small_log, survey_broker_file, survey_small_logs
+from txn_analysis.reading.text.section import IsInPart, Section
+from txn_analysis.reading.text.text import TEXT_PER_PACKED_BYTE, Text, TextError, detect_compression, may_unpack_to
 from txn_analysis.stores.remote_file import ahead
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from txn_analysis.reading.inputs.broker_files import Sorted
     from txn_analysis.reading.inputs.find_files import SourceFile
-    from txn_analysis.reading.log_dir.files import Sorted
     from txn_analysis.stores.store import Version
 
 _TEXT_PER_COMPRESSED_BYTE = 5  # a guess that only balances tasks

@@ -11,16 +11,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.columns.values import keys_once
-from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, LAST_TIME_MS
-from txn_analysis.reading.inputs.sections import OFFSET_MAX
-from txn_analysis.reading.inputs.window import Reject
+from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, LAST_TIME_MS, OFFSET_MAX
 from txn_analysis.reading.log_dir.producer_files import CHANGED, ProducerStateEntry
+from txn_analysis.reading.text.window import Reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.reading.inputs.planned_input import Section
-    from txn_analysis.reading.inputs.text import Text
+    from txn_analysis.reading.text.section import Section
+    from txn_analysis.reading.text.text import Text
 
 _VERSION = 1
 _MOST = {"producer_id": OFFSET_MAX, "producer_epoch": INT32_MAX}

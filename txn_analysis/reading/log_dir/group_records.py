@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.columns.compiled import compiled
+from txn_analysis.columns.arrays import ABSENT, slices
+from txn_analysis.columns.compiled import NO_PLACE, compiled
 from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES
 from txn_analysis.kafka.names import CODECS
 from txn_analysis.kafka.record_batch import MAX_RECORDS_BYTES, BadBatchError, decompressed
-from txn_analysis.reading.dump.batch_lines import slices
-from txn_analysis.reading.dump.records import KEY
+from txn_analysis.reading.grammar.forms import KEY
 from txn_analysis.tables import GROUP_OFFSETS
 from txn_analysis.tables.batches import GroupNames
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batch_headers import Headers, Read
-    from txn_analysis.reading.dump.batch_lines import Candidates, Lines
+    from txn_analysis.reading.grammar.batch_lines import Candidates, Lines
     from txn_analysis.tables.batches import Batches
 
 _BLOCK_BYTES = 4 << 20
@@ -40,7 +39,6 @@ _SMALLEST_RECORD_BYTES = 7
 _LAST_COMMIT_VERSION = 1
 _KEY_HEAD_BYTES = 4  # the version, and the length of the group
 _MOST_VARINT_BITS = 63
-_NO_PLACE = -1
 _PYTHON_US = 10  # for each record
 
 
@@ -102,14 +100,14 @@ def _commits(data: bytes, start: Array, stop: Array, count: Array) -> Array:
     found: Array = np.empty((3, most), np.int64)
     read_records = _read_records.for_work(most * _PYTHON_US)
     total = read_records(np.frombuffer(data, np.uint8), start, stop, count, *found)
-    if total == _NO_PLACE:
+    if total == NO_PLACE:
         raise BadBatchError("a record cannot be read")
     return found[:, :total]
 
 
 @compiled
 def _varint(raw: Array, at: int, end: int) -> tuple[int, int]:
-    """A zigzag varint, and where it ends; _NO_PLACE where none stands there."""
+    """A zigzag varint, and where it ends; NO_PLACE where none stands there."""
     value = shift = 0
     while 0 <= at < end and shift <= _MOST_VARINT_BITS:
         byte = int(raw[at])
@@ -118,22 +116,22 @@ def _varint(raw: Array, at: int, end: int) -> tuple[int, int]:
         if byte < 0x80:
             return (value >> 1) ^ -(value & 1), at
         shift += 7
-    return 0, _NO_PLACE
+    return 0, NO_PLACE
 
 
 @compiled
 def _name(raw: Array, at: int, end: int) -> tuple[int, int]:
     """Where the group's name stands in a key that is an offset commit's; an end before the start where it is none.
 
-    Two times _NO_PLACE where the key is shorter than it says.
+    Two times NO_PLACE where the key is shorter than it says.
     """
     if end - at < 2 or int(raw[at]) << 8 | int(raw[at + 1]) > _LAST_COMMIT_VERSION:
-        return 0, _NO_PLACE
+        return 0, NO_PLACE
     if end - at < _KEY_HEAD_BYTES:
-        return _NO_PLACE, _NO_PLACE
+        return NO_PLACE, NO_PLACE
     start = at + _KEY_HEAD_BYTES
     stop = start + (int(raw[at + 2]) << 8 | int(raw[at + 3]))
-    return (start, stop) if stop <= end else (_NO_PLACE, _NO_PLACE)
+    return (start, stop) if stop <= end else (NO_PLACE, NO_PLACE)
 
 
 @compiled
@@ -142,31 +140,31 @@ def _read_records(
 ) -> int:
     """Fills the last three arrays by the commits in the records of some batches, and says how many there are.
 
-    _NO_PLACE where one of the batches holds other records than it counts.
+    NO_PLACE where one of the batches holds other records than it counts.
     """
     total = 0
     for k in range(len(starts)):
         at, stop = starts[k], stops[k]
         for _ in range(counts[k]):
             length, at = _varint(raw, at, stop)
-            if at == _NO_PLACE or length < _SMALLEST_RECORD_BYTES - 1 or length > stop - at:
-                return _NO_PLACE
+            if at == NO_PLACE or length < _SMALLEST_RECORD_BYTES - 1 or length > stop - at:
+                return NO_PLACE
             end = at + length
             _, place = _varint(raw, at + 1, end)  # behind the attributes: the time, and the offset
             _, place = _varint(raw, place, end)
             size, place = _varint(raw, place, end)
-            if place == _NO_PLACE or size > end - place:
-                return _NO_PLACE
+            if place == NO_PLACE or size > end - place:
+                return NO_PLACE
             if size > 0:
                 name_start, name_stop = _name(raw, place, place + size)
-                if name_start == _NO_PLACE:
-                    return _NO_PLACE
-                if name_stop != _NO_PLACE:
+                if name_start == NO_PLACE:
+                    return NO_PLACE
+                if name_stop != NO_PLACE:
                     batch[total], name_starts[total], name_stops[total] = k, name_start, name_stop
                     total += 1
             at = end
         if at != stop:
-            return _NO_PLACE
+            return NO_PLACE
     return total
 
 

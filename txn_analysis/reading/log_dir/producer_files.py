@@ -16,19 +16,25 @@ import pyarrow as pa
 from txn_analysis.columns.arrays import ABSENT, known, nullable, rows_at
 from txn_analysis.columns.records import fields_of
 from txn_analysis.kafka.names import INT64_MAX, LAST_TIME_MS
-from txn_analysis.reading.dump.field_reader import read_fields
-from txn_analysis.reading.dump.forms import ABORTED_TRANSACTION, PRODUCER, PRODUCER_BATCH, PRODUCER_FORMS, PRODUCER_TIME
-from txn_analysis.reading.dump.line_form import LineForm
-from txn_analysis.reading.inputs.window import Reject, Window, merged
+from txn_analysis.reading.grammar.field_reader import read_fields
+from txn_analysis.reading.grammar.forms import (
+    ABORTED_TRANSACTION,
+    PRODUCER,
+    PRODUCER_BATCH,
+    PRODUCER_FORMS,
+    PRODUCER_TIME,
+)
+from txn_analysis.reading.grammar.line_form import LineForm
+from txn_analysis.reading.text.window import Reject, Window, merged
 from txn_analysis.tables.batches import times as known_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.reading.inputs.planned_input import Section
-    from txn_analysis.reading.inputs.text import Text
-    from txn_analysis.reading.inputs.window import Record
+    from txn_analysis.reading.text.section import Section
+    from txn_analysis.reading.text.text import Text
+    from txn_analysis.reading.text.window import Record
 
 
 class ProducerStateEntry(NamedTuple):

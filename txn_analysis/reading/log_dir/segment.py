@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batch_headers import Read, Source
-    from txn_analysis.reading.inputs.planned_input import ScanRange
-    from txn_analysis.reading.inputs.text import Text
+    from txn_analysis.reading.text.section import ScanRange
+    from txn_analysis.reading.text.text import Text
 
 _SEQUENCES = 2**31
 _BY_CLIENT, _BY_BROKER = map(TIMES.index, ("CreateTime", "LogAppendTime"))

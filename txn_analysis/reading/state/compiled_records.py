@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from txn_analysis.columns.compiled import compiled
-from txn_analysis.kafka.names import TIMESTAMP_TYPES
-from txn_analysis.reading.dump.forms import RECORD
-from txn_analysis.reading.state.forms import (
+from txn_analysis.columns.compiled import NO_PLACE, compiled
+from txn_analysis.kafka.names import ID_MAX_BYTES, TIMESTAMP_TYPES
+from txn_analysis.reading.grammar.forms import KEY, PAYLOAD, RECORD
+from txn_analysis.reading.grammar.state_forms import (
     DUMPED_JSON,
     EXPORTED_JSON,
-    KEY,
     KEY_HEAD_BYTES,
-    PAYLOAD,
     TEXT_VALUE,
     TOMBSTONE,
 )
@@ -33,7 +31,6 @@ from txn_analysis.reading.state.records import (
     ReadRecords,
 )
 from txn_analysis.reading.state.values import (
-    ID_MAX_BYTES,
     JSON_NUMBERS,
     JSON_PARTITIONS,
     JSON_TAGGED,
@@ -46,7 +43,7 @@ if TYPE_CHECKING:
 
 _PYTHON_US = 80  # for each record
 _USUAL_OBJECT_BYTES, _SMALLEST_OBJECT_BYTES = 300, 60
-_NO_PLACE, _NO_HASH = -1, -1
+_NO_HASH = -1
 _MINUS, _ZERO, _NINE, _COMMA, _SPACE, _TAB, _NEWLINE, _RETURN = b"-09, \t\n\r"
 _QUOTE, _BACKSLASH, _TILDE, _OPEN, _CLOSE, _OPEN_OBJECT, _CLOSE_OBJECT, _CLOSE_SET = b'"\\~[]{})'
 _MOST_DIGITS = 18
@@ -134,31 +131,31 @@ def read_objects(data: bytes, grammar: str) -> tuple[ReadRecords, int] | None:
 
 @compiled
 def _after(raw: Array, at: int, stop: int, texts: Array, bounds: Array, text: int) -> Any:
-    """Where one of the texts ends that stands at a place; _NO_PLACE where it does not, or there is no place."""
+    """Where one of the texts ends that stands at a place; NO_PLACE where it does not, or there is no place."""
     first, size = bounds[text], bounds[text + 1] - bounds[text]
     if at < 0 or at + size > stop:
-        return _NO_PLACE
+        return NO_PLACE
     for k in range(size):
         if raw[at + k] != texts[first + k]:
-            return _NO_PLACE
+            return NO_PLACE
     return at + size
 
 
 @compiled
 def _which(raw: Array, at: int, stop: int, texts: Array, bounds: Array, text: int, count: int) -> tuple[int, Any]:
-    """Which of some neighbouring texts stands at a place, and where it ends; _NO_PLACE where none does."""
+    """Which of some neighbouring texts stands at a place, and where it ends; NO_PLACE where none does."""
     for k in range(count):
         end = _after(raw, at, stop, texts, bounds, text + k)
-        if end != _NO_PLACE:
+        if end != NO_PLACE:
             return k, end
-    return 0, _NO_PLACE
+    return 0, NO_PLACE
 
 
 @compiled
 def _number(raw: Array, at: int, stop: int) -> tuple[int, int]:
-    """A number as JSON and Java write it, and where it ends; _NO_PLACE where none stands there, or at no place."""
+    """A number as JSON and Java write it, and where it ends; NO_PLACE where none stands there, or at no place."""
     if at < 0 or at >= stop:
-        return 0, _NO_PLACE
+        return 0, NO_PLACE
     is_negative = raw[at] == _MINUS
     first = at + 1 if is_negative else at
     value, at = 0, first
@@ -167,7 +164,7 @@ def _number(raw: Array, at: int, stop: int) -> tuple[int, int]:
         at += 1
     digits = at - first
     if digits == 0 or digits > _MOST_DIGITS or (raw[first] == _ZERO and (digits > 1 or is_negative)):
-        return 0, _NO_PLACE
+        return 0, NO_PLACE
     return (-value if is_negative else value), at
 
 
@@ -187,7 +184,7 @@ def _hash(raw: Array, start: int, stop: int) -> int:
 def _list_stop(raw: Array, at: int, stop: int, texts: Array, bounds: Array) -> Any:
     """Where the JSON of a list of partitions ends, as far as its brackets say; it may be null."""
     end = _after(raw, at, stop, texts, bounds, _NULL)
-    if end != _NO_PLACE:
+    if end != NO_PLACE:
         return end
     depth = 0
     while at < stop:
@@ -198,10 +195,10 @@ def _list_stop(raw: Array, at: int, stop: int, texts: Array, bounds: Array) -> A
         elif byte == _CLOSE:
             depth -= 1
         elif not _OF_LIST[byte]:
-            return _NO_PLACE
+            return NO_PLACE
         if depth <= 0:
-            return at if byte == _CLOSE else _NO_PLACE
-    return _NO_PLACE
+            return at if byte == _CLOSE else NO_PLACE
+    return NO_PLACE
 
 
 @compiled
@@ -211,15 +208,15 @@ def _members(
     """Fills a row by the members of a value's JSON; where they end, behind the bracket."""
     seen, usual, count = 0, 0, _PARTITIONS + 1
     while True:
-        member, start = _NO_PLACE, _NO_PLACE
+        member, start = NO_PLACE, NO_PLACE
         for k in range(count):  # in the order of Kafka's schema, some are left out
             candidate = usual + k if usual + k < count else usual + k - count
             start = _after(raw, at, stop, texts, bounds, _NAME + candidate)
-            if start != _NO_PLACE:
+            if start != NO_PLACE:
                 member = candidate
                 break
-        if member == _NO_PLACE or seen >> member & 1:
-            return _NO_PLACE
+        if member == NO_PLACE or seen >> member & 1:
+            return NO_PLACE
         seen |= 1 << member
         if member == _PARTITIONS:
             at = _list_stop(raw, start, stop, texts, bounds)
@@ -229,13 +226,13 @@ def _members(
             numbers[_STATUS, row] = status % len(STATES)
         else:
             numbers[member, row], at = _number(raw, start, stop)
-        if at == _NO_PLACE or at >= stop:
-            return _NO_PLACE
+        if at == NO_PLACE or at >= stop:
+            return NO_PLACE
         if raw[at] == _CLOSE_OBJECT:
             is_whole = seen == _UNTAGGED or (version == 1 and seen & _UNTAGGED == _UNTAGGED)
-            return at + 1 if is_whole else _NO_PLACE
+            return at + 1 if is_whole else NO_PLACE
         if raw[at] != _COMMA:
-            return _NO_PLACE
+            return NO_PLACE
         at += 1
         usual = member + 1 if member + 1 < count else 0
 
@@ -256,27 +253,27 @@ def _read_json(
 ) -> Any:
     """Fills a row by key and value as JSON; where they end. Its kind stays UNREAD where they are unusual."""
     start = _after(raw, at, stop, texts, bounds, form + _TO_ID)
-    if start == _NO_PLACE:
-        return _NO_PLACE
+    if start == NO_PLACE:
+        return NO_PLACE
     end = start
     while end < stop and raw[end] != _QUOTE and raw[end] != _BACKSLASH:
         end += 1
     id_hash[row] = _hash(raw, start, end)
     if id_hash[row] == _NO_HASH or end - start > ID_MAX_BYTES:
-        return _NO_PLACE
+        return NO_PLACE
     places[_ID_START, row], places[_ID_STOP, row] = start, end
     after = _after(raw, end, stop, texts, bounds, form + _TO_TOMBSTONE)
-    if after != _NO_PLACE:
+    if after != NO_PLACE:
         kind[row] = IS_TOMBSTONE
         return after
     at = _after(raw, end, stop, texts, bounds, form + _TO_VERSION)
     version, at = _number(raw, at, stop)
     at = _after(raw, at, stop, texts, bounds, form + _TO_MEMBERS)
-    if at == _NO_PLACE or version not in (0, 1):
-        return _NO_PLACE
+    if at == NO_PLACE or version not in (0, 1):
+        return NO_PLACE
     at = _members(raw, at, stop, texts, bounds, places, numbers, row, version)
     at = _after(raw, at, stop, texts, bounds, form + _TO_END)
-    if at != _NO_PLACE:
+    if at != NO_PLACE:
         kind[row] = version
     return at
 
@@ -298,15 +295,15 @@ def _read_text(
     """The same for the text form, whose id is as long as the key's size says."""
     _, start = _which(raw, at, stop, texts, bounds, _AT_ID, 2)
     size = key_bytes - KEY_HEAD_BYTES
-    if start == _NO_PLACE or size < 0 or size > ID_MAX_BYTES or start + size > stop:
-        return _NO_PLACE
+    if start == NO_PLACE or size < 0 or size > ID_MAX_BYTES or start + size > stop:
+        return NO_PLACE
     end = start + size
     id_hash[row] = _hash(raw, start, end)
     if id_hash[row] == _NO_HASH:
-        return _NO_PLACE
+        return NO_PLACE
     places[_ID_START, row], places[_ID_STOP, row] = start, end
     after = _after(raw, end, stop, texts, bounds, _AT_DELETE)
-    if after != _NO_PLACE:
+    if after != NO_PLACE:
         kind[row] = IS_TOMBSTONE
         return after
     at = _after(raw, end, stop, texts, bounds, _AT_VALUE)
@@ -317,8 +314,8 @@ def _read_text(
     numbers[_STATUS, row], at = _which(raw, at, stop, texts, bounds, _STATE, len(STATES))
     at = _after(raw, at, stop, texts, bounds, _AT_LIST)
     _, at = _which(raw, at, stop, texts, bounds, _AT_ITEMS, 3)
-    if at == _NO_PLACE:
-        return _NO_PLACE
+    if at == NO_PLACE:
+        return NO_PLACE
     closing = _CLOSE if raw[at - 1] == _OPEN else _CLOSE_SET
     places[_LIST_START, row] = at
     while at < stop and raw[at] != closing:
@@ -328,7 +325,7 @@ def _read_text(
     numbers[_UPDATED_MS, row], at = _number(raw, at, stop)
     at = _after(raw, at, stop, texts, bounds, _AT_TIMEOUT_MS)
     numbers[_TIMEOUT_MS, row], at = _number(raw, at, stop)
-    if at != _NO_PLACE:
+    if at != NO_PLACE:
         kind[row] = IS_TEXT
     return at
 
@@ -360,7 +357,7 @@ def _read_lines(
         at = _after(raw, at, stop, texts, bounds, _AT_SEQUENCE)
         sequence, at = _number(raw, at, stop)
         at = _after(raw, at, stop, texts, bounds, _AT_KEY)
-        if at == _NO_PLACE or at >= stop or sequence > _MOST_SEQUENCE or sequence < -_MOST_SEQUENCE:
+        if at == NO_PLACE or at >= stop or sequence > _MOST_SEQUENCE or sequence < -_MOST_SEQUENCE:
             continue
         if raw[at] == _OPEN_OBJECT:
             at = _read_json(raw, at, stop, _DUMPED, texts, bounds, row, kind, id_hash, places, numbers)
@@ -392,7 +389,7 @@ def _read_objects(
         ):
             begin += 1
         end = _read_json(raw, begin, stop, form, texts, bounds, row, kind, id_hash, places, numbers)
-        if end == _NO_PLACE:
+        if end == NO_PLACE:
             kind[row] = UNREAD
             return row, at
         start[row], at = begin, end

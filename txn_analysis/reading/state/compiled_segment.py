@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.columns.compiled import compiled
+from txn_analysis.columns.compiled import NO_PLACE, compiled
 from txn_analysis.reading.state.records import IS_TOMBSTONE, UNREAD, ReadRecords
 from txn_analysis.reading.state.values import JSON_NUMBERS
 
@@ -23,7 +23,6 @@ NOT_ASCII = -1
 """Stands for the hash of an id that is not plain ASCII."""
 
 _PYTHON_US = 150  # for each record
-_NO_PLACE = -1
 _SMALLEST_RECORD_BYTES = 7
 _MOST_VARINT_BYTES, _MOST_LENGTH_BYTES = 10, 5  # of 64 and of 32 bits
 _SIGN, _SPACE, _TILDE, _UINT32_MASK, _INT64_MAX = 0x80, 0x20, 0x7E, 2**32 - 1, 2**63 - 1
@@ -81,7 +80,7 @@ _OFFSET_DELTA, _TIME_DELTA, _SKIPPED_BYTES, _IS_LOST = range(4)
 
 @compiled
 def _varint(raw: Array, at: int, stop: int, most_bytes: int) -> tuple[int, int]:
-    """An unsigned varint, and where it ends; _NO_PLACE where none stands there, or at no place."""
+    """An unsigned varint, and where it ends; NO_PLACE where none stands there, or at no place."""
     value = shift = 0
     while 0 <= at < stop and shift < 7 * most_bytes:
         byte = int(raw[at])
@@ -90,7 +89,7 @@ def _varint(raw: Array, at: int, stop: int, most_bytes: int) -> tuple[int, int]:
         if byte < _SIGN:
             return value, at
         shift += 7
-    return 0, _NO_PLACE
+    return 0, NO_PLACE
 
 
 @compiled
@@ -104,7 +103,7 @@ def _signed_varint(raw: Array, at: int, stop: int) -> tuple[int, int]:
 def _number(raw: Array, at: int, stop: int, size: int) -> tuple[int, int]:
     """A signed number of so many bytes, and where it ends; else as of a varint."""
     if at < 0 or at + size > stop:
-        return 0, _NO_PLACE
+        return 0, NO_PLACE
     value = -1 if raw[at] >= _SIGN else 0
     for k in range(at, at + size):
         value = value << 8 | int(raw[k])
@@ -122,20 +121,20 @@ def _length(raw: Array, at: int, stop: int, size: int, version: int) -> tuple[in
 
 @compiled
 def _list_stop(raw: Array, at: int, stop: int, version: int) -> int:
-    """Where the list of a value's topics and partitions ends; _NO_PLACE where none is whole."""
+    """Where the list of a value's topics and partitions ends; NO_PLACE where none is whole."""
     topics, at = _length(raw, at, stop, 4, version)
     for _ in range(topics):
         size, at = _length(raw, at, stop, 2, version)
-        if at == _NO_PLACE or size < 0 or size > stop - at:
-            return _NO_PLACE
+        if at == NO_PLACE or size < 0 or size > stop - at:
+            return NO_PLACE
         ids, at = _length(raw, at + size, stop, 4, version)
-        if at == _NO_PLACE or ids > (stop - at) // 4:
-            return _NO_PLACE
+        if at == NO_PLACE or ids > (stop - at) // 4:
+            return NO_PLACE
         at += 4 * max(ids, 0)
         if version == 1:
             tags, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
-            if at == _NO_PLACE or tags != 0:
-                return _NO_PLACE
+            if at == NO_PLACE or tags != 0:
+                return NO_PLACE
     return at
 
 
@@ -150,14 +149,14 @@ def _tags_stop(raw: Array, at: int, stop: int, tags: Array, numbers: Array, besi
     for _ in range(count):
         tag, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
         size, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
-        if at == _NO_PLACE or tag <= before or size > stop - at:
-            return _NO_PLACE
+        if at == NO_PLACE or tag <= before or size > stop - at:
+            return NO_PLACE
         before = tag
         if tag >= _TAG_COUNT:
             beside[_SKIPPED_BYTES, row] = max(beside[_SKIPPED_BYTES, row], size)
             at += size
         elif size != tags[tag, 1]:
-            return _NO_PLACE
+            return NO_PLACE
         else:
             numbers[tags[tag, 0], row], at = _number(raw, at, stop, size)
     return at
@@ -169,13 +168,13 @@ def _read_value(
 ) -> int:
     """Fills a row by a value; its version, or UNREAD where not exactly a value stands there."""
     version, at = _number(raw, at, stop, 2)
-    if at == _NO_PLACE or version not in (0, 1):
+    if at == NO_PLACE or version not in (0, 1):
         return UNREAD
     numbers[_PRODUCER_ID, row], at = _number(raw, at, stop, 8)
     numbers[_EPOCH, row], at = _number(raw, at, stop, 2)
     numbers[_TIMEOUT_MS, row], at = _number(raw, at, stop, 4)
     numbers[_STATUS, row], at = _number(raw, at, stop, 1)
-    if at == _NO_PLACE:
+    if at == NO_PLACE:
         return UNREAD
     places[_LIST_START, row] = at
     at = _list_stop(raw, at, stop, version)
@@ -192,7 +191,7 @@ def _read_key(raw: Array, at: int, stop: int, id_hash: Array, places: Array, row
     """Fills a row by a key; whether it is one of an id, to the byte."""
     record_type, behind = _number(raw, at, stop, 2)
     size, behind = _number(raw, behind, stop, 2)
-    if behind == _NO_PLACE or record_type != 0 or size != stop - behind:
+    if behind == NO_PLACE or record_type != 0 or size != stop - behind:
         return False
     hashed = 0
     for k in range(behind, stop):
@@ -207,10 +206,10 @@ def _read_key(raw: Array, at: int, stop: int, id_hash: Array, places: Array, row
 
 @compiled
 def _after_bytes(raw: Array, at: int, stop: int, least: int) -> tuple[int, int]:
-    """How long a key or value is whose length stands at a place (-1 is null), and where it begins; else _NO_PLACE."""
+    """How long a key or value is whose length stands at a place (-1 is null), and where it begins; else NO_PLACE."""
     size, at = _signed_varint(raw, at, stop)
-    if at == _NO_PLACE or size < least or size > stop - at:
-        return 0, _NO_PLACE
+    if at == NO_PLACE or size < least or size > stop - at:
+        return 0, NO_PLACE
     return size, at
 
 
@@ -227,25 +226,25 @@ def _read_record(
     beside: Array,
     row: int,
 ) -> int:
-    """Fills a row by a record; where it ends, or _NO_PLACE where none stands there."""
+    """Fills a row by a record; where it ends, or NO_PLACE where none stands there."""
     length, at = _signed_varint(raw, at, stop)
-    if at == _NO_PLACE or length < _SMALLEST_RECORD_BYTES - 1 or length > stop - at:
-        return _NO_PLACE
+    if at == NO_PLACE or length < _SMALLEST_RECORD_BYTES - 1 or length > stop - at:
+        return NO_PLACE
     end = at + length
     beside[_TIME_DELTA, row], at = _signed_varint(raw, at + 1, end)  # behind the attributes
     beside[_OFFSET_DELTA, row], at = _signed_varint(raw, at, end)
     key_size, key = _after_bytes(raw, at, end, -1)
     size, value = _after_bytes(raw, key + max(key_size, 0), end, -1)
     headers, at = _signed_varint(raw, value + max(size, 0), end)
-    if at == _NO_PLACE or headers < 0 or headers > end - at:
-        return _NO_PLACE
+    if at == NO_PLACE or headers < 0 or headers > end - at:
+        return NO_PLACE
     for k in range(2 * headers):
         header_size, at = _after_bytes(raw, at, end, -(k & 1))  # a header has a key, its value may be null
-        if at == _NO_PLACE:
-            return _NO_PLACE
+        if at == NO_PLACE:
+            return NO_PLACE
         at += max(header_size, 0)
     if at != end:
-        return _NO_PLACE
+        return NO_PLACE
     if key_size >= 0 and _read_key(raw, key, key + key_size, id_hash, places, row):
         if size < 0:
             kind[row] = IS_TOMBSTONE
@@ -277,13 +276,13 @@ def _read_batches(
         for _ in range(counts[batch]):
             at = _read_record(raw, at, stop, tags, kind, id_hash, places, numbers, beside, row)
             delta = beside[_OFFSET_DELTA, row]
-            if at == _NO_PLACE or delta < next_delta or delta > last_deltas[batch]:
-                at = _NO_PLACE
+            if at == NO_PLACE or delta < next_delta or delta > last_deltas[batch]:
+                at = NO_PLACE
                 break
             next_delta = delta + 1
             row += 1
         if at != stop or counts[batch] < 0:
-            kind[row], places[_ID_START, row], id_hash[row] = UNREAD, _NO_PLACE, 0
+            kind[row], places[_ID_START, row], id_hash[row] = UNREAD, NO_PLACE, 0
             beside[_OFFSET_DELTA, row], beside[_IS_LOST, row] = next_delta, 1
             row += 1
     first[len(starts)] = row

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from txn_analysis.reading.inputs.window import CUT_SHORT, MAX_RECORD_BYTES, Window, merged
-from txn_analysis.reading.state.compiled_records import read_objects
-from txn_analysis.reading.state.forms import (
+from txn_analysis.kafka.names import ID_MAX_BYTES
+from txn_analysis.reading.grammar.state_forms import (
     CONSOLE_AFTER_ID,
     CONSOLE_COUNT,
     CONSOLE_SEPARATOR,
@@ -22,9 +21,9 @@ from txn_analysis.reading.state.forms import (
     CONSOLE_TOMBSTONE,
     CONSOLE_UNKNOWN_KEY,
 )
+from txn_analysis.reading.state.compiled_records import read_objects
 from txn_analysis.reading.state.records import PRINTED_LISTS, UNREAD, ReadStateRecord, StateColumns
 from txn_analysis.reading.state.values import (
-    ID_MAX_BYTES,
     JSON_DECODER,
     BadValueError,
     fields_of,
@@ -32,16 +31,17 @@ from txn_analysis.reading.state.values import (
     json_value,
     text_value,
 )
+from txn_analysis.reading.text.window import CUT_SHORT, MAX_RECORD_BYTES, Window, merged
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     import pyarrow as pa
 
-    from txn_analysis.reading.inputs.planned_input import Section
-    from txn_analysis.reading.inputs.text import Text
-    from txn_analysis.reading.inputs.window import Reject
     from txn_analysis.reading.state.values import TransactionLogValue
+    from txn_analysis.reading.text.section import Section
+    from txn_analysis.reading.text.text import Text
+    from txn_analysis.reading.text.window import Reject
 
 _NOISE = re.compile(CONSOLE_COUNT + rb"\n?|\n")
 _JSON_SPACE = " \t\r\n"

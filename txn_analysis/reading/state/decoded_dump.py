@@ -13,21 +13,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import ABSENT, known
-from txn_analysis.kafka.names import LAST_TIME_MS
-from txn_analysis.reading.dump.batch_lines import read_batch_line
-from txn_analysis.reading.dump.forms import BATCH_LINE_START, LEGACY_BATCH_LINE_START, RECORD_LINE_START
-from txn_analysis.reading.inputs.window import CUT_SHORT, LINE_TOO_LONG, RejectMerging, Window
-from txn_analysis.reading.state.forms import (
+from txn_analysis.kafka.names import ID_MAX_BYTES, INT64_MAX, LAST_TIME_MS
+from txn_analysis.reading.grammar.batch_lines import read_batch_line
+from txn_analysis.reading.grammar.forms import (
+    BATCH_LINE_START,
+    KEY,
+    LEGACY_BATCH_LINE_START,
+    PAYLOAD,
+    RECORD_LINE_START,
+)
+from txn_analysis.reading.grammar.state_forms import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
     FLEXIBLE_GRAMMARS,
     HEAD,
     HEAD_2_8,
-    KEY,
     KEY_HEAD_BYTES,
     LINE_START,
     OLD_HEAD,
-    PAYLOAD,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
@@ -43,7 +46,8 @@ from txn_analysis.reading.state.value_sizes import (
     json_content,
     json_key,
 )
-from txn_analysis.reading.state.values import ID_MAX_BYTES, BadValueError, text_value
+from txn_analysis.reading.state.values import BadValueError, text_value
+from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, RejectMerging, Window
 
 if TYPE_CHECKING:
     import re
@@ -52,14 +56,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txn_analysis.reading.dump.scan import Slice
-    from txn_analysis.reading.inputs.planned_input import Section
-    from txn_analysis.reading.inputs.text import Text
-    from txn_analysis.reading.inputs.window import Reject
     from txn_analysis.reading.state.values import TransactionLogValue
+    from txn_analysis.reading.text.section import Section
+    from txn_analysis.reading.text.text import Text
+    from txn_analysis.reading.text.window import Reject
 
 OLD_DEEP = "2.1-deep"
 _NULL_BYTES = -1
-_MAX_OFFSET = 2**63 - 1
 
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
 
@@ -89,7 +92,7 @@ class _Batch:
 
 # The old form has no batches: as if all its records were in one.
 _NO_BATCH = (None, None, None)
-_NO_LIMIT = _Batch(_MAX_OFFSET, 0, is_control=False, is_valid=True, place=_NO_BATCH)
+_NO_LIMIT = _Batch(INT64_MAX, 0, is_control=False, is_valid=True, place=_NO_BATCH)
 
 
 class _CutError(Exception):

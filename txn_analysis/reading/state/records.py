@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, slices
 from txn_analysis.kafka.names import java_hash
 from txn_analysis.kafka.transactions import TopicPartition  # noqa: TC001 `fields_of` reads the annotations
-from txn_analysis.reading.dump.batch_lines import slices
 from txn_analysis.reading.state.value_sizes import (
     flexible_bytes,
     json_topics,

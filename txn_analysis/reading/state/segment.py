@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txn_analysis.kafka.batch_headers import Headers
-    from txn_analysis.reading.inputs.text import Text
     from txn_analysis.reading.state.compiled_segment import SegmentRecords
     from txn_analysis.reading.state.records import ListReader, ReadRecords
+    from txn_analysis.reading.text.text import Text
 
 _BLOCK_BYTES = 4 << 20
 _MOST_LENGTH_BYTES = 5

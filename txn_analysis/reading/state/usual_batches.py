@@ -15,8 +15,8 @@ import numpy as np
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.reading.dump.batch_text import Regions
+from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES
 from txn_analysis.reading.state.compiled_records import read_record_lines
-from txn_analysis.reading.state.forms import KEY_HEAD_BYTES
 from txn_analysis.reading.state.records import (
     IS_TEXT,
     IS_TOMBSTONE,

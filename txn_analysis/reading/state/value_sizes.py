@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.columns.arrays import NONE
-from txn_analysis.reading.dump.forms import RECORD
-from txn_analysis.reading.dump.line_form import REST_OF_LINE, any_text
-from txn_analysis.reading.state.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, TEXT_VALUE, TOMBSTONE
+from txn_analysis.reading.grammar.forms import KEY, PAYLOAD, RECORD
+from txn_analysis.reading.grammar.line_form import REST_OF_LINE, any_text
+from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES, TEXT_VALUE, TOMBSTONE
 from txn_analysis.reading.state.values import (
     JSON_DECODER,
     JSON_PARTITIONS,

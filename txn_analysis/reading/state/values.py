@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT, known
-from txn_analysis.kafka.names import LAST_TIME_MS
+from txn_analysis.kafka.names import ID_MAX_BYTES, LAST_TIME_MS
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ they have no name for.
 """
 PRINTED_STATES = (*STATES, *map(str, range(len(STATES))))
 """The strings that may stand for a state, in the order of their numbers: all names, and all numbers as digits."""
-ID_MAX_BYTES = 2**15 - 1
 _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 _TOPIC_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")

@@ -12,12 +12,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, rows_at
 from txn_analysis.kafka.names import CODECS, TIMESTAMP_TYPES
-from txn_analysis.reading.dump.field_reader import index_lines, read_alike, read_run
-from txn_analysis.reading.dump.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH, LINE_STARTS
+from txn_analysis.reading.grammar.field_reader import index_lines, read_alike, read_run
+from txn_analysis.reading.grammar.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH, LINE_STARTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,22 +87,6 @@ class Lines:
     def text(self, line: int) -> bytes:
         """One line without its newline."""
         return self.data[self.starts[line] : self.ends[line]]
-
-
-def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:
-    """Some stretches of a text, which lie apart and in order, as an Arrow column."""
-    if not len(starts):
-        return pa.array([], pa.large_binary())
-    bounds = np.empty(2 * len(starts), np.int64)  # of each stretch, and of what is left out before the next one
-    bounds[0::2], bounds[1::2] = starts, stops
-    if (bounds[1:-1:2] == bounds[2::2]).all():
-        return _column(data, np.append(bounds[0::2], bounds[-1:]), len(starts))
-    with_gaps = _column(data, bounds, len(bounds) - 1)
-    return with_gaps.take(pa.array(np.arange(0, len(bounds) - 1, 2)))
-
-
-def _column(data: bytes, bounds: Array, count: int) -> pa.LargeBinaryArray:
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
 
 
 def _index_by_pattern(data: bytes, at: int) -> tuple[Array, Array, Array]:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import re
 
-from txn_analysis.reading.dump.forms import (
+from txn_analysis.kafka.names import ID_MAX_BYTES
+from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
     END_MARKER,
     GRAMMARS,
+    KEY,
     LEGACY_BATCH_LINE_START,
     OLD_RECORD,
     OTHER_CONTROL,
+    PAYLOAD,
     RECORD,
     RECORD_2_8,
     RECORD_LINE_START,
 )
-from txn_analysis.reading.dump.line_form import REST_OF_LINE, Field, LineForm, number, text
-from txn_analysis.reading.state.values import ID_MAX_BYTES
+from txn_analysis.reading.grammar.line_form import REST_OF_LINE, Field, LineForm, number, text
 
 # Tools of an earlier grammar end with an exception at a value of version 1.
 FLEXIBLE_GRAMMARS = frozenset(grammar for grammar, version in GRAMMARS.items() if version >= (3, 2))
@@ -41,8 +43,6 @@ _CONTROL_LABELS = (
 )
 CONTROL_SUFFIX = re.compile(b" (?:" + b"|".join(_CONTROL_LABELS) + rb"):? ?[^\n]*\n|\n")
 
-KEY = b" key: "
-PAYLOAD = b" payload: "
 KEY_HEAD_BYTES = 4  # of the key in the log: record type and string length, int16 each, before the id
 TOMBSTONE = b"<DELETE>"
 TEXT_KEY_BYTES = 64  # at least the longest head of a key in the text form

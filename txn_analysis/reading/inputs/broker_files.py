@@ -29,15 +29,16 @@ from txn_analysis.kafka.names import (
     LOG,
     LOG_START,
     NODE_ID,
+    OFFSET_MAX,
     SNAPSHOT,
     STATE,
     STATE_TOPIC,
     TOPIC_ID,
 )
-from txn_analysis.reading.inputs.planned_input import NO_PARTITION, Section
 from txn_analysis.reading.inputs.recognise import Refusal
-from txn_analysis.reading.inputs.sections import OFFSET_MAX, DumpedFile, is_partition_folder, parse_dump_path, set_aside
+from txn_analysis.reading.inputs.sections import DumpedFile, is_partition_folder, parse_dump_path, set_aside
 from txn_analysis.reading.log_dir.described_producers import stated_answer
+from txn_analysis.reading.text.section import NO_PARTITION, Section
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

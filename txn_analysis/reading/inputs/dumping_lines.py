@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.batch_headers import HEADER_BYTES
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, INT64_MAX
-from txn_analysis.reading.dump.forms import (
+from txn_analysis.reading.dump.records import REPLACED, BatchRange, least_bytes, sized_end, walk_records
+from txn_analysis.reading.grammar.forms import (
     ABORTED_TRANSACTION,
     BATCH,
     DUMPING,
@@ -21,28 +22,27 @@ from txn_analysis.reading.dump.forms import (
     END_MARKER,
     INDEX_ENTRY,
     INVALID_BYTES,
+    KEY,
     LEGACY_BATCH,
     METADATA_SNAPSHOT,
     OLD_RECORD,
     OTHER_CONTROL,
+    PAYLOAD,
     PRODUCER,
     RECORD,
     STARTING_OFFSET,
     TIME_INDEX_ENTRY,
 )
-from txn_analysis.reading.dump.line_form import NEWEST, REST_OF_LINE, any_text, either
-from txn_analysis.reading.dump.records import (
-    KEY,
-    PAYLOAD,
-    REPLACED,
-    BatchRange,
-    least_bytes,
-    sized_end,
-    walk_records,
+from txn_analysis.reading.grammar.line_form import NEWEST, REST_OF_LINE, any_text, either
+from txn_analysis.reading.grammar.noise import NOISE_LINE
+from txn_analysis.reading.grammar.state_forms import (
+    ANY_DECODER_ERROR,
+    ANY_TEXT_PAYLOAD,
+    JSON_KEY,
+    JSON_PAYLOAD,
+    TEXT_KEY,
 )
-from txn_analysis.reading.inputs.recognise import NOISE_LINE
 from txn_analysis.reading.inputs.sections import DumpedFile, parse_dump_path
-from txn_analysis.reading.state.forms import ANY_DECODER_ERROR, ANY_TEXT_PAYLOAD, JSON_KEY, JSON_PAYLOAD, TEXT_KEY
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.batch_headers import Read

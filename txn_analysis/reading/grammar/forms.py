@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from txn_analysis.kafka.names import CODECS, CONTROL_KEY_BYTES, END_MARKERS, MARKER_VALUE_BYTES, TIMESTAMP_TYPES
-from txn_analysis.reading.dump.line_form import (
+from txn_analysis.reading.grammar.line_form import (
     FIRST,
     KEY_LIST,
     NEWEST,
@@ -41,6 +41,9 @@ def _time(name: str) -> tuple[Field, Field]:
     """A time, whose label is its type."""
     return Field(b" ", "timestamp_type", word(*TIMESTAMP_TYPES)), Field(b": ", name, _INT64)
 
+
+KEY, PAYLOAD = b" key: ", b" payload: "
+"""What stands before the texts of a record's key and value."""
 
 BATCH = LineForm(
     (

@@ -34,20 +34,20 @@ from txn_analysis.kafka.names import (
     TXNINDEX,
 )
 from txn_analysis.kafka.record_batch import checked, crcs, is_right
+from txn_analysis.reading.inputs.broker_files import statements
 from txn_analysis.reading.inputs.find_files import is_there
 from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.recognise import UNKNOWN_TEXT_REMEDY, Refusal
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
-from txn_analysis.reading.inputs.text import Text
-from txn_analysis.reading.log_dir.files import statements
 from txn_analysis.reading.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
+from txn_analysis.reading.text.text import Text
 from txn_analysis.stores.store import ChangedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.kafka.batch_headers import Read, Source
-    from txn_analysis.reading.inputs.planned_input import Section
+    from txn_analysis.reading.text.section import Section
     from txn_analysis.stores.store import Version
 
     Rejects = tuple[tuple[int, int, str], ...]

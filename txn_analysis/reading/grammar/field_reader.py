@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.columns.compiled import compiled
-from txn_analysis.reading.dump.line_form import FIELD_COLUMNS, NUMBER, OPTIONAL_LONG, WORD, WORD_BYTES
+from txn_analysis.columns.compiled import NO_PLACE, compiled
+from txn_analysis.reading.grammar.line_form import FIELD_COLUMNS, NUMBER, OPTIONAL_LONG, WORD, WORD_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.reading.dump.line_form import LineForm
+    from txn_analysis.reading.grammar.line_form import LineForm
 
 _KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, _FIRST_CHOICE, _STOP_CHOICE = range(
     len(FIELD_COLUMNS)
 )
 _IS_ABLE = sys.byteorder == "little"
 _U = np.uint64
-_NO_PLACE = -1
 _USUAL_LINE_BYTES = 240
 _COPIED_BYTES = 1 << 20
 _EXPRESSION_US = 15  # for each line
@@ -141,7 +140,7 @@ def _stands_at(words: Array, at: int, texts: Array, first: int, stop: int) -> An
 
 @compiled
 def _number(raw: Array, at: int, digits: int) -> tuple[Any, int]:
-    """A number, and where it ends; _NO_PLACE where none stands there."""
+    """A number, and where it ends; NO_PLACE where none stands there."""
     is_negative = raw[at] == _MINUS
     first = at + 1 if is_negative else at
     at = first
@@ -152,28 +151,28 @@ def _number(raw: Array, at: int, digits: int) -> tuple[Any, int]:
         at += 1
         digit = _U(raw[at]) - _ZERO
     if at == first or at - first > digits or value > _MAX_INT64:
-        return 0, _NO_PLACE
+        return 0, NO_PLACE
     return (-np.int64(value) if is_negative else np.int64(value)), at
 
 
 @compiled
 def _word(words: Array, at: int, fields: Array, choices: Array, texts: Array, field: int) -> tuple[int, int]:
-    """Which of a field's words stands at a place, and where it ends; _NO_PLACE where none does."""
+    """Which of a field's words stands at a place, and where it ends; NO_PLACE where none does."""
     first = fields[field, _FIRST_CHOICE]
     for k in range(first, fields[field, _STOP_CHOICE]):
         if _stands_at(words, at, texts, choices[k, 0], choices[k, 1]):
             return k - first, at + choices[k, 2]
-    return 0, _NO_PLACE
+    return 0, NO_PLACE
 
 
 @compiled
 def _number_within(raw: Array, at: int, fields: Array, field: int) -> tuple[int, int]:
-    """A field's number, and where it ends; _NO_PLACE where it is out of bounds."""
+    """A field's number, and where it ends; NO_PLACE where it is out of bounds."""
     if raw[at] == _MINUS and fields[field, _LOW] >= 0:
-        return 0, _NO_PLACE
+        return 0, NO_PLACE
     value, end = _number(raw, at, fields[field, _DIGITS])
     is_within = fields[field, _LOW] <= value <= fields[field, _HIGH]
-    return value, end if is_within else _NO_PLACE
+    return value, end if is_within else NO_PLACE
 
 
 @compiled
@@ -181,28 +180,28 @@ def _optional(
     raw: Array, words: Array, at: int, fields: Array, choices: Array, texts: Array, field: int
 ) -> tuple[int, int]:
     choice, at = _word(words, at, fields, choices, texts, field)
-    if at == _NO_PLACE or choice == 0:
+    if at == NO_PLACE or choice == 0:
         return ABSENT, at
     if raw[at] == _MINUS:
-        return 0, _NO_PLACE
+        return 0, NO_PLACE
     value, at = _number(raw, at, fields[field, _DIGITS])
-    return value, at + 1 if at != _NO_PLACE and raw[at] == _CLOSE else _NO_PLACE
+    return value, at + 1 if at != NO_PLACE and raw[at] == _CLOSE else NO_PLACE
 
 
 @compiled
 def _list_end(raw: Array, at: int) -> int:
     if raw[at] != _OPEN:
-        return _NO_PLACE
+        return NO_PLACE
     while raw[at] != _CLOSE and raw[at] != _NEWLINE:
         at += 1
-    return at + 1 if raw[at] == _CLOSE else _NO_PLACE
+    return at + 1 if raw[at] == _CLOSE else NO_PLACE
 
 
 @compiled
 def _value(
     raw: Array, words: Array, at: int, fields: Array, choices: Array, texts: Array, field: int
 ) -> tuple[int, int]:
-    """The value that stands at a place, and where it ends; _NO_PLACE where it is none of the field's."""
+    """The value that stands at a place, and where it ends; NO_PLACE where it is none of the field's."""
     kind = fields[field, _KIND]
     if kind == NUMBER:
         return _number_within(raw, at, fields, field)
@@ -217,13 +216,13 @@ def _value(
 def _read_line(
     raw: Array, words: Array, at: int, fields: Array, choices: Array, texts: Array, values: Array, row: int
 ) -> int:
-    """Fills `values` by one line, and gives where the last field ends; _NO_PLACE where the line has another form."""
+    """Fills `values` by one line, and gives where the last field ends; NO_PLACE where the line has another form."""
     for field in range(len(fields)):
         if not _stands_at(words, at, texts, fields[field, _FIRST_TEXT], fields[field, _STOP_TEXT]):
-            return _NO_PLACE
+            return NO_PLACE
         values[field, row], at = _value(raw, words, at + fields[field, _BYTES_BEFORE], fields, choices, texts, field)
-        if at == _NO_PLACE:
-            return _NO_PLACE
+        if at == NO_PLACE:
+            return NO_PLACE
     return at
 
 
@@ -253,7 +252,7 @@ def _read_run(
     count = at = 0
     while count < len(ends) and at <= last_newline:
         end = _read_line(raw, words, at, fields, choices, texts, values, count)
-        if end == _NO_PLACE or raw[end] != _NEWLINE:
+        if end == NO_PLACE or raw[end] != _NEWLINE:
             break
         ends[count] = end
         count += 1
@@ -295,7 +294,7 @@ def _index_lines(
             if raw[place] != _NEWLINE:
                 continue
             kind, found = _word(words, start, fields, choices, texts, 0)
-            if found != _NO_PLACE:
+            if found != NO_PLACE:
                 if count == len(starts):
                     return count, start
                 starts[count], ends[count], kinds[count] = start, place, kind

@@ -1,0 +1,1 @@
+"""The lines that Kafka's tools print, and readers that are made of their forms."""

@@ -1,0 +1,67 @@
+"""The parts of an input that are read by themselves: its sections, and byte ranges of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from txn_analysis.tables.batches import BatchPlace
+
+if TYPE_CHECKING:
+    from txn_analysis.stores.store import Version
+
+NO_PARTITION = -1  # a console export does not say which partitions of __transaction_state it covers
+
+
+@dataclass(frozen=True)
+class Section:
+    """One `Dumping …` section of an input, the whole text of a console export, or what a broker's own file holds.
+
+    `kind` is log, state (a segment of __transaction_state with decoded records), snapshot, txnindex, console_text or
+    console_json. [text_start_bytes, text_end_bytes) is the body, without the lines before it and the trailer after it;
+    `torn_bytes` is what the trailer says of an incomplete last batch. Where `is_start_proven` is False, the section can
+    be text inside a record of the section before. A broker's own segment can be cut at `cuts`, where batches begin; a
+    statement of a checkpoint has the offset in `file_base_offset`, or the word in `stated`.
+    """
+
+    index: int
+    kind: str
+    dump_path: str
+    topic: str
+    partition: int
+    file_base_offset: int
+    text_start_bytes: int
+    text_end_bytes: int
+    torn_bytes: int
+    is_start_proven: bool
+    grammar: str
+    stated: str | None = None
+    cuts: tuple[int, ...] = ()
+
+
+IsInPart = Callable[[Section], bool]
+"""Says of a segment whether all of its checksums are looked at in a call."""
+
+
+def no_part(_: Section) -> bool:
+    """No part was asked for."""
+    return False
+
+
+@dataclass(frozen=True)
+class ScanRange:
+    """Bytes [start, end) of one section's body, for one task to parse."""
+
+    path: str
+    compression: str | None
+    input_id: str
+    section: Section
+    start: int
+    end: int
+    version: Version | None = None
+
+    def place(self, ingest_id: str) -> BatchPlace:
+        """Where batches of it are read."""
+        section = self.section
+        return BatchPlace(ingest_id, self.input_id, section.index, section.topic, section.partition)
