@@ -112,8 +112,8 @@ format: $(READY) ## Format the code, and mend what lint can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-golden: $(SPARK) ## Write the expected reports anew; read the diff before committing it
-	@$(BIN)/python -m pytest -m golden --update-golden
+golden: $(READY) ## Write what the commands answer of every case into tests/golden anew; then read `git diff`
+	@$(BIN)/python -m pytest -q -m golden --update-golden $(IN_TWO) tests/golden tests/plan
 
 docs: $(SPARK) ## Write what is made in README.md and docs/: tables, rules, outputs of commands (about 30 s)
 	@$(BIN)/python -m tests.docs

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
+import itertools
 import shutil
 import signal
 from typing import TYPE_CHECKING, Any
@@ -31,6 +33,7 @@ hypothesis.settings.register_profile("explore", max_examples=2000, deadline=None
 hypothesis.settings.load_profile("repeatable")
 
 
+_SHOWN_LINES = 60  # of a difference to a golden file
 _OF_CLUSTER = {"spark", "browser"}
 # What one process runs where two are started: a file, or all that asks for something that takes long to make.
 _SHARED = {"spark": "spark", "browser": "browser", "audit_of": "audits"}
@@ -111,6 +114,8 @@ def _try_more_examples(test: Any, times: int) -> None:
 
 def _group(item: pytest.Item) -> str:
     asked = getattr(item, "fixturenames", ())
+    if (group := item.get_closest_marker("xdist_group")) is not None:
+        return str(group.args[0])
     return next((group for fixture, group in _SHARED.items() if fixture in asked), str(item.path))
 
 
@@ -201,8 +206,13 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     def check(file: Path, text: str) -> None:
         if request.config.getoption("--update-golden"):
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        assert file.exists(), f"{file} is missing: `make golden` writes it"
-        assert text == file.read_text(encoding="utf-8")
+            file.write_text(text, encoding="utf-8", newline="")
+        if not file.exists():
+            pytest.fail(f"{file} is missing: `make golden` writes it", pytrace=False)
+        expected = file.read_bytes().decode()
+        if text != expected:
+            lines = difflib.unified_diff(expected.splitlines(), text.splitlines(), str(file), "now", n=2, lineterm="")
+            shown = "\n".join(itertools.islice(lines, _SHOWN_LINES))
+            pytest.fail(f"{shown}\nIs it meant? `make golden`, then read `git diff`", pytrace=False)
 
     return check

@@ -352,6 +352,7 @@ def test_empty_plan_is_a_script_that_does_nothing(executor: Executor) -> None:
     assert (done.code, done.calls) == (0, [])
 
 
+@pytest.mark.golden
 def test_scripts_are_golden(golden: Callable[[Path, str], None]) -> None:
     evil = "evil\nkafka-transactions.sh abort --everything\x1b[2J\u202e\u2028'\"`$(rm -rf ~)`"
     script = script_of(

@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,12 +18,9 @@ from txn_analysis.report.text_report import report_lines, text_report
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding
 
-GOLDEN = Path(__file__).parent / "golden"
 EVIL = "evil\n<b>&;$(rm -rf ~)\x1b[2J\u202e"
 
 
@@ -56,22 +52,6 @@ def one_of_each() -> AuditReport:
         ],
         findings,
     )
-
-
-def nothing_hangs() -> AuditReport:
-    return build_report(rows.run(), [rows.input_file()], [rows.health(last_stable_offset=170)], [])
-
-
-@pytest.mark.golden
-@pytest.mark.parametrize(
-    ("name", "report"),
-    [
-        pytest.param("one_of_each.txt", one_of_each(), id="one-of-each"),
-        pytest.param("nothing_hangs.txt", nothing_hangs(), id="nothing-hangs"),
-    ],
-)
-def test_text_report_is_golden(golden: Callable[[Path, str], None], name: str, report: AuditReport) -> None:
-    golden(GOLDEN / name, text_report(report))
 
 
 def test_causes_and_warnings_are_said_and_escaped() -> None:

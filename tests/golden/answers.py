@@ -1,0 +1,106 @@
+"""Asks the questions of a case in this process, as a shell would, and gives what the golden files hold."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from benchmarks.wide.capture import write_capture
+from benchmarks.wide.history import History
+from tests.golden.cases import NOW, Wide, questions
+from txn_analysis.cli.main import app
+
+if TYPE_CHECKING:
+    from tests.golden.cases import Case, Words
+
+CAPTURES = Path(__file__).parents[2] / "data/cases"
+CODES, METRICS = "codes.txt", "metrics.prom"
+_SUCCESS = re.compile(r"^(txn_analysis_last_success_timestamp_seconds\S*) \S+$", re.MULTILINE)
+_FINGERPRINT = re.compile(r'"plan_fingerprint": "([0-9a-f]{32})"')
+
+
+class _Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def files_of(case: Case) -> list[str]:
+    """The names of the golden files of a case."""
+    metrics = [METRICS] if case.is_text_too else []
+    return [CODES, *metrics, *(question.file for question in questions(case))]
+
+
+def answers_to(case: Case, folder: Path) -> dict[str, str]:
+    """Audit a case and ask everything of it.
+
+    Args:
+        folder: an empty one, for the warehouse.
+
+    Returns:
+        The text of each golden file by its name. `codes.txt` has each command, its exit code and what it wrote to
+        stderr. Replaced are folders, which differ from machine to machine; the moment of the metrics' last success; and
+        two hashes, which differ whenever a setting is added: runs' ids, by the number of the night, and a plan's
+        fingerprint.
+    """
+    with contextlib.chdir(folder):  # the warehouse is the one that the program takes by default
+        return _asked(case, folder)
+
+
+def _asked(case: Case, folder: Path) -> dict[str, str]:
+    answers: dict[str, str] = {}
+    codes, runs = [], []
+    for night, given in enumerate(case.nights, 1):
+        ended, words = _audited(case, night, given)
+        runs.append(json.loads(ended.out)["run"]["run_id"])
+        codes.append(_as_typed(words, ended))
+    if case.is_text_too:
+        answers[METRICS] = _SUCCESS.sub(r"\1 0", Path(METRICS).read_text(encoding="utf-8"))
+    for file, words in questions(case):
+        ended = _run(*words)
+        answers[file] = ended.out
+        codes.append(_as_typed(words, ended))
+    answers[CODES] = "".join(codes)
+    differing = {str(CAPTURES): "data/cases", str(folder): "/here"}
+    differing |= {run: f"run-{night:016}" for night, run in enumerate(runs, 1)}
+    differing |= dict.fromkeys(_FINGERPRINT.findall(answers["abort-plan.ndjson"]), "0" * 32)
+    return {file: _replaced(text, differing) for file, text in answers.items()}
+
+
+def _audited(case: Case, night: int, given: Words | Wide) -> tuple[_Ended, Words]:
+    if isinstance(given, Wide):
+        write_capture(History(given.width), Path("wide"), given.form)
+        paths: tuple[str, ...] = ("wide",)
+    else:
+        paths = tuple(str(CAPTURES / part) for part in given)
+    flags = [str(CAPTURES / flag) if (CAPTURES / flag).is_file() else flag for flag in case.flags]
+    words = ("audit", *paths, *flags, "--capture", f"night-{night}", *NOW)
+    return _run(*words, "--format", "json", "-o", "-", "-o", METRICS), words
+
+
+def _as_typed(words: Words, ended: _Ended) -> str:
+    notes = "".join(f"  {line}\n" for line in ended.err.splitlines())
+    return f"{ended.code}  {shlex.join(words)}\n{notes}"
+
+
+def _run(*words: str) -> _Ended:
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            app([*words, "--quiet"], prog_name="txn-analysis")
+        except SystemExit as end:
+            code = end.code
+    assert isinstance(code, int), code
+    return _Ended(code, out.getvalue(), err.getvalue())
+
+
+def _replaced(text: str, differing: dict[str, str]) -> str:
+    for word, other in differing.items():
+        text = text.replace(word, other)
+    return text
