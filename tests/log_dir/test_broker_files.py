@@ -9,10 +9,10 @@ import pytest
 from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.reading import CASES, plans, sorted_files
 from tests.log_dir.test_segments import data
-from txn_analysis.reading.inputs import survey_job
 from txn_analysis.reading.inputs.broker_files import PassedOver, whole_file
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.recognise import Refusal
+from txn_analysis.reading.inputs.survey_job import survey_files
 from txn_analysis.reading.text.section import Section
 
 if TYPE_CHECKING:
@@ -202,14 +202,11 @@ def no_spark() -> NoReturn:
     pytest.fail("Spark is started")
 
 
-def test_small_segments_are_surveyed_here_by_what_is_read_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_small_segments_are_surveyed_here_by_what_is_read_of_them(tmp_path: Path) -> None:
     """To open a file takes as long as to read some kilobytes; no session of Spark is started for that."""
     folders = [tmp_path / f"orders-{k}" for k in range(4)]
     for folder in folders:
         folder.mkdir()
         (folder / f"{0:020}.log").write_bytes(bytes(100))
-    monkeypatch.setattr(survey_job, "fits_in_memory", lambda size_bytes: size_bytes <= 400)
-    plans, *_ = survey_job.survey_files(no_spark, find_files([str(tmp_path)]))
+    plans, *_ = survey_files(no_spark, find_files([str(tmp_path)]), is_on_spark=lambda read_bytes: read_bytes > 400)
     assert len(plans) == 4

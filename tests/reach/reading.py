@@ -55,7 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             assert all(plan.problem is None for plan in inputs), [plan.problem for plan in inputs if plan.problem][:3]
         if given.until == "scan":
             ranges = split_ranges(inputs, READ_KINDS, Settings().range_bytes, 1)
-            count = _step(found, "scan", lambda: sum(len(rows) for _, rows in read_tasks(ranges, "reading").all_rows()))
+            count = _step(
+                found,
+                "scan",
+                lambda: sum(len(rows) for _, rows in read_tasks(ranges, "reading", is_on_spark=False).all_rows()),
+            )
             print(f"{count} rows", file=sys.stderr)
     place = place_of(given.place)
     bound = cost_of(place.root).bytes_per_request if place else 0

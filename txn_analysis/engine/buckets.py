@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.arrays import Array
 
-_BUCKET_BYTES = 64 << 20
+BUCKET_BYTES = 64 << 20
+"""Of text, whose rows a bucket holds."""
 _SLICE_BYTES = 256 << 10
 _LEAST_GATHERED_BYTES, _MOST_GATHERED_BYTES = 8 << 20, 64 << 20
 
 
 def bucket_count(text_bytes: int, least: int = 1) -> int:
     """Into how many buckets keys are divided, so that each holds what was read of some 64 MiB of text."""
-    return max(least, -(-text_bytes // _BUCKET_BYTES))
+    return max(least, -(-text_bytes // BUCKET_BYTES))
 
 
 def bucket_of(columns: Sequence[pa.Array], bucket_count: int) -> Array:

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 def is_on_spark(settings: Settings, text_bytes: int) -> bool:
-    """Spark's tasks judge what was read of so much text; else this process does.
+    """Spark's tasks do the work on so much text; else this process does it.
+
+    This is the one place that decides. Recognising files, reading, reconstructing, judging and planning ask it, each
+    with the bytes that it works on.
 
     Raises:
         ConfigError: this process is asked for, and would hold more than it may.

@@ -15,9 +15,10 @@ from pyspark.sql import DataFrame
 
 from txn_analysis.columns.parquet import BYTES_BY_PLACE, DIFFERENCES, parquet_of, rows_of_parquet
 from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.engine.buckets import gathered, in_buckets
+from txn_analysis.engine.buckets import BUCKET_BYTES, gathered, in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
+from txn_analysis.spark.jobs import named_jobs
 from txn_analysis.spark.workers import cores_of, in_tasks, prepare_worker
 
 if TYPE_CHECKING:
@@ -129,7 +130,8 @@ class OnSpark(Engine[FrameRows]):
     def __init__(self, spark: SparkSession, bucket_count: int, warehouse: Warehouse | None = None) -> None:
         self._spark = spark
         self._bucket_count = bucket_count
-        self._task_count = min(bucket_count, max(_TASKS_PER_CORE * cores_of(spark), bucket_count // _BUCKETS_PER_TASK))
+        cores = cores_of(spark, bucket_count * BUCKET_BYTES)
+        self._task_count = min(bucket_count, max(_TASKS_PER_CORE * cores, bucket_count // _BUCKETS_PER_TASK))
         self._warehouse = warehouse
 
     def table(self, table: Table, *names: str, **one_of: Collection[Any]) -> FrameRows:
@@ -174,7 +176,9 @@ class OnSpark(Engine[FrameRows]):
 
     def collected(self, rows: FrameRows) -> pa.Table:
         """As of `Engine`."""
-        return _table(_frame(rows).toArrow(), rows.schema)
+        frame = _frame(rows)
+        with named_jobs(self._spark):
+            return _table(frame.toArrow(), rows.schema)
 
     def write(self, rows: FrameRows, function: BatchFunction, table: Table, **slice_of: str) -> None:
         """As of `Engine`; the tasks write what they make."""

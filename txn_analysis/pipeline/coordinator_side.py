@@ -44,6 +44,7 @@ from txn_analysis.judge.warning_steps import (
     warnings_of_last,
     worst_step,
 )
+from txn_analysis.spark.jobs import described
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit
 
@@ -104,7 +105,8 @@ def states_of(given: Given, producers: BloomFilter) -> Iterator[States]:
     sums = dict[int, IdSums]()
     if any(own.every for own in files.values()):
         hashes = given.rows(TRANSACTION_STATES, "transactional_id_hash", "state_partition")
-        sums = sums_of(values_in(engine.collected(engine.mapped(hashes, id_sums, VALUES))))
+        with described("judge: derive the number of partitions of __transaction_state"):
+            sums = sums_of(values_in(engine.collected(engine.mapped(hashes, id_sums, VALUES))))
     known = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
     placings = Placings(known)
     if not with_records:  # no capture has a record of it
@@ -134,7 +136,9 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
     engine, files = given.engine, {n: own.state_files for n, own in given.audits.items()}
     chains: defaultdict[int, dict[int, StateChain]] = defaultdict(dict)
     sums: defaultdict[int, list[StateSums]] = defaultdict(list)
-    for of_some in values_in(engine.collected(states.chains)):
+    with described("judge: follow __transaction_state by partition and transactional id"):
+        of_buckets = engine.collected(states.chains)
+    for of_some in values_in(of_buckets):
         for audit, (own, of_files) in of_some.items():
             chains[audit].update(own)
             sums[audit].append(of_files)
@@ -184,7 +188,8 @@ def _of_producers(
         opened=engine.made(logs.opened),
         markers=logs.end_markers(),
     )
-    found = engine.collected(made)
+    with described("judge: join open transactions with the coordinator's state by producer_id"):
+        found = engine.collected(made)
     viewed = pa.Table.from_batches(rows_named("viewed")(iter(found.to_batches())), VIEWED)
     sums = [value for rows in rows_named("sums")(iter(found.to_batches())) for value in values_in(rows)]
     return in_place_order(viewed), sums_of(sums)
@@ -199,11 +204,14 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
         settings: as for the audit.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
-    counts = sum(values_in(engine.collected(engine.mapped(states.last, timeouts, VALUES))), Counter[int]())
+    with described("judge: count the timeouts of transactional ids"):
+        of_parts = engine.collected(engine.mapped(states.last, timeouts, VALUES))
+    counts = sum(values_in(of_parts), Counter[int]())
     known = Known(settings, as_of_ms, median_of(counts))
     warned = engine.together(
         engine.mapped(states.last, warnings_of_last(known), OF_APPLICATION),
         engine.mapped(states.aborted, warnings_of_aborts, OF_APPLICATION),
     )
-    found = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
+    with described("judge: find the early warnings of each application"):
+        found = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
     return warnings_of([each for worst in values_in(found) for each in worst])

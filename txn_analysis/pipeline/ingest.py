@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.records import batch_of, records_of
+from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.errors import ConfigError, InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.segments import certain_moment_ms, rival_positions
@@ -28,14 +30,15 @@ from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges, with
 from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.runs.prunes import check_content, own_name
-from txn_analysis.spark.jobs import followed
+from txn_analysis.spark.jobs import described, followed
+from txn_analysis.spark.workers import cores_of
 from txn_analysis.storage.warehouse import commit_inputs, held_inputs
 from txn_analysis.stores.places import place_of
 from txn_analysis.stores.remote_file import ahead, cost_of
 from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
 from txn_analysis.tables.keeping import TakenContent
-from txn_analysis.text import escape, listed, size
+from txn_analysis.text import count, escape, listed, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -119,13 +122,19 @@ def _plan(
     with (
         progress.stage("recognising files", total_bytes=sum(file.size_bytes for file in files)) as tell,
         followed(tell),
+        described(f"ingest: recognise {count(len(files), 'file')}"),
     ):
         warehouse.create()
         _check_capture(warehouse, settings, asked)
         manifests, others = split_manifests(files)
         is_in_part = verified_part(warehouse, settings)
         planning = plan_inputs(
-            warehouse.session, others, is_verified=settings.verify, is_in_part=is_in_part, asked=asked
+            warehouse.session,
+            others,
+            is_on_spark=partial(is_on_spark, settings),
+            is_verified=settings.verify,
+            is_in_part=is_in_part,
+            asked=asked,
         )
         of_manifests, misfits = manifest_inputs(manifests, others, planning.inputs, is_verified=settings.verify)
         check_inputs([*planning.inputs, *([] if misfits else of_manifests)], settings.skip_unrecognised, misfits)
@@ -203,9 +212,13 @@ def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: S
     ingest_id = own_name(warehouse, _digest(p.input_id for p in planned))
     content = Content(ingest_id, [r for _, rejects in outside for r in rejects()])
     size = sum(p.text_bytes for p in planned)
-    with progress.stage("reading", total_bytes=size) as tell, followed(tell):
-        ranges = split_ranges(planned, READ_KINDS, settings.range_bytes, warehouse.parallelism(size))
-        content.learn(warehouse.fill(read_tasks(ranges, content.ingest_id), ingest_id=content.ingest_id))
+    words = f"ingest: read {count(len(planned), 'file')} into Delta tables"
+    with progress.stage("reading", total_bytes=size) as tell, followed(tell), described(words):
+        on_spark = is_on_spark(settings, size)
+        parallelism = cores_of(warehouse.spark, size) if on_spark else 1
+        ranges = split_ranges(planned, READ_KINDS, settings.range_bytes, parallelism)
+        tasks = read_tasks(ranges, content.ingest_id, is_on_spark=on_spark)
+        content.learn(warehouse.fill(tasks, ingest_id=content.ingest_id))
     for p in planned:
         for s in p.sections:
             if s.kind == LOG or (s.kind in LOG_KINDS and p.is_broker_file):

@@ -124,16 +124,16 @@ class Moment(NamedTuple):
     moment_ms: int
 
 
-def read_tasks(tasks: list[list[ScanRange]], ingest_id: str) -> RowTasks:
+def read_tasks(tasks: list[list[ScanRange]], ingest_id: str, *, is_on_spark: bool) -> RowTasks:
     """Fills the input tables from one look at the bodies of sections; tells PLACES, MOMENTS and REJECTED.
 
     Args:
         tasks: ranges of sections of READ_KINDS, all ranges of one of `__transaction_state` in order in one task; one
             task of Spark for each list.
         ingest_id: the ingest that reads them.
+        is_on_spark: as of `RowTasks`.
     """
-    size_bytes = sum(part.end - part.start for task in tasks for part in task)
-    return RowTasks(len(tasks), _TABLES, lambda number: _read_task(tasks[number], ingest_id), size_bytes)
+    return RowTasks(len(tasks), _TABLES, lambda number: _read_task(tasks[number], ingest_id), is_on_spark)
 
 
 def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:

@@ -26,11 +26,11 @@ from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
 from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of, warnings_of_ids
+from txn_analysis.pipeline.planning import plan_of
 from txn_analysis.pipeline.run import digest, parameters
-from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.runs.prunes import check_evidence
-from txn_analysis.spark.jobs import in_parallel
+from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.storage.warehouse import commit_run
 from txn_analysis.tables import (
     ABORT_PLAN,
@@ -46,7 +46,6 @@ from txn_analysis.tables import (
     Transaction,
 )
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.schema import ONLY, by_audit, given_schema
@@ -87,7 +86,8 @@ def blocked_groups(given: Given, opened: Sequence[Transaction]) -> dict[int, gro
     sections = {(file.input_id, file.section_index) for file in files}
     rows = given.rows(GROUP_OFFSETS, *OFFSETS.names[1:], partition=sorted(partitions))
     own = engine.mapped(rows, of_sections(sections, {transaction.producer_id for transaction in opened}), OFFSETS)
-    summed_up = engine.collected(engine.grouped(["partition", "group_id"], sum_step, OFFSETS, offsets=own))
+    with described("judge: find the consumer groups that wait behind __consumer_offsets"):
+        summed_up = engine.collected(engine.grouped(["partition", "group_id"], sum_step, OFFSETS, offsets=own))
     return groups.blocked_groups(opened, files, groups.GroupOffsets.of(summed_up.to_pylist()))
 
 
@@ -163,14 +163,13 @@ def judge(run: Run, logs: Logs) -> Judged:
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]
     own, cases = judges_of(run, side, logs.health)[ONLY]
     costs, settings = _costs_of(run, side.viewed, own), run.settings
-    shown, plan, nearest = list[FindingRows](), list[pa.RecordBatch](), list[Judgement]()
+    shown, nearest = list[FindingRows](), list[Judgement]()
 
     def rows() -> Iterator[pa.RecordBatch]:
         for some in cases():
             judged = own.judged(some)
             found = [finding_of(one, run.run_id, _finding_id(run, one), costs.of(one)) for one in judged]
             nearest[:] = nearest_bound([*nearest, *judged], settings)
-            plan.append(plan_rows(planned(found, settings, run.as_of_ms)))
             made = batch_of(Finding, found, FINDINGS.arrow_schema)
             shown.append(FindingRows.of_batches([made]))
             yield made
@@ -178,7 +177,7 @@ def judge(run: Run, logs: Logs) -> Judged:
     with no_search_for_cycles():
         run.replace(rows(), FINDINGS)
     warnings = [*open_warnings(nearest, run.as_of_ms), *of_ids]
-    aborts, findings = whole_plan(plan), FindingRows.together(shown)
+    aborts, findings = plan_of(run), FindingRows.together(shown)
     record = _record_of(run, health, state, own, findings, aborts, warnings)
     return Judged(run, health, findings, aborts, record)
 

@@ -46,7 +46,7 @@ from txn_analysis.log.steps import (
 )
 from txn_analysis.log.transactions import ended_by_run, open_rows
 from txn_analysis.runs.past_run import JUDGED_BY
-from txn_analysis.spark.jobs import in_parallel
+from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
     LOG_BATCHES,
@@ -59,6 +59,7 @@ from txn_analysis.tables import (
 )
 from txn_analysis.tables.schema import ONLY, given_schema, with_audit
 from txn_analysis.tables.transactions import OPEN
+from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -136,7 +137,9 @@ class LinkedLogs:
     @cached_property
     def _driven(self) -> _Driven:
         engine = self.given.engine
-        found = engine.collected(engine.mapped(self.linked, _of_driver, NAMED))
+        places = {(s.topic, s.partition) for own in self.given.audits.values() for s in own.log_sections}
+        with described(f"reconstruct: replay {count(len(places), 'partition')}"):
+            found = engine.collected(engine.mapped(self.linked, _of_driver, NAMED))
         kinds = {
             name: list(rows_named(name)(iter(found.to_batches())))
             for name in ("health", "opened", "producers", "pieces", "used")
@@ -169,11 +172,12 @@ class LinkedLogs:
         engine, run_id = self.given.engine, run.run_id
         used = frozenset(key[1:] for key in self._driven.used)
         ended = self.linked if self.anew is None else engine.together(self.linked, self.anew)
-        in_parallel(
-            partial(engine.write, self.linked, _health_of(run_id), PARTITION_HEALTH, run_id=run_id),
-            partial(engine.write, self.linked, _open_of(run_id), TRANSACTIONS, run_id=run_id),
-            partial(engine.write, ended, _ended_of(run_id, used), ENDED_TRANSACTIONS, ingest_id=run_id),
-        )
+        with described("reconstruct: write partition_health, transactions and ended_transactions"):
+            in_parallel(
+                partial(engine.write, self.linked, _health_of(run_id), PARTITION_HEALTH, run_id=run_id),
+                partial(engine.write, self.linked, _open_of(run_id), TRANSACTIONS, run_id=run_id),
+                partial(engine.write, ended, _ended_of(run_id, used), ENDED_TRANSACTIONS, ingest_id=run_id),
+            )
 
 
 @contextmanager
@@ -219,15 +223,16 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
         sections=engine.made(section_rows(sections)),
         pieces=engine.mapped(pieces, of_partitions(places), PIECES),
     )
-    pairs: list[tuple[int, Pair]] = list(values_in(engine.collected(found)))
+    with described("reconstruct: pair the copies of partitions"):
+        pairs: list[tuple[int, Pair]] = list(values_in(engine.collected(found)))
     if not pairs:
         return {}
     inputs = sorted({input_id for _, pair in pairs for input_id, _ in (pair.a, pair.b)})
     sides = engine.mapped(given.rows(LOG_BATCHES, *BATCH_COLUMNS, input_id=inputs), sides_of(pairs), SIDES)
     compared: defaultdict[int, dict[Pair, Comparison]] = defaultdict(dict)
-    for number, comparison in values_in(
-        engine.collected(engine.grouped(["audit", "pair"], compare_step, VALUES, sides=sides))
-    ):
+    with described(f"reconstruct: compare {count(len(pairs), 'pair')} of copies"):
+        differing = engine.collected(engine.grouped(["audit", "pair"], compare_step, VALUES, sides=sides))
+    for number, comparison in values_in(differing):
         audit, pair = pairs[number]
         compared[audit][pair] = comparison
     return compared
@@ -305,7 +310,8 @@ class WrittenLogs:
         run, engine = self.run, self.run.engine
         pieces = run.rows(LOG_PIECES, "producers")
         own = engine.mapped(pieces, lambda batches: map(producers_of, batches), PRODUCERS)
-        return _producers(engine.collected(own).to_batches(), self.opened)
+        with described("judge: collect the producer ids of the logs"):
+            return _producers(engine.collected(own).to_batches(), self.opened)
 
     def end_markers(self) -> Any:
         """As of `Logs`."""

@@ -12,8 +12,8 @@ from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs
 from txn_analysis.pipeline.judging import judge as judged_of
 from txn_analysis.pipeline.linking import WrittenLogs, linked_logs
+from txn_analysis.pipeline.planning import plan_of
 from txn_analysis.pipeline.run import Run, start_run
-from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import Progress
@@ -22,10 +22,8 @@ from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.spark.jobs import followed, in_parallel
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, RUNS, Finding
-from txn_analysis.tables.findings import plan_rows
+from txn_analysis.tables import ABORT_PLAN, RUNS
 from txn_analysis.tables.schema import ONLY
-from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -117,7 +115,5 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
     run = _run_to_write(spark, settings)
     if not len(run.held(RUNS, "run_id")):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/judge.py first.")
-    hanging = run.records(Finding, FINDINGS, verdict=[Verdict.HANGING.value])
-    plan = whole_plan([plan_rows(planned(hanging, run.settings, run.as_of_ms))])
-    run.replace(plan.to_batches(), ABORT_PLAN)
+    run.replace(plan_of(run).to_batches(), ABORT_PLAN)
     return run

@@ -1,7 +1,7 @@
 """Spark without its import: a session that is started once something needs it, and its jobs.
 
 Little work needs no session. Small jobs mostly wait for the driver, not for each other, and run side by side; whoever
-watches a stage is told how far they are.
+watches a stage is told how far they are. Each job has a description in the words of the pipeline.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,9 +47,50 @@ _MOST_AT_ONCE = 8
 
 
 def in_parallel(*actions: Callable[[], Any]) -> list[Any]:
-    """What some independent actions return, in their order."""
+    """What some independent actions return, in their order; their jobs have the description that holds here."""
     with ThreadPoolExecutor(min(len(actions), _MOST_AT_ONCE) or 1) as pool:
-        return list(pool.map(lambda action: action(), actions))
+        waiting = [pool.submit(copy_context().run, action) for action in actions]
+        return [each.result() for each in waiting]
+
+
+_description: ContextVar[str | None] = ContextVar("description", default=None)
+_DESCRIPTION = "spark.job.description"
+
+
+@contextmanager
+def described(words: str) -> Iterator[None]:
+    """Meanwhile jobs are described so in Spark's UI and event log, where `named_jobs` starts them."""
+    before = _description.set(words)
+    try:
+        yield
+    finally:
+        _description.reset(before)
+
+
+@contextmanager
+def named_jobs(spark: SparkSession) -> Iterator[None]:
+    """Meanwhile jobs that this thread starts have the description that holds here.
+
+    It is a property of the thread, and is put back: the session may be somebody else's. There is no job group, as
+    notebooks cancel by it. By Spark Connect it is a tag, which takes no comma.
+    """
+    words, context = _description.get(), getattr(spark, "sparkContext", None)
+    if words is None:
+        yield
+    elif context is None:
+        tag = words.replace(",", ";")
+        spark.addTag(tag)
+        try:
+            yield
+        finally:
+            spark.removeTag(tag)
+    else:
+        before = context.getLocalProperty(_DESCRIPTION)
+        context.setLocalProperty(_DESCRIPTION, words)
+        try:
+            yield
+        finally:
+            context.setLocalProperty(_DESCRIPTION, before)
 
 
 _EVERY_S = 1.0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 OLDEST = (4, 0)
 """Spark 3.5 has no `applyInArrow` of groups, and no `toArrow`."""
 _UNKNOWN_CORES = 32
+_DYNAMIC_CORE_BYTES = 64 << 20
 
 
 def check_spark(spark: SparkSession) -> SparkSession:
@@ -39,10 +40,16 @@ def check_spark(spark: SparkSession) -> SparkSession:
     return spark
 
 
-def cores_of(spark: SparkSession) -> int:
-    """How many tasks run at once; a guess where the session does not say, as in Spark Connect."""
+def cores_of(spark: SparkSession, work_bytes: int) -> int:
+    """How many tasks run at once; a guess where the session does not say, as in Spark Connect.
+
+    Where executors are allocated dynamically, those that are there say little: Spark asks for more where tasks wait.
+    Then each 64 MiB of the work count as a core.
+    """
     context: Any = getattr(spark, "sparkContext", None)
-    return _UNKNOWN_CORES if context is None else int(context.defaultParallelism)
+    cores = _UNKNOWN_CORES if context is None else int(context.defaultParallelism)
+    is_dynamic = spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true"
+    return max(cores, work_bytes // _DYNAMIC_CORE_BYTES) if is_dynamic else cores
 
 
 def numbered(spark: SparkSession, count: int) -> DataFrame:

@@ -22,7 +22,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import read_files, write_data_files
 from txn_analysis.storage.delta_folder import OF_NO_FILES, DeltaFolder, lines_of
 from txn_analysis.storage.errors import DAMAGED, said_in_words
-from txn_analysis.storage.opening import LOG, fits_in_memory
+from txn_analysis.storage.opening import LOG
 from txn_analysis.storage.roots import NoTable
 from txn_analysis.storage.warehouse import (
     MOST_ATTEMPTS,
@@ -232,14 +232,14 @@ class DeltaWarehouse(Warehouse):
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
         """As of `Warehouse`."""
         with said_in_words(self.root):
-            if fits_in_memory(tasks.input_bytes):  # in this process, one after another: no job of Spark is as fast
-                batches: BatchesByName = {}
-                files = write_data_files(tasks.of_tables(tasks.all_rows(), batches), self._root, slice_of)
-                told = tables_of(batches)
-            else:
+            if tasks.is_on_spark:
                 from txn_analysis.storage.spark_tasks import write_in_tasks
 
                 files, told = write_in_tasks(self.spark, tasks, self._root, slice_of)
+            else:
+                batches: BatchesByName = {}
+                files = write_data_files(tasks.of_tables(tasks.all_rows(), batches), self._root, slice_of)
+                told = tables_of(batches)
         for table in tasks.tables:
             self._commit([file for file in files if file.table == table.name], table, slice_of)
         return told

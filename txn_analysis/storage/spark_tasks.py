@@ -10,6 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arro
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked, unpickled
+from txn_analysis.spark.jobs import named_jobs
 from txn_analysis.spark.workers import in_tasks, numbered, numbers_in
 from txn_analysis.storage.data_files import write_data_files
 
@@ -104,7 +105,8 @@ def write_frame(
 
 def _values(frame: DataFrame, run: BatchFunction) -> list[Any]:
     """The values that tasks give, one task for each part of a frame."""
-    rows = in_tasks(frame, run, from_arrow_schema(VALUES)).collect()
+    with named_jobs(frame.sparkSession):
+        rows = in_tasks(frame, run, from_arrow_schema(VALUES)).collect()
     return [*unpickled(row["value"] for row in rows)]
 
 

@@ -21,8 +21,6 @@ import pyarrow as pa
 from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.jobs import running
-from txn_analysis.spark.workers import cores_of
-from txn_analysis.storage.opening import fits_in_memory
 from txn_analysis.tables import INPUTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
@@ -94,10 +92,6 @@ class Warehouse(ABC):
     def path(self, table: Table) -> str:
         """Where a table lies."""
         return f"{self.root}/{table.name}"
-
-    def parallelism(self, input_bytes: int) -> int:
-        """How many tasks run at once where so much is read."""
-        return 1 if fits_in_memory(input_bytes) else cores_of(self.spark)
 
     @abstractmethod
     def create(self) -> None:
@@ -244,13 +238,13 @@ class RowTasks:
         tables: what they fill.
         rows_of: run where the task is: the batches of one task, by its number, each with the name of its table, or with
             another name for what the driver is told.
-        input_bytes: how much they read.
+        is_on_spark: they are Spark's tasks; else this process does them one after another.
     """
 
     count: int
     tables: tuple[Table, ...]
     rows_of: Callable[[int], Iterable[NamedRows]]
-    input_bytes: int
+    is_on_spark: bool
 
     def all_rows(self) -> Iterator[NamedRows]:
         """What all tasks give, one after another in this process."""

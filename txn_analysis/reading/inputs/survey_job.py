@@ -32,9 +32,8 @@ from txn_analysis.reading.inputs.survey_pieces import (
 )
 from txn_analysis.reading.text.section import IsInPart, Section, no_part
 from txn_analysis.reading.text.text import Text
-from txn_analysis.spark.jobs import running
+from txn_analysis.spark.jobs import named_jobs, running
 from txn_analysis.spark.workers import cores_of, in_tasks, numbered
-from txn_analysis.storage.opening import fits_in_memory
 from txn_analysis.stores.remote_file import ahead
 from txn_analysis.tables.inputs import is_asked
 
@@ -46,6 +45,8 @@ if TYPE_CHECKING:
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables.inputs import Asked
 
+    IsOnSpark = Callable[[int], bool]
+
 _TASKS_PER_CORE = 4
 _MAX_TASK_BYTES = 512 << 20
 _ROWS_PER_BATCH = 64
@@ -53,10 +54,16 @@ _SCHEMA = "file INT, start BIGINT, facts BINARY"
 _ARROW_SCHEMA = pa.schema([("file", pa.int32()), ("start", pa.int64()), ("facts", pa.binary())])
 
 
+def in_this_process(_work_bytes: int) -> bool:
+    """Spark's tasks do nothing of it."""
+    return False
+
+
 def survey_files(
     spark: Spark,
     files: Sequence[SourceFile],
     *,
+    is_on_spark: IsOnSpark = in_this_process,
     is_verified: bool = False,
     is_in_part: IsInPart = no_part,
     asked: Asked | None = None,
@@ -65,12 +72,13 @@ def survey_files(
     of which there is a log, whether they were asked for or not.
 
     Every byte of texts is read, each chunk in one task, and the headers of brokers' own files that are asked for.
+    `is_on_spark` says of how many bytes Spark's tasks do that.
     """
     heads, every = _looked_at(files)
     found = [what if _is_asked(what, asked) else NOT_ASKED for what in every]
     kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
     pieces = [pieces_of(k, files[k], heads[k], found[k], is_verified=is_verified, is_in_part=is_in_part) for k in kept]
-    facts = _read(spark, [piece for of_file in pieces for piece in of_file])
+    facts = _read(spark, [piece for of_file in pieces for piece in of_file], is_on_spark)
     plans = [_plan(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
     needed = [plan for plan in plans if plan.problem is not None or _is_needed(plan, asked)]
     passed_over = Counter(what.what for what in found if isinstance(what, PassedOver))
@@ -148,10 +156,10 @@ def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequ
     return replace(plan, problem=f"byte 0: {what}") if isinstance(what, Refusal) else plan
 
 
-def _read(spark: Spark, pieces: list[Piece]) -> dict[int, list[Facts]]:
-    """By file, what its pieces say, in the order of the text; little of it is read here, as no job is as fast."""
-    is_little = fits_in_memory(sum(piece.size_bytes for piece in pieces))
-    said = said_of(pieces) if is_little else _said_in_tasks(spark, pieces)
+def _read(spark: Spark, pieces: list[Piece], is_on_spark: IsOnSpark) -> dict[int, list[Facts]]:
+    """By file, what its pieces say, in the order of the text."""
+    is_in_tasks = is_on_spark(sum(piece.size_bytes for piece in pieces))
+    said = _said_in_tasks(spark, pieces) if is_in_tasks and pieces else said_of(pieces)
     found: dict[int, list[Facts]] = {}
     for file, _, facts in sorted(said, key=lambda one: one[:2]):
         found.setdefault(file, []).append(facts)
@@ -160,8 +168,9 @@ def _read(spark: Spark, pieces: list[Piece]) -> dict[int, list[Facts]]:
 
 def _said_in_tasks(spark: Spark, pieces: list[Piece]) -> list[Said]:
     session = running(spark)
-    tasks = _tasks(pieces, cores_of(session))
-    rows = in_tasks(numbered(session, len(tasks)), _surveyor(tasks), _SCHEMA).collect()
+    tasks = _tasks(pieces, cores_of(session, sum(piece.weight_bytes for piece in pieces)))
+    with named_jobs(session):
+        rows = in_tasks(numbered(session, len(tasks)), _surveyor(tasks), _SCHEMA).collect()
     return [(row["file"], row["start"], pickle.loads(row["facts"])) for row in rows]  # noqa: S301 our own tasks wrote it
 
 
