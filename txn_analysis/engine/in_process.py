@@ -103,7 +103,7 @@ class InProcess(Engine[HeldRows]):
         """As of `Engine`."""
         if self._warehouse is None:
             raise ValueError(table.name)
-        self._warehouse.replace([*function(rows.batches())], table, **slice_of)
+        self._warehouse.replace(function(rows.batches()), table, **slice_of)
 
 
 def _batches(streams: Sequence[bytes]) -> Iterator[pa.RecordBatch]:

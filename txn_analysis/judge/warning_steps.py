@@ -137,8 +137,9 @@ def _line(warned: Warned) -> WarningLine:
 
 def nearest_bound(judged: Iterable[Judgement], settings: Settings) -> list[Judgement]:
     """Of judged open transactions those that will be late soonest, the first of them first."""
-    near = (one for one in judged if is_near_bound(one.facts.lateness, settings) and not one.is_recent)
-    return sorted(near, key=lambda one: -(one.late_by_ms or 0))[:_MOST_APPLICATIONS]
+    near = [one for one in judged if is_near_bound(one.facts.lateness, settings) and not one.is_recent]
+    near.sort(key=lambda one: (-(one.late_by_ms or 0), one.opened.topic_partition, one.opened.txn_start_offset))
+    return near[:_MOST_APPLICATIONS]
 
 
 def open_warnings(nearest: Iterable[Judgement], as_of_ms: int | None) -> list[WarningLine]:

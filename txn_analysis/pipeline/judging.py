@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
-from txn_analysis.columns.values import unpickled
-from txn_analysis.engine.engine import no_search_for_cycles
+from txn_analysis.columns.values import NAMED, named, rows_named, rows_of_values, unpickled, values_in
+from txn_analysis.coordinator.steps import in_place_order
 from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Judgement, judge_of
@@ -26,8 +26,8 @@ from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
 from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of, warnings_of_ids
-from txn_analysis.pipeline.planning import plan_of
 from txn_analysis.pipeline.run import digest, parameters
+from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.runs.prunes import check_evidence
 from txn_analysis.spark.jobs import described, in_parallel
@@ -46,22 +46,25 @@ from txn_analysis.tables import (
     Transaction,
 )
 from txn_analysis.tables.finding_rows import FindingRows
+from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.schema import ONLY, by_audit, given_schema
+from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
-    from txn_analysis.columns.values import BatchFunction
+    from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.judge.judgement import Case, Cases, Judge
     from txn_analysis.judge.warning_steps import WarningLine
     from txn_analysis.pipeline.coordinator_side import CoordinatorSide
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given, Run
+    from txn_analysis.settings import Settings
 
 
 _SECTION = ("input_id", "section_index")
@@ -161,25 +164,50 @@ def judge(run: Run, logs: Logs) -> Judged:
         )
     give_back_memory()
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]
-    own, cases = judges_of(run, side, logs.health)[ONLY]
-    costs, settings = _costs_of(run, side.viewed, own), run.settings
-    shown, nearest = list[FindingRows](), list[Judgement]()
+    own, _ = judges_of(run, side, logs.health)[ONLY]
+    step, engine = verdict_step(own, _costs_of(run, side.viewed, own), run.run_id, run.as_of_ms), run.engine
+    judged = engine.grouped(["audit", "producer_id"], step, NAMED, viewed=engine.made(side.viewed))
+    with described(f"judge: give {count(len(side.viewed), 'open transaction')} a verdict"), engine.kept(judged) as kept:
+        made = engine.collected(kept)
+        engine.write(kept, rows_named("findings"), FINDINGS, run_id=run.run_id)
+    findings, plan, nearest = (rows_named(name)(iter(made.to_batches())) for name in ("findings", "plan", "nearest"))
+    soonest = nearest_bound((one for values in nearest for one in values_in(values)), run.settings)
+    shown, aborts = FindingRows.of_batches(findings), whole_plan(plan)
+    warnings = [*open_warnings(soonest, run.as_of_ms), *of_ids]
+    record = _record_of(run, health, state, own, shown, aborts, warnings)
+    return Judged(run, health, shown, aborts, record)
 
-    def rows() -> Iterator[pa.RecordBatch]:
-        for some in cases():
+
+def verdict_step(own: Judge, costs: Costs, run_id: str, as_of_ms: int | None) -> GroupFunction:
+    """Of `viewed`, rows of `VIEWED`: the `findings`, the abort markers of those that hang, and what is nearly late.
+
+    Args:
+        own: what they are judged by.
+        costs: what their partitions suffer.
+        run_id: the run that they are judged in.
+        as_of_ms: when the files were copied; None where no broker's clock speaks.
+
+    Returns:
+        The step. It makes named rows: `findings` and `plan` are rows of these tables, the latter without a fingerprint,
+        and `nearest` are values.
+    """
+    settings = costs.settings
+
+    def run(tables: Mapping[str, pa.Table]) -> pa.Table:
+        findings, plan, nearest = list[pa.RecordBatch](), list[pa.RecordBatch](), list[Judgement]()
+        for some in _some_at_a_time(in_place_order(tables["viewed"])):
             judged = own.judged(some)
-            found = [finding_of(one, run.run_id, _finding_id(run, one), costs.of(one)) for one in judged]
-            nearest[:] = nearest_bound([*nearest, *judged], settings)
-            made = batch_of(Finding, found, FINDINGS.arrow_schema)
-            shown.append(FindingRows.of_batches([made]))
-            yield made
+            found = [finding_of(one, run_id, _finding_id(settings, one), costs.of(one)) for one in judged]
+            nearest = nearest_bound([*nearest, *judged], settings)
+            plan.append(plan_rows(planned(found, settings, as_of_ms)))
+            findings.append(batch_of(Finding, found, FINDINGS.arrow_schema))
+        return named(
+            findings=pa.Table.from_batches(findings, FINDINGS.arrow_schema),
+            plan=pa.Table.from_batches(plan, ABORT_PLAN.arrow_schema),
+            nearest=rows_of_values(*nearest),
+        )
 
-    with no_search_for_cycles():
-        run.replace(rows(), FINDINGS)
-    warnings = [*open_warnings(nearest, run.as_of_ms), *of_ids]
-    aborts, findings = plan_of(run), FindingRows.together(shown)
-    record = _record_of(run, health, state, own, findings, aborts, warnings)
-    return Judged(run, health, findings, aborts, record)
+    return run
 
 
 def judges_of(
@@ -251,9 +279,9 @@ def _costs_of(run: Run, viewed: pa.Table, own: Judge) -> Costs:
     )
 
 
-def _finding_id(run: Run, judged: Judgement) -> str:
+def _finding_id(settings: Settings, judged: Judgement) -> str:
     where, producer_id, start = place_of(judged)
-    return digest((run.settings.cluster, *where, producer_id, start))
+    return digest((settings.cluster, *where, producer_id, start))
 
 
 def _clusters(run: Run, health: Iterable[PartitionHealth]) -> dict[str, dict[str, JsonValue]]:

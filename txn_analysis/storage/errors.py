@@ -73,8 +73,8 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 _LOST_JVM = f"Spark's Java process ended in the middle: killed, or out of memory. {_INTACT}, and {_AGAIN}"
 
 # Our own errors, raised in a task of Spark.
-_OURS = re.compile(r"txn_analysis\.(?:stores\.store\.(?:Store|Changed)Error|errors\.InputError): ")
-_SAID = re.compile(r"(StoreError|ChangedError|InputError): (.*)")
+_OURS = re.compile(r"txn_analysis\.(?:stores\.store\.(?:Store|Changed)Error|errors\.(?:Input|Audit)Error): ")
+_SAID = re.compile(r"(StoreError|ChangedError|InputError|AuditError): (.*)")
 
 _LOST_CONNECTION = "Py4JNetworkError"  # by name: questions do without Py4J
 
@@ -120,7 +120,7 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
 def _of_store(text: str, place: str) -> WarehouseError:
     """What a store did to a task, or to us; an input is named by whoever read it."""
     kind, said = _SAID.findall(text)[-1]
-    return WarehouseError(said if kind == "InputError" else f"{place}: {said}. {_INTACT}")
+    return WarehouseError(said if kind in {"InputError", "AuditError"} else f"{place}: {said}. {_INTACT}")
 
 
 @contextmanager
