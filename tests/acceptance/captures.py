@@ -45,6 +45,7 @@ SEGMENTS = ("segments", "transaction-state")
 COMPLETE = (("transaction_state_complete", True),)
 TRUE_WORDS = (("state_copied_last", True), ("no_records_lost", True))
 OF_MIXED = (("transaction_max_timeout_ms", 15_000),)
+OF_EMPTIED = (*TRUE_WORDS, *COMPLETE, ("transaction_max_timeout_ms", 20_000))
 FIND_HANGING = Variant("kafka-4.3-find-hanging/capture-1", ("log-dirs",))
 VARIANTS = (
     Variant("kafka-2.8/capture-1", (*SEGMENTS, "producer-snapshots")),
@@ -67,6 +68,7 @@ VARIANTS = (
     Variant("kafka-4.3-busy/capture-1", ("log-dirs",), TRUE_WORDS),
     Variant("kafka-4.4-upgrade/capture-1", ("log-dirs",), TRUE_WORDS),
     FIND_HANGING,
+    Variant("kafka-4.3-emptied-file/capture-1", ("log-dirs",), OF_EMPTIED),
     Variant("kafka-4.2-edge/capture-1", ("log-dirs", "segments/n1.accounts-0.txt", "segments/n1.trades-0.txt")),
     Variant("kafka-4.2-edge/capture-2", ("log-dirs", "segments/n1.accounts-0.txt"), (("verify", True),)),
 )

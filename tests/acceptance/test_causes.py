@@ -38,6 +38,8 @@ CAUSE_OF_KIND = {
     "pending-commit": "marker_missing",
     "unknown producer id": "producer_id_never_known",
     "late write after the abort marker": "late_write_after_marker",
+    "late write after the last commit": "late_write_after_marker",
+    "late write after the last commit, no marker of it left": "write_before_partition_added",
     "old epoch left open after fencing": "old_epoch_left_open",
     "in progress": "transaction_in_progress",
     # Its id went on to other producer ids, and nothing in the state names this one: as of an id that expired.

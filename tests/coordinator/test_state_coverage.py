@@ -16,7 +16,7 @@ from txn_analysis.coordinator.coverage import (
     state_coverage,
     state_evidence_of,
 )
-from txn_analysis.coordinator.partition_count import DEFAULT, GIVEN, StateCount
+from txn_analysis.coordinator.partition_count import DEFAULT, GIVEN, NO_WORDS, StateCount, Words
 from txn_analysis.tables import Problem
 
 FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, undecodable_count=0, misplaced_count=0)
@@ -148,7 +148,7 @@ def missing_in(*numbers: int, count: int) -> StateEvidence:
     ],
 )
 def test_what_is_missing_in_many_partitions_is_said_once(state: StateEvidence, words: list[str]) -> None:
-    assert [*state.gaps(holes_waived=False)] == words
+    assert [*state.gaps(NO_WORDS)] == words
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     moments = {0: 500, 1: 900, 2: 500}
     chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
     state = state_evidence_of(FOUR, sections, {}, chains, [])
-    coverage = state.coverage(holes_waived=False)
+    coverage = state.coverage(NO_WORDS)
     told = {p.partition: (p.is_seen, p.is_complete, p.seen_to_ms) for p in coverage.partitions}
     assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}
     assert [p.undecodable for p in coverage.partitions] == [0, 0, 2, 0]
@@ -206,7 +206,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
 )
 def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
     state = StateEvidence([only(section)], StateCount(1, GIVEN))
-    assert state.coverage(holes_waived=True).partitions[0].is_complete is is_complete
+    assert state.coverage(Words(is_state_complete=True)).partitions[0].is_complete is is_complete
 
 
 def test_a_console_export_covers_nothing_by_itself() -> None:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.chain import NO_RECORDS, Rise, StateChain
 from txn_analysis.coordinator.fit import Fit
-from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, PartitionCoverage, StateCount, StateCoverage
+from txn_analysis.coordinator.partition_count import (
+    MOST_PARTITIONS,
+    OF_AN_EXPORT,
+    PartitionCoverage,
+    StateCount,
+    StateCoverage,
+    Words,
+)
 from txn_analysis.kafka.names import HOLES, STATE_TOPIC, java_hash, state_partition
 from txn_analysis.logic import UNBOUNDED_MS, latest
 from txn_analysis.text import ranges
@@ -69,8 +76,9 @@ class StatePartition:
     `is_console` says that only a console export speaks for it. `chain` is what its records say of themselves.
     `log_dir_end_ms` is the newest last moment of any partition of the state in the log directories that hold it: an id
     that is stuck writes nothing more into its own partition. `holes` are waived by --transaction-state-complete,
-    `problems` never. Of the `undecodable_count` records that could not be decoded, `keyless_count` may be of any id,
-    and hide the newest record of each.
+    `problems` never. `is_folder_whole`: a manifest shows that no file of it is missing, so that compaction left the
+    holes where no record was deleted or lost. Of the `undecodable_count` records that could not be decoded,
+    `keyless_count` may be of any id, and hide the newest record of each.
     """
 
     state_partition: int
@@ -84,32 +92,35 @@ class StatePartition:
     keyless_count: int = 0
     newer_count: int = 0
     misplaced_ids: tuple[str, ...] = ()
+    is_folder_whole: bool = False
 
     @property
     def moment_ms(self) -> int | None:
         """The last moment of which the partition speaks."""
         return self.chain.last_moment_ms
 
-    def gaps(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
+    def gaps(self, words: Words, since_ms: int | None = None) -> list[str]:
         """What is missing in it of what was recorded since a moment, in words that name the partition."""
-        reasons = self.reasons(holes_waived=holes_waived, since_ms=since_ms)
+        reasons = self.reasons(words, since_ms)
         return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in reasons]
 
-    def reasons(self, *, holes_waived: bool, since_ms: int | None = None) -> list[str]:
+    def reasons(self, words: Words, since_ms: int | None = None) -> list[str]:
         """What is missing in it of what was recorded since a moment, in words without its name."""
-        return self.problems + [h.reason for h in self.holes if not holes_waived and h.is_since(since_ms)]
+        are_compactions = words.is_state_complete or (words.is_nothing_lost and self.is_folder_whole)
+        return self.problems + [h.reason for h in self.holes if not are_compactions and h.is_since(since_ms)]
 
-    def coverage(self, *, holes_waived: bool) -> PartitionCoverage:
+    def coverage(self, words: Words) -> PartitionCoverage:
         """What was seen of it, and whether that is all."""
         return PartitionCoverage(
             partition=self.state_partition,
             is_seen=self.is_seen,
-            is_complete=self.is_seen and not self.gaps(holes_waived=holes_waived),
+            is_complete=self.is_seen and not self.gaps(words),
             seen_to_ms=self.moment_ms,
             undecodable=self.undecodable_count,
             misplaced_ids=self.misplaced_ids,
             problems=tuple(self.problems),
             holes=tuple(hole.reason for hole in self.holes),
+            is_folder_whole=self.is_folder_whole,
         )
 
 
@@ -184,24 +195,24 @@ class StateEvidence:
         """Those for which only a console export speaks."""
         return tuple(p for p in self.expected if p.is_console)
 
-    def gaps(self, *, holes_waived: bool) -> tuple[str, ...]:
+    def gaps(self, words: Words) -> tuple[str, ...]:
         """What is missing anywhere, in words; an unknown producer needs all of it.
 
         What is missing in several partitions alike is one sentence.
         """
-        if holes_waived not in self._gaps:
-            self._gaps[holes_waived] = tuple(self._found_gaps(holes_waived=holes_waived))
-        return self._gaps[holes_waived]
+        if words not in self._gaps:
+            self._gaps[words] = tuple(self._found_gaps(words))
+        return self._gaps[words]
 
     @cached_property
-    def _gaps(self) -> dict[bool, tuple[str, ...]]:
+    def _gaps(self) -> dict[Words, tuple[str, ...]]:
         return {}
 
-    def _found_gaps(self, *, holes_waived: bool) -> list[str]:
+    def _found_gaps(self, words: Words) -> list[str]:
         places: dict[str, list[int]] = {}
         for partition in self.partitions:
             newer = [_OTHER_PRODUCERS] if partition.chain.may_name_more else []
-            for reason in [*partition.reasons(holes_waived=holes_waived), *newer]:
+            for reason in [*partition.reasons(words), *newer]:
                 places.setdefault(reason, []).append(partition.state_partition)
         return [f"{self._named(numbers)}: {reason}" for reason, numbers in places.items()]
 
@@ -228,7 +239,7 @@ class StateEvidence:
         """The partitions that there are, given or not."""
         return [p for p in self.partitions if p.state_partition < self.expected_count]
 
-    def coverage(self, *, holes_waived: bool) -> StateCoverage:
+    def coverage(self, words: Words) -> StateCoverage:
         """What was seen, in sum and by partition."""
         told = [p for p in self.partitions if p.is_seen or p.problems]
         return StateCoverage(
@@ -236,8 +247,8 @@ class StateEvidence:
             count=self.count.coverage(),
             seen=self.seen_count,
             missing=tuple(p.state_partition for p in self.partitions if not p.is_seen),
-            problems=(*self.fit.misfits, *self.gaps(holes_waived=holes_waived)),
-            partitions=tuple(p.coverage(holes_waived=holes_waived) for p in told),
+            problems=(*self.fit.misfits, *self.gaps(words)),
+            partitions=tuple(p.coverage(words) for p in told),
             newer=sum(p.newer_count for p in self.partitions),
         )
 
@@ -379,7 +390,7 @@ def _add_console(found: dict[int, StatePartition], console: dict[int, StateSecti
         section = console.get(number)
         if not partition.is_seen:
             partition.is_console = True
-            partition.holes.append(Hole("a console export does not say what it covers"))
+            partition.holes.append(Hole(OF_AN_EXPORT))
         if section is not None:
             _add_undecodable(partition, section)
         partition.is_seen = True

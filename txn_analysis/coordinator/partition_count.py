@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.columns.arrays import Array
+    from txn_analysis.settings import Settings
 
 DEFAULT_COUNT = 50
 """Kafka's default of `transaction.state.log.num.partitions`."""
@@ -144,6 +145,24 @@ def sums_of_files(partitions: Iterable[int]) -> IdSums:
     return IdSums(last_partition=max(partitions, default=-1))
 
 
+OF_AN_EXPORT = "a console export does not say what it covers"
+
+
+class Words(NamedTuple):
+    """What the operator says of the state, as far as nothing disproves it: the two that decide what a hole means."""
+
+    is_state_complete: bool = False
+    is_nothing_lost: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Words:
+        """Those of the settings that count."""
+        return cls(settings.transaction_state_complete, settings.no_records_lost)
+
+
+NO_WORDS = Words()
+
+
 @dataclass(frozen=True)
 class PartitionCoverage:
     """What a run tells of one partition of the state; ids are as they were found, not escaped."""
@@ -156,6 +175,7 @@ class PartitionCoverage:
     misplaced_ids: tuple[str, ...]
     problems: tuple[str, ...]
     holes: tuple[str, ...]
+    is_folder_whole: bool = False
 
 
 @dataclass(frozen=True)

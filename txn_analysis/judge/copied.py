@@ -33,7 +33,7 @@ from txn_analysis.text import utc
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from txn_analysis.coordinator.coverage import StateEvidence
+    from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
     from txn_analysis.log.copy_order import Clock, CopyOrder, Entry
     from txn_analysis.tables import PartitionHealth
     from txn_analysis.tables.inputs import InputSection, Manifest
@@ -136,6 +136,7 @@ class Copied:
         reach_ms: by partition, up to when its log was whole.
         unproven: by partition with a segment, why it has no such moment.
         torn: the partitions of the state that were not read to their end.
+        whole_folders: the partitions of the state of whose folders no file is missing.
         copied_ms: by partition, when a broker had read the last byte of its log, by that broker's clock.
     """
 
@@ -146,13 +147,15 @@ class Copied:
     reach_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
     unproven: Mapping[TopicPartition, str] = field(default_factory=dict)
     torn: frozenset[int] = frozenset()
+    whole_folders: frozenset[int] = frozenset()
     copied_ms: Mapping[TopicPartition, int] = field(default_factory=dict)
 
     def void(self, reason: str) -> Copied:
         """They prove nothing, as the files themselves disprove the order."""
         unproven = {**self.unproven, **dict.fromkeys(self.reach_ms, reason)}
         doubts = (reason, *self.doubts)
-        return replace(self, is_state_last=False, doubts=doubts, reach_ms={}, unproven=unproven, copied_ms={})
+        nothing = replace(self, is_state_last=False, reach_ms={}, whole_folders=frozenset(), copied_ms={})
+        return replace(nothing, doubts=doubts, unproven=unproven)
 
     def plain(self) -> dict[str, object]:
         """What a report says of it: the part of the column `state_coverage` of `runs`."""
@@ -160,18 +163,24 @@ class Copied:
         for reason in self.unproven.values():
             by_reason[reason] = by_reason.get(reason, 0) + 1
         own = asdict(self) | {"doubts": [*self.doubts], "reach_ms": len(self.reach_ms), "unproven": by_reason}
-        own["torn"] = sorted(self.torn)
+        own |= {"torn": sorted(self.torn), "whole_folders": sorted(self.whole_folders)}
         del own["copied_ms"]
         return {"reached_count" if name == "reach_ms" else name: value for name, value in own.items()}
 
     def as_read(self, state: StateEvidence) -> StateEvidence:
-        """The state, with what was not read of it to the end: End, a partition counts as whole only where it was."""
-        if not self.torn:
+        """The state, with what was not read of it to the end, and with what is known to be no file's loss.
+
+        End: a partition counts as whole only where it was read to the end. Whole folder: where no file is missing, a
+        hole between two of them is the cleaner's.
+        """
+        if not self.torn and not self.whole_folders:
             return state
-        partitions = [
-            replace(p, problems=[*p.problems, _TORN]) if p.state_partition in self.torn else p for p in state.partitions
-        ]
-        return replace(state, partitions=partitions)
+        return replace(state, partitions=[self._as_read(partition) for partition in state.partitions])
+
+    def _as_read(self, partition: StatePartition) -> StatePartition:
+        torn = [_TORN] if partition.state_partition in self.torn else []
+        is_folder_whole = partition.state_partition in self.whole_folders
+        return replace(partition, problems=[*partition.problems, *torn], is_folder_whole=is_folder_whole)
 
     def evidence(self, where: TopicPartition) -> tuple[str, ...]:
         """What they prove for one partition, in words."""
@@ -235,6 +244,7 @@ def copied_by(
             if ms is None
         },
         frozenset(where.partition for where in copying.torn if where.topic == STATE_TOPIC),
+        frozenset(w.partition for w, copy in copying.whole.items() if w.topic == STATE_TOPIC and copy.is_folder_whole),
         {where: ms for where in logs if (ms := copying.copied_ms(where)) is not None},
     )
 

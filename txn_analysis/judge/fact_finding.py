@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.history import COMMIT
+from txn_analysis.coordinator.partition_count import Words
 from txn_analysis.judge.copied import NOTHING_COPIED
 from txn_analysis.judge.facts import AgainstTransaction, Facts, Lateness, LogReach, Loss, StateReach
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, ending_of
@@ -220,7 +221,7 @@ def _misfits(case: Case) -> tuple[str, ...]:
 
 
 def _gaps(case: Case) -> list[str]:
-    waived, state = case.settings.transaction_state_complete, case.state
+    words, state = Words.of(case.settings), case.state
     is_copied_last = case.settings.state_copied_last
     opened = case.opened
     written_ms = opened.appended_after_ms if opened.appended_before_ms is None else opened.appended_before_ms
@@ -230,9 +231,9 @@ def _gaps(case: Case) -> list[str]:
     if case.known is not None:
         if case.holder is None:
             return ["the partition that holds the id is not in the capture"]
-        gaps = case.holder.gaps(holes_waived=waived, since_ms=case.since_ms)
+        gaps = case.holder.gaps(words, case.since_ms)
         return [*gaps, *_doubts_of_newest(case.known), *doubts]
-    gaps = [*state.gaps(holes_waived=waived), *doubts]
+    gaps = [*state.gaps(words), *doubts]
     if state.count.larger is not None:
         gaps.append(f"__transaction_state: its ids fit {state.count.larger} partitions as well as {state.count.used}")
     before_ms = case.opened.appended_before_ms

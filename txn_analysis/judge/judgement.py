@@ -218,12 +218,12 @@ def judge_of(
     copied = copied_by(manifests, sections, state, partitions, settings.max_clock_skew_ms)
     if is_partial:
         copied = copied.void(_NOT_TESTED)
-    state = copied.as_read(state)
     if copied.is_state_last:  # it takes the place of the word, and what disproves the one disproves the other
         settings = settings.model_copy(update={"state_copied_last": True})
     by_state = disproved_by_state(state.fit)
     if by_state:  # a marker that is later than the state: then the times of a manifest are not true either
         copied = copied.void(*by_state.values())
+    state = copied.as_read(state)
     by_state = (
         disproved_by_order(copied) | by_state | (dict.fromkeys(TESTED_BY_ALL_LOGS, _NOT_TESTED) if is_partial else {})
     )

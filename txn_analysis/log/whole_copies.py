@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.names import LEADER_EPOCH, LOG_KINDS, TOPIC_ID
@@ -13,7 +14,7 @@ from txn_analysis.log.copy_order import BROKER, clock_of
 from txn_analysis.logic import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from txn_analysis.log.copy_order import Clock
     from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
@@ -26,11 +27,14 @@ class WholeCopy(NamedTuple):
         clock: whose times these are.
         leader_epoch: at which the broker led.
         began_ms: when the first byte of any of its segments was read.
+        is_folder_whole: no file of its folder is missing, and its first one is named 0: the cleaner never takes that
+            name away, so that no record was deleted.
     """
 
     clock: Clock
     leader_epoch: int
     began_ms: int | None
+    is_folder_whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class WholeCopies:
                 if claim is not None:
                     claims[where].append(claim)
         return {
-            where: next((claim for claim in found if isinstance(claim, WholeCopy)), found[0])
+            where: max((claim for claim in found if isinstance(claim, WholeCopy)), key=_is_folder, default=found[0])
             for where, found in claims.items()
         }
 
@@ -87,7 +91,8 @@ class WholeCopies:
             return why
         began = [file.began_ms for file, _ in segments]
         known = [ms for ms in began if ms is not None]
-        return WholeCopy(clock, epoch, min(known) if len(known) == len(began) else None)
+        is_folder = all(file.is_folder_whole for file, _ in segments) and _begins_at_zero(segments)
+        return WholeCopy(clock, epoch, min(known) if len(known) == len(began) else None, is_folder)
 
     def _why_unclear(
         self,
@@ -230,6 +235,13 @@ class WholeCopies:
             if s.kind == TOPIC_ID and s.capture_rank and own.get(s.topic) and s.stated not in own[s.topic]:
                 found[s.topic] = min(s.capture_rank, found.get(s.topic, s.capture_rank))
         return found
+
+
+_is_folder = attrgetter("is_folder_whole")
+
+
+def _begins_at_zero(segments: Iterable[tuple[CopiedFile, list[InputSection]]]) -> bool:
+    return min(section.file_base_offset for _, own in segments for section in own) == 0
 
 
 def _by_partition(manifest: Manifest) -> dict[TopicPartition, list[CopiedFile]]:

@@ -16,6 +16,7 @@ from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import NAMED, named, rows_named, rows_of_values, unpickled, values_in
+from txn_analysis.coordinator.partition_count import Words
 from txn_analysis.coordinator.steps import in_place_order
 from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
@@ -308,7 +309,7 @@ def _record_of(
 ) -> RunRecord:
     settings = run.settings
     outcome = outcome_of(findings.told(Answered), has_state=state.seen_count > 0, sight=Sight.of(health))
-    coverage = state.coverage(holes_waived=settings.transaction_state_complete)
+    coverage = own.state.coverage(Words.of(own.settings))
     # Whoever reads the run later counts on as many partitions of the state.
     counted = {
         "transaction_state_partitions": state.count.used,

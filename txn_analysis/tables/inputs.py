@@ -79,6 +79,7 @@ class CopiedFile(NamedTuple):
     began_monotonic_ms: int | None = None
     first_offset: int | None = None
     end_offset: int | None = None
+    is_folder_whole: bool | None = None
 
 
 class Manifest(NamedTuple):

@@ -211,8 +211,9 @@ STATE_INCOMPLETE = Rule(
     why_not=lambda _: "the part of __transaction_state that could hold the answer is complete",
     reason="Only a whole state proves that no transactional id has this producer id: all its partitions, from their "
     "first file, without decoder errors.",
-    remedy="Copy what is named as missing. A console export does not say what it covers: if it is complete, pass "
-    "`--transaction-state-complete`.",
+    remedy="Copy what is named as missing. Between the files of a folder compaction leaves holes: a copy by the script "
+    "of `txn-analysis copy-kit` says that no file is missing, which counts with `--no-records-lost`. A console export "
+    "does not say what it covers. If all was copied, and no record was deleted, pass `--transaction-state-complete`.",
     settled_by=incomplete_state,
 )
 

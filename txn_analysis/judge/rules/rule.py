@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.coordinator.partition_count import OF_AN_EXPORT
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.settings import flag_name
 from txn_analysis.text import iso_utc, ranges
@@ -229,11 +230,26 @@ def incomplete_state(doubtful: Doubtful) -> tuple[str, str]:
                 "known to be whole, or audit with a txn-analysis that knows the fields"
             ),
         )
-    complete = "`--transaction-state-complete`, if no record of `__transaction_state` is missing; else "
-    is_vouched = doubtful.is_state_vouched
+    return "`__transaction_state` is not proven complete", _whole_state(doubtful, parts)
+
+
+def _whole_state(doubtful: Doubtful, parts: Sequence[Mapping[str, Any]]) -> str:
+    """What would prove that no file or record of the state is missing."""
+    again = "copy all files of all its partitions from their leaders"
+    lacking = [part for part in parts if part["is_seen"] and not part["is_complete"]]
+    if doubtful.is_state_vouched or any(part.get("problems") for part in lacking):
+        return again
+    if lacking and all(part.get("is_folder_whole") for part in lacking):
+        return (
+            "no file of it is missing, and compaction leaves such holes: `--no-records-lost`, if no record of the "
+            "state was ever lost or deleted"
+        )
+    if lacking and all(OF_AN_EXPORT in part.get("holes", ()) for part in lacking):
+        return f"{again}; or `--transaction-state-complete`, if the export has every record of the state"
     return (
-        "`__transaction_state` is not proven complete",
-        ("" if is_vouched else complete) + "copy all files of all its partitions from their leaders",
+        f"{again}, by the script of `txn-analysis copy-kit`, and give `--no-records-lost` if no record was ever lost "
+        "or deleted; or `--transaction-state-complete`: compaction leaves such holes, so it is true if every file of "
+        "these folders was copied, and no record was deleted"
     )
 
 

@@ -73,6 +73,7 @@ class _SaidOfFile(_Said):
     leader_epoch: _Int32 | None = None
     is_leader_confirmed: bool | None = None
     is_end_confirmed: bool | None = None
+    is_folder_whole: bool | None = None
     began_ms: _Ms | None = None
     ended_ms: _Ms | None = None
     began_monotonic_ms: _Count | None = None
