@@ -242,6 +242,16 @@ def test_a_repeated_decision_that_the_client_outlived_may_be_a_late_end() -> Non
     assert cause(twice, last_timestamp_ms=MARKER_MS).name == "late_write_after_marker"
 
 
+@pytest.mark.parametrize("shows", ["commits raise the epoch", "a record says so"])
+def test_a_repeated_decision_ends_nothing_under_transaction_version_2(shows: str) -> None:
+    first, last = transaction(MARKER_MS - 60), MARKED
+    if shows == "a record says so":
+        first = [one._replace(client_transaction_version=2) for one in first]
+    else:
+        first = [first[0], *(one._replace(producer_epoch=4) for one in first[1:])]
+    assert cause([*first, *last]).name == "late_write_after_marker"
+
+
 def test_a_gap_in_the_history_makes_a_late_write_less_than_certain() -> None:
     gap = with_partition(HOLDER, gap_end_ms=NOW_MS)
     assert cause(MARKED, partitions=gap).confidence == "possible"  # a commit's marker may be missing

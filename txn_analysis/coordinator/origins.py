@@ -7,9 +7,10 @@ Pure Python over the records of one id, in the order of its partition of `__tran
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.transactions import LIVE, PREPARED
+from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT, PREPARED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Transaction
 
 NO_RECORD = -1
+VERSION_2 = 2
+"""Of transactions, with which every end raises the epoch (KIP-890)."""
 _AFTER_ALL = 2**63
 
 
@@ -65,6 +68,8 @@ class Origins(NamedTuple):
         tombstone_ms: the last removal of the id.
         first_own_ms: its first record under the data's producer id.
         is_order_doubtful: another decision could be the one behind the marker.
+        is_version_2: its client ended transactions by version 2 (KIP-890): a record says so, or a commit raised the
+            epoch.
     """
 
     ended_state: str | None = None
@@ -84,6 +89,7 @@ class Origins(NamedTuple):
     tombstone_ms: int | None = None
     first_own_ms: int | None = None
     is_order_doubtful: bool = False
+    is_version_2: bool = False
 
 
 def origins_of(history: Sequence[StateRecord], opened: Transaction, max_clock_skew_ms: int) -> Origins:
@@ -114,7 +120,28 @@ def origins_of(history: Sequence[StateRecord], opened: Transaction, max_clock_sk
         tombstone_ms=next((r.moment_ms for r in reversed(history) if r.is_tombstone), None),
         first_own_ms=None if first_own is None else first_own.moment_ms,
         is_order_doubtful=is_doubtful,
+        is_version_2=any((r.client_transaction_version or 0) >= VERSION_2 for r in history)
+        or bool(raises_commits(history)),
     )
+
+
+def raises_commits(history: Sequence[StateRecord]) -> bool | None:
+    """Whether a commit raised the epoch, as only transaction version 2 does; None where no commit is left."""
+    commits = [
+        (ongoing, decision)
+        for ongoing, decision in pairwise(history)
+        if ongoing.state == ONGOING and decision.state == PREPARE_COMMIT and ongoing.producer_id == decision.producer_id
+    ]
+    return (
+        any(is_raised(decision.producer_epoch, ongoing.producer_epoch) for ongoing, decision in commits)
+        if commits
+        else None
+    )
+
+
+def is_raised(epoch: int | None, before: int | None) -> bool:
+    """Whether an epoch is above one before it; never where one of them is not known."""
+    return epoch is not None and before is not None and epoch > before
 
 
 def decisions(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> list[tuple[int, int]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice, pairwise
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.history import ongoing_before
-from txn_analysis.coordinator.origins import NO_RECORD, decisions, marker_record
+from txn_analysis.coordinator.origins import NO_RECORD, VERSION_2, decisions, marker_record, raises_commits
 from txn_analysis.kafka.transactions import COMPLETED, ONGOING, PREPARE_COMMIT, PREPARED, TopicPartition
 from txn_analysis.logic import plus
 from txn_analysis.tables import FoundCause
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import StateRecord
 
-_VERSION_2 = 2
 _DECISIONS = {"COMMIT": "Commit", "ABORT": "Abort"}
 _OF_A_DECISION = (*PREPARED, *COMPLETED, "PrepareEpochFence")
 TAKEN_OVER_WITHIN_MS = 10_000
@@ -99,12 +98,7 @@ class IdHistory:
     @cached_property
     def raises_commits(self) -> bool | None:
         """Whether a commit raised the epoch, as only transaction version 2 does; None where no commit is left."""
-        pairs = [
-            (a, b)
-            for a, b in pairwise(self.records)
-            if a.state == ONGOING and b.state == PREPARE_COMMIT and a.producer_id == b.producer_id
-        ]
-        return any(_is_raised(b.producer_epoch, a.producer_epoch) for a, b in pairs) if pairs else None
+        return raises_commits(self.records)
 
     @cached_property
     def completed(self) -> dict[tuple[str | None, int | None, int | None], StateRecord]:
@@ -114,10 +108,6 @@ class IdHistory:
     def follower(self, index: int) -> StateRecord | None:
         """The first record after a decision that is neither a decision nor its completion."""
         return next((r for r in islice(self.records, index + 1, None) if r.state not in _OF_A_DECISION), None)
-
-
-def _is_raised(epoch: int | None, before: int | None) -> bool:
-    return epoch is not None and before is not None and epoch > before
 
 
 def ending_of(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: int) -> Ending:
@@ -167,7 +157,7 @@ def _decision(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: in
 
 def _is_version_2(history: IdHistory, ongoing: Sequence[StateRecord]) -> bool | None:
     """Whether the client ended transactions by version 2; None where no record tells."""
-    if ongoing and (ongoing[-1].client_transaction_version or 0) >= _VERSION_2:
+    if ongoing and (ongoing[-1].client_transaction_version or 0) >= VERSION_2:
         return True
     if history.raises_commits is not None:
         return history.raises_commits

@@ -200,6 +200,7 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
     return StateReach(
         is_unbounded=must_reach and before_ms is None,
         is_behind=must_reach and is_behind,
+        is_order_needed=not must_reach and (before_ms is None or is_behind),
         is_epoch_ahead=known is not None and proven(more(opened.max_producer_epoch, known.state_epoch)),
         misfits=_misfits(case),
         gaps=tuple(_gaps(case)),

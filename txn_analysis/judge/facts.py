@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.judge.copied import NOTHING_COPIED
 from txn_analysis.kafka.transactions import ONGOING, PREPARED, TOMBSTONE
 from txn_analysis.settings import flag_name
-from txn_analysis.text import utc
+from txn_analysis.text import if_known, utc
 
 if TYPE_CHECKING:
     from txn_analysis.coordinator.history import Decision
@@ -64,7 +64,8 @@ class StateReach:
     `is_epoch_ahead` that it has a higher epoch than the state. `misfits` is why the state does not fit the logs,
     `gaps` what is missing of it, in words; `end_ms` how far the part of it that decides speaks, `leader_epoch` that of
     this part, as far as it was read. `names_topic`: some transaction of the coordinator lists the topic, as far as its
-    records are left. `largest_producer_id` is that of all records.
+    records are left. `largest_producer_id` is that of all records. `is_order_needed`: that the state was copied last,
+    by a manifest or by a word, stands for a moment that no broker's clock gives.
     """
 
     is_unbounded: bool
@@ -78,6 +79,7 @@ class StateReach:
     leader_epoch: int | None
     names_topic: bool
     largest_producer_id: int | None
+    is_order_needed: bool = False
 
     @property
     def is_of_these_logs(self) -> bool:
@@ -238,7 +240,8 @@ class Facts:
         who = "coordinator, before a record that could not be decoded" if known.is_newest_hidden else "coordinator"
         if known.state == TOMBSTONE:
             return f"{who}: the transactional id was removed (tombstone)"
-        return f"{who}: {known.state} under producer id {known.producer_id}, epoch {known.producer_epoch}"
+        under = if_known(" under producer id {}", known.producer_id) or ""
+        return f"{who}: {known.state}{under}{if_known(', epoch {}', known.producer_epoch) or ''}"
 
     @property
     def began_at(self) -> str | None:
@@ -271,7 +274,8 @@ class Facts:
     def not_decided_here(self) -> str:
         """That its partition is not listed, or that its id has no such decision."""
         state = None if self.coordinator is None else self.coordinator.state
-        return self.not_listed_here or f"the coordinator has {state}, not a decision"
+        has = if_known("the coordinator has {}, not a decision", state)
+        return self.not_listed_here or has or "no state of its transactional id is known"
 
     @property
     def idle_for(self) -> str | None:

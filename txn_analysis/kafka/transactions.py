@@ -53,6 +53,10 @@ class Ending(NamedTuple):
     overdue_after_ms: int | None
     never_times_out: bool
 
+    def should_have_ended(self, as_of_ms: int | None) -> bool:
+        """Whether the coordinator had to have aborted it by the moment of the copy."""
+        return as_of_ms is not None and self.aborted_by_ms is not None and as_of_ms > self.aborted_by_ms
+
 
 def ending_of(start_ms: int | None, timeout_ms: int | None) -> Ending:
     """When a transaction ends by itself that began at a time; `TransactionStateManager.timedOutTransactions`."""

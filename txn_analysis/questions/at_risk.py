@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.judge.applications import framework_of
 from txn_analysis.judge.finding import DAY_MS
 from txn_analysis.logic import plus
 from txn_analysis.report.figures import hidden_records
@@ -19,6 +20,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from txn_analysis.kafka.transactions import Ending
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.run_tables import RunTables
 
@@ -32,6 +34,7 @@ class Risk(StrEnum):
     DISK_FULL = "disk_full"
     LOCAL_RETENTION = "local_retention_exceeded"  # of a tiered topic
     GROUP_NEAR = "group_near"  # its partition of `__consumer_offsets` is stuck, without offsets of its own
+    OVERDUE = "coordinator_overdue"  # its time was over, and the coordinator has not acted
     LATE = "late"
     TIMED_OUT = "timed_out"
 
@@ -114,10 +117,20 @@ def _of_finding(finding: Finding, as_of_ms: int | None) -> Iterator[AtRisk]:
         yield from _of_groups(finding)
     ending = finding.ending
     if ending is not None and ending.times_out_ms is not None:
-        text = f"its coordinator aborts it by {iso_utc(ending.aborted_by_ms)}, unless its client ends it before"
-        yield AtRisk(ending.times_out_ms, Risk.TIMED_OUT, where, finding, text)
+        yield _of_ending(finding, ending, as_of_ms)
     if not finding.is_being_written:
         yield from _of_impact(finding, as_of_ms)
+
+
+def _of_ending(finding: Finding, ending: Ending, as_of_ms: int | None) -> AtRisk:
+    """When its time is over; or that it was, with what ends it now."""
+    where, framework = finding.topic_partition, framework_of(finding.transactional_id or "")[0]
+    costs = "" if framework.costs is None else f". It looks like {framework.name}: {framework.costs}"
+    if ending.should_have_ended(as_of_ms):
+        over = f"its time was over at {iso_utc(ending.times_out_ms)}; no record shows that the coordinator acted"
+        return AtRisk(None, Risk.OVERDUE, where, finding, f"{over}. Else {framework.comes_back}")
+    text = f"its coordinator aborts it by {iso_utc(ending.aborted_by_ms)}, unless its client ends it before{costs}"
+    return AtRisk(ending.times_out_ms, Risk.TIMED_OUT, where, finding, text)
 
 
 def _of_groups(finding: Finding) -> Iterator[AtRisk]:

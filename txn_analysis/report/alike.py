@@ -23,7 +23,7 @@ from txn_analysis.report.finding_text import (
 )
 from txn_analysis.report.terminal import Line
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text import clip, count, escape, iso_utc, listed
+from txn_analysis.text import clip, count, escape, if_known, iso_utc, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -197,8 +197,8 @@ def _blocks(report: AuditReport, finding: Finding) -> str:
     if partition is None:
         return "unknown: nothing else is known of the partition"
     if not finding.blocks_partition:
-        stable = partition.last_stable_offset
-        return f"nothing yet: another open transaction holds the last stable offset at {stable}"
+        at = if_known(" at {}", partition.last_stable_offset) or ""
+        return f"nothing yet: another open transaction holds the last stable offset{at}"
     impact = finding.impact
     since_ms = None if impact is None else impact.hidden_since_ms
     since = "" if since_ms is None else f" since {iso_utc(since_ms)}"

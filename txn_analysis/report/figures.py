@@ -14,7 +14,7 @@ import numpy as np
 
 from txn_analysis.judge.causes import cause_named
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, size
+from txn_analysis.text import clip, count, duration, escape, if_known, iso_utc, listed, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -211,8 +211,8 @@ def blocks_sentence(finding: Finding, partition: PartitionHealth | None) -> str:
     if partition is None:
         return "unknown: nothing else is known of the partition"
     if not finding.blocks_partition:
-        stable = partition.last_stable_offset
-        return f"nothing yet: another open transaction holds the last stable offset at {stable}"
+        at = if_known(" at {}", partition.last_stable_offset) or ""
+        return f"nothing yet: another open transaction holds the last stable offset{at}"
     hidden, records = partition.hidden_record_count, hidden_records(partition.hidden_record_count)
     impact = finding.impact
     share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.1%} of the log seen"

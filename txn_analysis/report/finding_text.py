@@ -181,11 +181,14 @@ def ends_sentence(report: AuditReport, finding: Finding) -> str | None:
     if ending is None:
         return None
     # Only then the rule rests on the list of the coordinator's transaction.
-    is_listed = finding.verdict is Verdict.COORDINATED
+    is_listed = finding.verdict is Verdict.COORDINATED or finding.rule in _OF_A_LISTED_ONE
     lists = "" if is_listed else f"if the coordinator's transaction lists {escape(finding.topic_partition)}, "
     whose = framework_of(finding.transactional_id or "")[0]
     costs = "" if whose.costs is None or ending.never_times_out else f". It looks like {whose.name}: {whose.costs}"
     return lists + ending_sentence(ending, report.run.as_of_ms) + costs
+
+
+_OF_A_LISTED_ONE = frozenset({"coordinator_overdue", "stale_data_in_live_transaction"})
 
 
 class _Following(NamedTuple):

@@ -90,10 +90,12 @@ def ending_sentence(ending: Ending, as_of_ms: int | None = None) -> str:
     if ending.times_out_ms is None:
         return "nobody can tell when it ends by itself: the coordinator's record has no start or no timeout"
     by, overdue = iso_utc(ending.aborted_by_ms), iso_utc(ending.overdue_after_ms)
-    due = f"If it is still open after {overdue}, it is coordinator_overdue"
-    if as_of_ms is not None and ending.overdue_after_ms is not None and as_of_ms > ending.overdue_after_ms:
-        due = f"The files were copied after {overdue}, when it had become coordinator_overdue"
     times_out, looks = iso_utc(ending.times_out_ms), duration(ABORT_INTERVAL_MS)
+    due = f"If it is still open after {overdue}, it is coordinator_overdue"
+    if ending.should_have_ended(as_of_ms):
+        is_overdue = as_of_ms is not None and as_of_ms > (ending.overdue_after_ms or as_of_ms)
+        due = f"The files were copied after {overdue}, when it had become coordinator_overdue" if is_overdue else due
+        return f"its time was over at {times_out}, and no record shows that its coordinator acted by {by}. {due}"
     return (
         f"its coordinator aborts it by {by}, at most {looks} (Kafka's default) after its timeout at {times_out}. {due}"
     )

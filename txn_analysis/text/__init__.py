@@ -46,6 +46,11 @@ def iso_utc(time_ms: int | None) -> str:
     return utc(time_ms) or "unknown"
 
 
+def if_known(sentence: str, *values: object) -> str | None:
+    """A sentence with a value in place of each `{}`; None where one of them is not known, or where there is none."""
+    return None if any(value is None for value in values) else sentence.format(*values)
+
+
 def duration(duration_ms: int | None) -> str:
     """The two largest units, such as `3 h 0 min`; rounded down, so that nothing looks later than it is."""
     if duration_ms is None:

@@ -23,7 +23,7 @@ from txn_analysis.judge.causes.cause import (
 from txn_analysis.logic import is_before
 from txn_analysis.tables import FoundCause
 from txn_analysis.tables.findings import Confidence
-from txn_analysis.text import utc
+from txn_analysis.text import if_known, utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -51,16 +51,16 @@ def joins_by_clients_clock(facts: Facts) -> Confidence | None:
 
 def _age(facts: Facts) -> list[str | None]:
     """What shows its age: the brokers' clocks, the epochs, or the client's clock."""
-    known = facts.coordinator
+    known, age = facts.coordinator, None
     if known is not None and facts.live.is_older_by_clock:
         first, began = utc(facts.open.first_appended_before_ms), utc(known.start_ms)
-        age = f"its first batch was appended by {first}; the transaction that lists it began at {began}"
+        age = if_known("its first batch was appended by {}; the transaction that lists it began at {}", first, began)
     elif known is not None and facts.live.is_older_by_epoch:
         ours, theirs = facts.open.max_producer_epoch, known.txn_epoch
-        age = f"its batches have at most epoch {ours}; the transaction that lists it runs at {theirs}"
+        age = if_known("its batches have at most epoch {}; the transaction that lists it runs at {}", ours, theirs)
     else:
         made, before = utc(facts.open.last_timestamp_ms), utc(facts.open.previous_last_timestamp_ms)
-        age = f"by its client's clock ({made}) it is not newer than the transaction before it ({before})"
+        age = if_known("by its client's clock ({}) it is not newer than the transaction before it ({})", made, before)
     return [last_marker(facts), age]
 
 
@@ -88,8 +88,8 @@ def _in_progress(facts: Facts) -> list[str | None]:
 def _runs_since(facts: Facts) -> list[str | None]:
     if not facts.is_ongoing:
         return []
-    began = None if facts.coordinator is None else utc(facts.coordinator.start_ms)
-    return [f"the coordinator's transaction since {began} lists {facts.where}"]
+    since = if_known(" since {}", facts.began_at) or ""
+    return [f"the coordinator's transaction{since} lists {facts.where}"]
 
 
 TRANSACTION_IN_PROGRESS = Cause(
@@ -102,8 +102,13 @@ TRANSACTION_IN_PROGRESS = Cause(
 
 
 def was_ended_again(facts: Facts) -> Confidence | None:
-    """The client went on writing after the marker, and an equal decision had been made just before (a repeat)."""
+    """The client went on writing after the marker, and an equal decision had been made just before (a repeat).
+
+    Under transaction version 2 a repeated EndTxn has an old epoch, and ends nothing (KIP-890).
+    """
     opened, known = facts.open, facts.coordinator
+    if known is not None and known.origins.is_version_2:
+        return None
     is_brokers_time = opened.appended_after_ms == opened.appended_before_ms == opened.last_timestamp_ms
     wrote_on = is_before(opened.last_marker_ms, opened.last_timestamp_ms, facts.max_clock_skew_ms)
     again_ms = None if known is None else known.origins.ended_again_after_ms
@@ -133,8 +138,8 @@ def _repeated_decision(facts: Facts) -> list[str | None]:
     state, again_ms = (None, None) if origins is None else (origins.ended_state, origins.ended_again_after_ms)
     return [
         last_marker(facts),
-        f"{state} came {again_ms} ms after an equal decision, as a repeated EndTxn does",
-        f"by its client's clock the producer went on writing until {utc(facts.open.last_timestamp_ms)}",
+        if_known("{} came {} ms after an equal decision, as a repeated EndTxn does", state, again_ms),
+        if_known("by its client's clock the producer went on writing until {}", utc(facts.open.last_timestamp_ms)),
         never_listed(facts),
     ]
 
@@ -146,7 +151,7 @@ def _what_the_marker_ended(facts: Facts) -> list[str | None]:
     if origins is not None and origins.ended_ms is not None:
         ended = f"it carried out {origins.ended_state} of {utc(origins.ended_ms)}"
     if origins is not None and origins.new_epoch_ms is not None:
-        fenced = f"epoch {origins.new_epoch} began at {utc(origins.new_epoch_ms)}"
+        fenced = if_known("epoch {} began at {}", origins.new_epoch, utc(origins.new_epoch_ms))
     return [last_marker(facts), ended, written(facts), never_listed(facts), fenced]
 
 
@@ -183,8 +188,9 @@ def _what_is_listed_instead(facts: Facts) -> list[str | None]:
     origins = None if facts.coordinator is None else facts.coordinator.origins
     since, began = (None, None) if origins is None else (utc(origins.first_own_ms), utc(origins.began_since_ms))
     return [
-        None if since is None else f"the transactional id has producer id {facts.open.producer_id} since {since}",
-        None if began is None else f"its transaction of {began} does not list {facts.where}",
+        # Compaction may have taken the records before the first one that is left.
+        if_known("the transactional id has producer id {} since {} at the latest", facts.open.producer_id, since),
+        if_known("its transaction of {} does not list {}", began, facts.where),
         last_marker(facts),
         never_listed(facts),
         written(facts),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.tables.findings import Confidence
-from txn_analysis.text import utc
+from txn_analysis.text import if_known, utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,8 +64,7 @@ def as_far_as_recorded(facts: Facts) -> Confidence:
 
 def last_marker(facts: Facts) -> str | None:
     """When the producer's last end marker in the partition was written."""
-    at = utc(facts.open.last_marker_ms)
-    return None if at is None else f"the producer's last end marker here is of {at}"
+    return if_known("the producer's last end marker here is of {}", utc(facts.open.last_marker_ms))
 
 
 def written(facts: Facts) -> str | None:

@@ -8,9 +8,10 @@ from txn_analysis.judge.causes.cause import Cause, as_far_as_recorded, if_holds,
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, PRODUCER_ID_BLOCK, TOMBSTONE
 from txn_analysis.logic import is_before
 from txn_analysis.tables.findings import Confidence
-from txn_analysis.text import listed, utc
+from txn_analysis.text import if_known, listed, utc
 
 if TYPE_CHECKING:
+    from txn_analysis.coordinator.view import CoordinatorView
     from txn_analysis.judge.facts import Facts
 
 
@@ -72,7 +73,7 @@ def _standing_decisions(facts: Facts) -> list[str | None]:
     else:
         brokers = f"which brokers lead what lacks markers ({lacking}), and decided ({deciding}), is not in the files"
     return [
-        f"the coordinator has {known.state} since {utc(known.update_ms)}",
+        _has_since(known),
         f"that decision lists {facts.where}, and its marker is not in the log",
         f"{unsent.id_count} transactional ids stand like this for more than a minute",
         brokers,
@@ -107,20 +108,25 @@ def is_marker_missing(facts: Facts) -> Confidence | None:
     return Confidence.POSSIBLE if facts.open.last_marker_ms is None else Confidence.LIKELY
 
 
+def _has_since(known: CoordinatorView) -> str | None:
+    """Which state the id has, and since when."""
+    since = if_known("the coordinator has {} since {}", known.state, utc(known.update_ms))
+    return since or if_known("the coordinator has {}", known.state)
+
+
 def _decision_without_marker(facts: Facts) -> list[str | None]:
     """The decision, and that its marker is not there."""
     known = facts.coordinator
     if known is None:
         return []
     if known.is_listed:
-        standing = f"the coordinator has {known.state} since {utc(known.update_ms)}"
-        return [standing, f"that decision lists {facts.where}, and its marker is not in the log"]
+        return [_has_since(known), f"that decision lists {facts.where}, and its marker is not in the log"]
     origins = known.origins
     if origins.prepared_ms is None:
-        listing = f"its transaction of {utc(origins.listed_since_ms)} lists {facts.where}"
+        listing = if_known("its transaction of {} lists {}", utc(origins.listed_since_ms), facts.where)
         return [listing, "how that ended is in no record"]
-    decided = f"{origins.prepared_state} of {utc(origins.prepared_ms)} lists {facts.where}"
-    done = None if origins.completed_ms is None else f"it counts as completed since {utc(origins.completed_ms)}"
+    decided = if_known("{} of {} lists {}", origins.prepared_state, utc(origins.prepared_ms), facts.where)
+    done = if_known("it counts as completed since {}", utc(origins.completed_ms))
     return [decided, done, "its marker is not in the log", written(facts)]
 
 
@@ -143,8 +149,8 @@ def is_transaction_overdue(facts: Facts) -> Confidence | None:
 def _timeout(facts: Facts) -> list[str | None]:
     """When it began, and for how long it was to last; and whether there is an epoch left for its abort."""
     known = facts.coordinator
-    began, timeout_ms = (None, None) if known is None else (utc(known.start_ms), known.timeout_ms)
-    overdue = f"its transaction began at {began} with a timeout of {timeout_ms} ms, and nothing ended it"
+    began, timeout_ms = facts.began_at, facts.timeout_ms
+    overdue = if_known("its transaction began at {} with a timeout of {} ms, and nothing ended it", began, timeout_ms)
     epoch = None if known is None else known.state_epoch
     if epoch is None or epoch < EXHAUSTED_EPOCH:
         return [overdue]
@@ -180,11 +186,12 @@ def _both_epochs(facts: Facts) -> list[str | None]:
     opened = facts.open
     origins = None if facts.coordinator is None else facts.coordinator.origins
     new, at = (None, None) if origins is None else (origins.new_epoch, utc(origins.new_epoch_ms))
-    more = f"batches up to epoch {opened.max_producer_epoch} joined it: an epoch change ends nothing in a partition"
+    joined = "batches up to epoch {} joined it: an epoch change ends nothing in a partition"
+    more = if_known(joined, opened.max_producer_epoch)
     is_mixed = opened.max_producer_epoch is not None and opened.max_producer_epoch != opened.first_producer_epoch
     return [
-        f"its first batch has epoch {opened.first_producer_epoch}",
-        f"an instance took the transactional id over with epoch {new} at {at}",
+        if_known("its first batch has epoch {}", opened.first_producer_epoch),
+        if_known("an instance took the transactional id over with epoch {} at {}", new, at),
         more if is_mixed else None,
         never_listed(facts),
     ]
@@ -217,8 +224,10 @@ def _both_producer_ids(facts: Facts) -> list[str | None]:
         return []
     old, origins = facts.open.producer_id, facts.coordinator.origins
     return [
-        f"the transactional id left producer id {old} for {origins.rotated_to} at {utc(origins.rotated_ms)}",
-        f"its last epoch under {old} was {origins.last_own_epoch}",
+        if_known(
+            "the transactional id left producer id {} for {} at {}", old, origins.rotated_to, utc(origins.rotated_ms)
+        ),
+        if_known("its last epoch under {} was {}", old, origins.last_own_epoch),
     ]
 
 
@@ -257,8 +266,8 @@ def _what_is_left(facts: Facts) -> list[str | None]:
         return [f"no transactional id has producer id {facts.open.producer_id} in any record that is left"]
     origins = facts.coordinator.origins
     removed_ms, new = origins.tombstone_ms, origins.rotated_to
-    removed = None if removed_ms is None else f"the transactional id was removed at {utc(removed_ms)}"
-    return [removed, None if new is None else f"it came back under producer id {new}", written(facts)]
+    removed = if_known("the transactional id was removed at {}", utc(removed_ms))
+    return [removed, if_known("it came back under producer id {}", new), written(facts)]
 
 
 TRANSACTIONAL_ID_EXPIRED = Cause(

@@ -28,7 +28,7 @@ from txn_analysis.judge.rules.by_the_coordinator import (
 from txn_analysis.judge.rules.rule import Rule, broken_log, foreign_state, unknown_time
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.logic import UNBOUNDED_MS, both, no
-from txn_analysis.text import utc
+from txn_analysis.text import if_known, utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -66,17 +66,17 @@ def _proof_of_age(facts: Facts) -> list[str | None]:
     known, clock, epoch = facts.coordinator, None, None
     if known is not None and facts.live.is_older_by_clock:
         first, began = utc(facts.open.first_appended_before_ms), utc(known.start_ms)
-        clock = f"its first batch was appended by {first}, before that transaction began at {began}"
+        clock = if_known("its first batch was appended by {}, before that transaction began at {}", first, began)
     if known is not None and facts.live.is_older_by_epoch:
         ours, theirs = facts.open.max_producer_epoch, known.txn_epoch
-        epoch = f"its batches have at most epoch {ours}, that transaction runs at {theirs}"
+        epoch = if_known("its batches have at most epoch {}, that transaction runs at {}", ours, theirs)
     return [facts.coordinator_says, facts.listed_here, clock, epoch, "the next commit would publish it"]
 
 
 def _why_not_stale(facts: Facts) -> str:
     if facts.not_listed_here or not facts.live.is_older:
-        unproven = f"neither clocks nor epochs prove that it is older than the transaction of {facts.began_at}"
-        return facts.not_listed_here or unproven
+        current = if_known("the transaction of {}", facts.began_at) or "its id's transaction"
+        return facts.not_listed_here or f"neither clocks nor epochs prove that it is older than {current}"
     return "an earlier transaction may own it, whose marker is lost or lies behind the log's end"
 
 
@@ -100,9 +100,8 @@ STALE_DATA_IN_LIVE_TRANSACTION = Rule(
 
 
 def _why_late(facts: Facts) -> str:
-    if facts.lateness.is_late is None:
-        return "no clock says how long it has been idle"
-    return f"it is {facts.lateness.late_by_ms} ms beyond transaction.max.timeout.ms + 300000"
+    late = if_known("it is {} ms beyond transaction.max.timeout.ms + 300000", facts.lateness.late_by_ms)
+    return late or "no clock says how long it has been idle"
 
 
 NOT_LATE = Rule(
@@ -125,9 +124,11 @@ CLOCK_NOT_CREDIBLE = Rule(
     verdict=Verdict.INCONCLUSIVE,
     meaning="neither its timestamp nor a broker's clock says how old it is",
     when=lambda facts: facts.lateness.is_late is None,
-    evidence=lambda facts: [f"last timestamp {facts.open.last_timestamp_ms}"],
+    evidence=lambda facts: [
+        if_known("last timestamp {}", facts.open.last_timestamp_ms) or "the files have no timestamp of it"
+    ],
     missing=lambda _: ["a credible timestamp, or an end marker after the data in this partition"],
-    why_not=lambda facts: f"there is a credible clock: {facts.lateness.basis}",
+    why_not=lambda facts: f"there is a credible clock{if_known(': {}', facts.lateness.basis) or ''}",
     reason="The client's timestamp is not positive, or is later than the moment of the copy. No end marker around "
     "the data gives a broker's time in its place.",
     remedy="Copy the partition again after other transactions have ended in it, or pass the moment of the copy with "
@@ -165,7 +166,7 @@ def _lost_commit(facts: Facts) -> list[str | None]:
         how = "completed" if commit.completed_ms != UNBOUNDED_MS else "followed by its id's next record"
         decided = f"PrepareCommit of {utc(commit.prepared_ms)} lists {facts.where}"
         done = f"it was {how} by {utc(commit.settled_ms)}"
-        goes_on = f"the log goes on to {utc(facts.log.last_moment_ms)} without its marker"
+        goes_on = if_known("the log goes on to {} without its marker", utc(facts.log.last_moment_ms))
     if elsewhere is not None:
         held = f"another copy of this log, or an earlier capture, has a COMMIT marker of the producer at {elsewhere}"
     return [facts.coordinator_says, decided, done, goes_on, held]

@@ -8,11 +8,17 @@ from txn_analysis.judge.rules.rule import Rule, early_log, incomplete_state, los
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, PREPARE_ABORT, PREPARE_COMMIT, TWO_PHASE_COMMIT
 from txn_analysis.logic import UNBOUNDED_MS, both, either, no
-from txn_analysis.text import utc
+from txn_analysis.settings import flag_name
+from txn_analysis.text import if_known, utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.judge.facts import Facts
+
+
+def _why_not_stuck(facts: Facts) -> str:
+    of = if_known(" of {}", facts.unchanged_since) or ""
+    return f"the decision{of} is not older than transaction.max.timeout.ms + 300000, or none is"
 
 
 MARKER_OVERDUE = Rule(
@@ -24,13 +30,10 @@ MARKER_OVERDUE = Rule(
     evidence=lambda facts: [
         facts.coordinator_says,
         facts.listed_here,
-        f"unchanged since {facts.unchanged_since}",
+        if_known("unchanged since {}", facts.unchanged_since),
         facts.state_end,
     ],
-    why_not=lambda facts: (
-        facts.not_listed_here
-        or f"the decision of {facts.unchanged_since} is not older than transaction.max.timeout.ms + 300000, or none is"
-    ),
+    why_not=lambda facts: facts.not_listed_here or _why_not_stuck(facts),
     would_change="the marker in a later copy of the log, or a coordinator that moved on",
     reason="The coordinator decided, and should have written the marker within moments. It has stopped trying, or "
     "cannot reach the partition's leader (KAFKA-16352, KAFKA-19999 and KAFKA-20322 are ways to get there).",
@@ -70,6 +73,12 @@ MARKER_PENDING_ABORT = Rule(
 )
 
 
+def _why_not_overdue(facts: Facts) -> str:
+    within = "the transaction of {} is within its timeout of {} ms + 300000, or is decided"
+    untold = "the coordinator's record does not tell its start and its timeout, or it is decided"
+    return if_known(within, facts.began_at, facts.timeout_ms) or untold
+
+
 COORDINATOR_OVERDUE = Rule(
     name="coordinator_overdue",
     verdict=Verdict.SUSPECT,
@@ -79,18 +88,17 @@ COORDINATOR_OVERDUE = Rule(
     evidence=lambda facts: [
         facts.coordinator_says,
         facts.listed_here,
-        f"that transaction began at {facts.began_at} with a timeout of {facts.timeout_ms} ms",
+        if_known("that transaction began at {} with a timeout of {} ms", facts.began_at, facts.timeout_ms),
         facts.state_end,
     ],
-    why_not=lambda facts: (
-        facts.not_listed_here
-        or f"the transaction of {facts.began_at} is within its timeout of {facts.timeout_ms} ms + 300000, or is decided"
-    ),
+    why_not=lambda facts: facts.not_listed_here or _why_not_overdue(facts),
     would_change="a later record of the coordinator that ends the transaction",
     reason="The coordinator should have aborted it after its timeout. It still owns the transaction, so it may end "
     "it at any moment. A timeout of 2147483647 ms is a two-phase commit (KIP-939), and never overdue.",
-    remedy="Look at the broker that leads the id's partition of __transaction_state. Is it up? Is it the leader? "
-    "What does its log say about this id? Do not write markers while the coordinator has the transaction.",
+    remedy="Start the application again: its producer takes the id, and that ends the transaction. Restore a Flink job "
+    "from its last checkpoint first, or what that holds is lost. If the application is gone for good, look at the "
+    "broker that leads the id's partition of __transaction_state. Is it up? Is it the leader? What does its log say "
+    "about this id? Do not write markers while the coordinator has the transaction.",
 )
 
 
@@ -114,8 +122,7 @@ IN_COORDINATOR = Rule(
 
 
 def _appended_by(facts: Facts) -> str | None:
-    before = utc(facts.open.appended_before_ms)
-    return None if before is None else f"the data was appended by {before}"
+    return if_known("the data was appended by {}", utc(facts.open.appended_before_ms))
 
 
 def _missing_reach_of_the_state(facts: Facts) -> list[str | None]:
@@ -126,8 +133,20 @@ def _missing_reach_of_the_state(facts: Facts) -> list[str | None]:
         facts.or_word(after, word) if reach.is_unbounded else None,
         facts.or_word(later, word) if reach.is_behind else None,
         facts.copied.missing_order() if reach.is_unbounded or reach.is_behind else None,
-        f"state records of epoch {facts.open.max_producer_epoch}" if reach.is_epoch_ahead else None,
+        if_known("state records of epoch {}", facts.open.max_producer_epoch) if reach.is_epoch_ahead else None,
     ]
+
+
+def _why_state_reaches(facts: Facts) -> str:
+    """By a broker's clock; or by the order of the copying, which somebody vouches for or a manifest proves."""
+    by_clock = if_known(
+        "__transaction_state reaches up to the data, which was appended by {}", utc(facts.open.appended_before_ms)
+    )
+    if by_clock is None or facts.state.is_order_needed:
+        word = flag_name("state_copied_last")
+        basis = "a manifest proves" if facts.copied.is_state_last else f"{word} says"
+        return f"{basis} that __transaction_state was copied after the logs; by the brokers' clocks nothing shows it"
+    return by_clock
 
 
 STATE_OLDER_THAN_LOG = Rule(
@@ -138,9 +157,7 @@ STATE_OLDER_THAN_LOG = Rule(
     when=lambda facts: either(facts.state.is_unbounded, facts.state.is_behind, facts.state.is_epoch_ahead),
     evidence=lambda facts: [facts.coordinator_says, _appended_by(facts)],
     missing=_missing_reach_of_the_state,
-    why_not=lambda facts: (
-        f"__transaction_state reaches up to the data, which was appended by {utc(facts.open.appended_before_ms)}"
-    ),
+    why_not=_why_state_reaches,
     reason="The state was copied before the data was written, or nothing proves that it was not. The coordinator may "
     "have recorded the transaction after that copy.",
     remedy="Copy the logs first and `__transaction_state` last, from the leaders, and pass `--state-copied-last`.",
@@ -178,7 +195,10 @@ def _why_log_reaches(facts: Facts) -> str:
     """The log reaches far enough, or no copy of it can."""
     if facts.log.may_end_early is None:
         return "records of __transaction_state could not be decoded, and no copy of the log is known to reach past them"
-    return f"the log reaches up to {utc(facts.log.last_moment_ms)}, and no decision since then can have ended it"
+    reaches = "the log reaches up to {}, and no decision since then can have ended it"
+    # A manifest, or a history without anything that could have ended it: no clock of a broker took part.
+    unclocked = "no broker's clock speaks in the log, and no decision that is recorded can have ended it"
+    return if_known(reaches, utc(facts.log.last_moment_ms)) or unclocked
 
 
 LOG_MAY_END_EARLY = Rule(
@@ -250,8 +270,8 @@ COMMIT_MAY_BE_MISSING = Rule(
 
 
 def _who_has_it(facts: Facts) -> str:
-    name = None if facts.coordinator is None else facts.coordinator.transactional_id
-    return f"transactional id {name} has, or had, producer id {facts.open.producer_id}"
+    name = "" if facts.coordinator is None else f" {facts.coordinator.transactional_id}"
+    return f"transactional id{name} has, or had, producer id {facts.open.producer_id}"
 
 
 UNKNOWN_PRODUCER = Rule(
