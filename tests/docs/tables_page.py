@@ -25,8 +25,11 @@ def reference() -> str:
         "`inputs` and `runs` are written last, and commit what was written before them. An audit that was killed leaves"
         " rows\nin other tables that they do not name: whoever reads those tables without `txn-analysis` must leave"
         " such rows out.\n\n"
-        "Each table has the property `txn-analysis.format`: a warehouse with another number, or none, is of another"
-        " version, and is\nrefused.\n\n"
+        "Tables only grow: a later version may add tables and columns, and renames or removes none. A column that was"
+        " added is NULL in\nrows of before; the first write of a version that knows it adds it to Delta's schema. A"
+        " warehouse that 1.0.0 wrote is read,\naudited into and pruned ([0130](decisions/0130-tables-only-grow.md))."
+        " The property `txn-analysis.format` of each table is 5;\na warehouse with another number, or none, is"
+        " refused.\n\n"
         f"The ended transactions of the run RUN, in Spark SQL:\n\n```sql\n{ENDED_IN_A_RUN}```\n"
     )
     return "\n".join([intro, *(_section(table) for table in ALL_TABLES)])

@@ -37,7 +37,7 @@ class MemoryWarehouse(Warehouse):
     """The rows of each table as plain data; every write is one step."""
 
     def __init__(self) -> None:
-        super().__init__(_no_session, "memory")
+        super().__init__(no_session, "memory")
         self._rows: dict[str, list[Row]] = {}
         self._versions: dict[str, int] = {}
         self._lock = threading.RLock()
@@ -113,5 +113,5 @@ class MemoryWarehouse(Warehouse):
         self._versions[table.name] += 1
 
 
-def _no_session() -> SparkSession:
+def no_session() -> SparkSession:
     raise AssertionError("Spark was started")

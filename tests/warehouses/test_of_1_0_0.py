@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from deltalake import DeltaTable, Schema
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.warehouses.kept import ANSWERS, NIGHTS, unpacked
@@ -17,7 +18,7 @@ from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import prune
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ACCEPTED, INPUTS
+from txn_analysis.tables import ACCEPTED, ALL_TABLES, INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +64,10 @@ def rejudged(folder: Path, number: int) -> AuditReport:
 def findings(report: AuditReport) -> list[dict[str, Any]]:
     """All that is said of what is open; paths are those of whoever read the files first."""
     return [plain(finding) for finding in report.findings]
+
+
+def answers(report: AuditReport) -> dict[tuple[str, int, int], tuple[str, str]]:
+    return {(f.topic, f.partition, f.txn_start_offset): (f.verdict.value, f.rule) for f in report.findings}
 
 
 @pytest.fixture
@@ -113,6 +118,34 @@ def test_it_is_read_with_the_answers_that_1_0_0_gave(ask: Callable[..., str], na
     said = ask(*ASKED.get(name, (name,)), "--format", FORMATS.get(name, "json"))
     now = [json.loads(line) for line in said.splitlines()] if name == "abort-plan" else json.loads(said)
     assert lacks(ANSWERS[name], now) == []
+
+
+def shrunk(before: Any, now: Any, place: str) -> list[str]:
+    """What a type of Delta's has lost, or has that may not be NULL, since 1.0.0."""
+    if not isinstance(before, dict) or not isinstance(now, dict):
+        return [] if before == now else [f"{place}: {before} is {now} now"]
+    if "fields" not in before:
+        inner = before.keys() & {"elementType", "keyType", "valueType"}
+        return [word for name in sorted(inner) for word in shrunk(before[name], now.get(name), place)]
+    fields = {field["name"]: field for field in now.get("fields", ())}
+    old = {field["name"]: field for field in before["fields"]}
+    found = [f"{place}.{name} is gone" for name in old.keys() - fields.keys()]
+    found += [f"{place}.{name} is never NULL" for name in fields.keys() - old.keys() if not fields[name]["nullable"]]
+    both = sorted(old.keys() & fields.keys())
+    return found + [
+        word for name in both for word in shrunk(old[name]["type"], fields[name]["type"], f"{place}.{name}")
+    ]
+
+
+def test_no_table_lost_a_column_and_what_is_added_may_be_null(nights: Path) -> None:
+    """Who renames or removes one raises `FORMAT`, and writes a migration that is tested on this warehouse."""
+    for table in ALL_TABLES:
+        if (nights / table.name).is_dir():  # a table that came since has no rows of 1.0.0
+            before = json.loads(DeltaTable(str(nights / table.name)).schema().to_json())
+            now = json.loads(Schema.from_arrow(table.arrow_schema).to_json())
+            assert shrunk(before, now, table.name) == []
+    tables = {table.name for table in ALL_TABLES}
+    assert {folder.name for folder in nights.iterdir()} <= tables
 
 
 def test_its_rows_name_no_machine(nights: Path) -> None:

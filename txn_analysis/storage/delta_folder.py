@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from uuid import uuid4
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Schema
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties
 
@@ -26,7 +26,7 @@ from txn_analysis.storage.errors import DAMAGED
 from txn_analysis.storage.roots import NoTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import Json
     from txn_analysis.storage.data_files import DataFile
@@ -168,6 +168,36 @@ class DeltaFolder:
             own = [(file, {column: value}) for value, file in files.items() if file is not None]
             self._commit("overwrite", kept, own, [(column, "in", sorted(files))])
 
+    def grow(self, table: Table) -> bool:
+        """Add what the table declares and Delta's schema lacks, columns and fields of structs, in one commit.
+
+        In the rows that are there it is NULL. A column that only another tool knows stays.
+
+        Returns:
+            Whether anything was added: this is not the newest version any more then.
+
+        Raises:
+            CommitFailedError: another writer committed since this was opened.
+        """
+        stored = {field["name"]: field for field in json.loads(self._table.schema().to_json())["fields"]}
+        declared = json.loads(Schema.from_arrow(table.arrow_schema).to_json())["fields"]
+        added = [
+            _grown(field, stored.get(field["name"]), column.comment)
+            for field, column in zip(declared, table.columns, strict=True)
+            if field["name"] not in stored or _lacks(stored[field["name"]]["type"], field["type"])
+        ]
+        if not added:
+            return False
+        version, files = self.version + 1, self.files
+        fields = Schema.from_json(json.dumps({"type": "struct", "fields": added})).fields
+        with self._to_write() as delta:
+            delta.alter.add_columns(fields, commit_properties=CommitProperties(max_commit_retries=0))
+        text = self._root.log_text(self._name, f"{version:020}.json")
+        (metadata,) = (action["metaData"] for action in map(json.loads, text.splitlines()) if "metaData" in action)
+        counted = {"numFiles": len(files), "tableSizeBytes": sum(file.size_bytes for file in files)}
+        self._put_sum(version, counted, metadata)
+        return True
+
     def stale_files(self, grace_ms: int, orphan_grace_ms: int) -> set[str]:
         """Data files that no version has any more, below the table's folder as the operating system has them.
 
@@ -205,10 +235,8 @@ class DeltaFolder:
         version = self.version
         sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file, _ in files)]
         added = [AddAction(f.path, f.size_bytes, {**own}, f.modified_ms, True, f.statistics) for f, own in files]
-        with self._root.for_delta(self._name) as (place, _):
-            # The library asks the folder that it was opened in, which may have been a passing one.
-            table = self._table if place == f"{self._root.place}/{self._name}" else DeltaTable(place)
-            table.create_write_transaction(
+        with self._to_write() as delta:
+            delta.create_write_transaction(
                 [*added],
                 mode,
                 self._table.schema(),
@@ -217,6 +245,12 @@ class DeltaFolder:
                 commit_properties=CommitProperties(max_commit_retries=0),
             )
         self._put_sum(version + 1, {"numFiles": len(sizes), "tableSizeBytes": sum(sizes)})
+
+    @contextmanager
+    def _to_write(self) -> Iterator[DeltaTable]:
+        """The library's table; it asks the folder that it was opened in, which may have been a passing one."""
+        with self._root.for_delta(self._name) as (place, _):
+            yield self._table if place == f"{self._root.place}/{self._name}" else DeltaTable(place)
 
     def _newest(self, log: Mapping[str, int]) -> int:
         """The newest version in a log that has every commit since its last checkpoint, or since the first.
@@ -247,11 +281,18 @@ class DeltaFolder:
         if known and (known["numFiles"], known["tableSizeBytes"]) != (len(sizes), sum(sizes)):
             raise self._damaged()
 
-    def _put_sum(self, version: int, counted: dict[str, int]) -> None:
-        """The checksum of a new version, without which Spark counts a table's files when it looks at it first."""
+    def _put_sum(self, version: int, counted: dict[str, int], metadata: Json = None) -> None:
+        """The checksum of a new version, without which Spark counts a table's files when it looks at it first.
+
+        Args:
+            version: the new one.
+            counted: its files.
+            metadata: what the version says anew of the table; None where it says nothing.
+        """
         known = self._sum_of(version - 1) or self._defined(version - 1)
         if known:
             lasting = {name: known[name] for name in _LASTING if name in known}
+            lasting |= {} if metadata is None else {"metadata": metadata}
             with suppress(FileExistsError):
                 text = lines_of([{"txnId": str(uuid4())} | counted | lasting])
                 self._root.put_log(self._name, f"{version:020}.crc", text)
@@ -279,6 +320,26 @@ class DeltaFolder:
         except (FileNotFoundError, json.JSONDecodeError):
             return {}
         return known
+
+
+def _lacks(stored: Any, declared: Any) -> bool:
+    """Whether a type of Delta's, as its JSON, lacks a field that is declared, at any depth."""
+    if not isinstance(stored, dict) or not isinstance(declared, dict):
+        return False
+    if declared["type"] != "struct":
+        inner = ("elementType", "keyType", "valueType")
+        return any(_lacks(stored.get(name), declared[name]) for name in inner if name in declared)
+    known = {field["name"]: field["type"] for field in stored["fields"]}
+    return any(
+        field["name"] not in known or _lacks(known[field["name"]], field["type"]) for field in declared["fields"]
+    )
+
+
+def _grown(declared: dict[str, Any], stored: dict[str, Any] | None, comment: str) -> dict[str, Any]:
+    """A field as it is added; one that is there keeps all that is said of it beside its type."""
+    if stored is None:
+        return declared | {"metadata": {"comment": comment}}
+    return {**stored, "type": declared["type"]}
 
 
 def lines_of(actions: Iterable[Mapping[str, Json]]) -> str:

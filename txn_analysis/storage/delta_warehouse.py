@@ -50,7 +50,10 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 FORMAT = 5
-"""The format of a warehouse: raised with each change of its tables, or of what reading keeps of a file."""
+"""The format of a warehouse: raised where a column is renamed or removed, or means something else (decision 0130).
+
+A column that is added raises nothing: it may be NULL, is NULL in rows of before, and comes to Delta's schema at the
+first write."""
 _FORMAT_PROPERTY = "txn-analysis.format"
 
 # The least version of Delta's protocol that a writer must know.
@@ -342,6 +345,9 @@ class DeltaWarehouse(Warehouse):
                 stored = self._plain(table)
                 self._known.pop(table.name, None)
                 with suppress(CommitFailedError):
+                    if stored.grow(table):  # of an earlier version: decision 0130
+                        stored = self._plain(table)
+                        self._known.pop(table.name, None)
                     return change(stored)
             time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / MOST_ATTEMPTS))  # noqa: S311 no secret
         raise too_busy(self.path(table))
