@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.arrays import Array
 
-_NO_OFFSET = ABSENT
 _COMPARED = ("state", "recorded_ms", "last_update_ms", "offset", "leader_epoch")
 
 
@@ -133,8 +132,8 @@ class _Records(NamedTuple):
     def of(cls, states: pa.Table) -> _Records:
         """Of rows of `STATES`. Records of an ingest that did not keep their batch stand for a batch each."""
         places = ("offset", "batch_base_offset", "batch_last_offset")
-        offset, base, last = (numbers(states[name], _NO_OFFSET) for name in places)
-        is_known = (base != _NO_OFFSET) & (last != _NO_OFFSET)
+        offset, base, last = (numbers(states[name], ABSENT) for name in places)
+        is_known = (base != ABSENT) & (last != ABSENT)
         names = {name: numbers(states[name], ABSENT) for name in (*NAMED, "producer_epoch")}
         none = np.zeros(0, np.int64)  # they are in no order
         followed = Followed.of(states["state"], states["recorded_ms"], states["last_update_ms"], none)
@@ -185,7 +184,7 @@ class _Batches(NamedTuple):
     def of(cls, records: _Records, rows: Array) -> _Batches:
         """The batches of some records."""
         names = ("base_offset", "last_offset", "leader_epoch", "recorded_ms")
-        dumped = rows[records.offset[rows] != _NO_OFFSET]
+        dumped = rows[records.offset[rows] != ABSENT]
         columns = [getattr(records, name)[dumped] for name in names]
         order = np.lexsort(columns[::-1])
         first = np.flatnonzero(is_other(order, columns))
@@ -217,7 +216,7 @@ def _chain(records: _Records, rows: Array, steps: _Steps, as_of_ms: int | None) 
     every = _Batches.of(records, rows)
     batches = every.where(_are_filling(records, rows, every, steps))
     tails = _Tails.of(batches)
-    exported = rows[(records.offset[rows] == _NO_OFFSET) & (records.capture_rank[rows] == 0)]
+    exported = rows[(records.offset[rows] == ABSENT) & (records.capture_rank[rows] == 0)]
     updates_ms = records.last_update_ms[exported]
     own = every.where(every.is_own)
     is_until = np.ones(len(own.recorded_ms), bool) if as_of_ms is None else own.recorded_ms <= as_of_ms
@@ -245,7 +244,7 @@ def _are_filling(records: _Records, rows: Array, batches: _Batches, steps: _Step
     lost = rows[records.is_undecodable[rows] & (records.capture_rank[rows] > 0)]
     if not len(lost):
         return np.ones(len(batches.is_own), bool)
-    lost = lost[(records.base_offset[lost] != _NO_OFFSET) & ~np.isin(records.offset[lost], steps.offset)]
+    lost = lost[(records.base_offset[lost] != ABSENT) & ~np.isin(records.offset[lost], steps.offset)]
     places = {*zip(records.base_offset[lost].tolist(), records.last_offset[lost].tolist(), strict=True)}
     is_filling = np.ones(len(batches.is_own), bool)
     for base_offset, last_offset in places:
@@ -281,7 +280,7 @@ def _gap_end_ms(batches: _Batches) -> int | None:
 
 def _export_gap_ms(steps: _Steps) -> int | None:
     """When the first record of an exported id was written at the latest, of the id that begins last."""
-    exported = np.flatnonzero(steps.offset == _NO_OFFSET)
+    exported = np.flatnonzero(steps.offset == ABSENT)
     state, recorded_ms, last_update_ms, first = steps.followed
     begins = steps.followed.start[exported]
     first = np.flatnonzero(np.diff(begins, prepend=-1))
@@ -349,13 +348,13 @@ class _Tails(NamedTuple):
         if not len(self.epochs):
             return np.zeros(len(offset), bool)
         place = np.minimum(np.searchsorted(self.epochs, leader_epoch), len(self.epochs) - 1)
-        is_old = (self.epochs[place] == leader_epoch) & (offset != _NO_OFFSET)
+        is_old = (self.epochs[place] == leader_epoch) & (offset != ABSENT)
         hold: Array = is_old & (offset >= self.cuts[place])
         return hold
 
     def may_hide(self, first: Array, last: Array) -> Array:
         """The log itself may have had records between two offsets."""
-        may_hide: Array = (first == _NO_OFFSET) | (last == _NO_OFFSET)
+        may_hide: Array = (first == ABSENT) | (last == ABSENT)
         if len(self.ends):
             place = np.searchsorted(self.ends, first, "right")
             is_hole = place < len(self.ends)

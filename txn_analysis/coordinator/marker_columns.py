@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in, numbers, of_types
+from txn_analysis.columns.arrays import ABSENT, is_in, numbers, of_types
 from txn_analysis.columns.values import rows_named
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
@@ -129,7 +129,7 @@ def markers_since(markers: pa.Table, since_ms: Mapping[Key, int]) -> dict[Key, l
 
 
 # What columns hold where a row of Kafka's says nothing; no epoch is below 0.
-_NO_EPOCH, _ANY_EPOCH = -1, 2**31
+_ANY_EPOCH = 2**31
 IS_ABORT, IS_COMMIT, IS_UNPRINTED = 0, 1, 2
 
 
@@ -176,8 +176,8 @@ def columns_of(markers: pa.Table) -> MarkerColumns:
     places, place = _places(markers)
     offset, at_ms = numbers(markers["offset"], -1), numbers(markers["at_ms"], NO_TIME)
     kind = _kinds(markers["kind"])
-    epoch = numbers(markers["producer_epoch"], _NO_EPOCH)
-    coordinator_epoch = numbers(markers["coordinator_epoch"], _NO_EPOCH)
+    epoch = numbers(markers["producer_epoch"], ABSENT)
+    coordinator_epoch = numbers(markers["coordinator_epoch"], ABSENT)
     has_data = markers["has_data"].to_numpy().astype(bool)
     shows_version_2 = (kind == IS_COMMIT) & (epoch > numbers(markers["data_epoch"], _ANY_EPOCH))
     is_of_version_2 = np.bincount(producer, shows_version_2, len(producers)) > 0

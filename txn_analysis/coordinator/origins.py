@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT, PREPARED
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord, TopicPartition
     from txn_analysis.tables import Transaction
 
-NO_RECORD = -1
 VERSION_2 = 2
 """Of transactions, with which every end raises the epoch (KIP-890)."""
 _AFTER_ALL = 2**63
@@ -156,27 +156,27 @@ def decisions(history: Sequence[StateRecord], where: TopicPartition, producer_id
 def marker_record(decided: list[tuple[int, int]], marker_ms: int | None, max_clock_skew_ms: int) -> tuple[int, bool]:
     """The place of the decision behind an end marker, and whether it could be another one; see `decisions`.
 
-    By time it is the nearest one, as far as clocks may differ, or else the last one before the marker; `NO_RECORD`
+    By time it is the nearest one, as far as clocks may differ, or else the last one before the marker; `ABSENT`
     where there is none, as after compaction.
     """
     if marker_ms is None:
-        return NO_RECORD, False
-    first = bisect_left(decided, (marker_ms - max_clock_skew_ms, NO_RECORD))
+        return ABSENT, False
+    first = bisect_left(decided, (marker_ms - max_clock_skew_ms, ABSENT))
     after = bisect_right(decided, (marker_ms + max_clock_skew_ms, _AFTER_ALL))
     if first < after:
         nearest = min(decided[first:after], key=lambda d: (abs(d[0] - marker_ms), -d[1]))
         return nearest[1], after - first > 1
-    return (decided[first - 1][1] if first else NO_RECORD), False
+    return (decided[first - 1][1] if first else ABSENT), False
 
 
 def _since(history: Sequence[StateRecord], marker_ms: int | None, marked: int) -> Sequence[StateRecord]:
-    if marked != NO_RECORD or marker_ms is None:
+    if marked != ABSENT or marker_ms is None:
         return history[marked + 1 :]
     return [r for r in history if (at_ms := r.moment_ms) is None or at_ms > marker_ms]
 
 
 def _marked(history: Sequence[StateRecord], marked: int) -> _Marked:
-    if marked == NO_RECORD:
+    if marked == ABSENT:
         return _Marked()
     decision = history[marked]
     equal = next((r for r in reversed(history[:marked]) if r.state == decision.state), None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _Span = tuple[int, int]  # offsets, or bytes of a text: the first one, and the one after the last
 
-_NO_OFFSET = 2**63  # behind all of them
+_BEHIND_ALL = 2**63
 
 
 class Groups(NamedTuple):
@@ -106,7 +106,7 @@ def files_that_count(files: Iterable[GroupFile], partitions: Iterable[int]) -> l
     of_partition = _by_partition(files)
     found: list[GroupFile] = []
     for partition in sorted(set(partitions)):
-        begin = _NO_OFFSET
+        begin = _BEHIND_ALL
         newest_first = sorted(of_partition[partition], key=_capture_rank)
         for _, copies in groupby(newest_first, key=_capture_rank):
             before = [file for file in copies if file.covered_from < begin]

@@ -12,8 +12,9 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.history import ongoing_before
-from txn_analysis.coordinator.origins import NO_RECORD, VERSION_2, decisions, marker_record, raises_commits
+from txn_analysis.coordinator.origins import VERSION_2, decisions, marker_record, raises_commits
 from txn_analysis.kafka.transactions import COMPLETED, ONGOING, PREPARE_COMMIT, PREPARED, TopicPartition
 from txn_analysis.logic import plus
 from txn_analysis.tables import FoundCause
@@ -146,7 +147,7 @@ def _decision(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: in
     decided = history.decided(ended.topic_partition, ended.producer_id)
     before, _ = marker_record(decided, ended.previous_end_ms, max_clock_skew_ms)
     found, _ = marker_record(decided, ended.end_timestamp_ms, max_clock_skew_ms)
-    if found == NO_RECORD or found <= before:
+    if found == ABSENT or found <= before:
         return None
     record = history.records[found]
     fits_epoch = ended.end_producer_epoch is None or record.producer_epoch == ended.end_producer_epoch

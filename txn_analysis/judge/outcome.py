@@ -9,7 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from txn_analysis.kafka.names import MAY_HIDE_OPEN, STATE_TOPIC
+from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.tables.transactions import MAY_HIDE_OPEN
 from txn_analysis.text import listed
 from txn_analysis.verdict import Verdict
 

@@ -25,9 +25,9 @@ from txn_analysis.kafka.names import (
     LOG_KINDS,
     LOG_START,
     TOPIC_ID,
-    ProblemKind,
 )
 from txn_analysis.tables import PartitionHealth, Problem, ProducersBareMarker, ProducerState
+from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -22,10 +22,10 @@ from txn_analysis.kafka.names import (
     SNAPSHOT,
     STATED_OF_PARTITION,
     TOPIC_ID,
-    ProblemKind,
 )
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import Problem
+from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

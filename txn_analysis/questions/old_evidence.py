@@ -27,12 +27,11 @@ from txn_analysis.kafka.names import (
     STATED_OF_PARTITION,
     TOPIC_ID,
     TXNINDEX,
-    ProblemKind,
 )
 from txn_analysis.plan.standing import TOLD
 from txn_analysis.runs.past_run import sections_of
 from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
-from txn_analysis.tables.transactions import OPEN
+from txn_analysis.tables.transactions import OPEN, ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
