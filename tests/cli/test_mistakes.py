@@ -1,10 +1,11 @@
-"""Every mistake of the table is answered as the table says: never by 0, and in words that say what to do."""
+"""Every mistake of the tables ends with its exit code, says what is wrong, and what is to be typed is whole."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
 import signal
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import PARAMETERS
 from tests.cli.mistaken import answer_alone, answer_here, fill
-from tests.cli.mistakes import KINDS, MISTAKES, When
+from tests.cli.mistakes import ALONE, BEFORE_SPARK, NOT_TOLD, OF_THE_TABLES, PRESSED_AT
+from tests.docs.commands import printed_in, wrong_with
 from tests.table_rows import give_format
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps as pipeline
@@ -21,12 +23,17 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cli.mistakes import Mistake
+    from tests.cli.mistaken import Answer
 
 
-def those(when: When) -> pytest.MarkDecorator:
-    found = [mistake for mistake in MISTAKES if mistake.when is when]
-    return pytest.mark.parametrize("mistake", found, ids=lambda mistake: mistake.command)
+slips = partial(pytest.mark.parametrize, "command")
+
+
+def check(answer: Answer, code: int, phrase: str) -> None:
+    said = " ".join(answer.text.split())
+    assert (answer.code, phrase in said) == (code, True), said
+    assert list(filter(None, map(wrong_with, printed_in(answer.text)))) == []
+    assert "secret" not in answer.out + answer.err
 
 
 @pytest.fixture(scope="module")
@@ -59,49 +66,40 @@ def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@those(When.BEFORE)
+@slips(BEFORE_SPARK)
 def test_what_is_refused_before_spark_starts(
-    mistake: Mistake, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def start(*_: Any, **__: Any) -> None:
         pytest.fail("Spark was started")
 
     monkeypatch.setattr("txn_analysis.spark.session.session", start)
-    answer = answer_here(mistake.command, monkeypatch, capsys)
-    assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
+    check(answer_here(command, monkeypatch, capsys), 2, BEFORE_SPARK[command])
 
 
-@those(When.AFTER)
+@slips(OF_THE_TABLES | NOT_TOLD)
 def test_what_the_tables_or_the_files_must_tell(
-    mistake: Mistake, audited: Path, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, audited: Path, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)  # it is that of all tests
-    answer = answer_here(mistake.command, monkeypatch, capsys)
-    assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
+    answer = answer_here(command, monkeypatch, capsys)
+    check(answer, 3 if command in NOT_TOLD else 2, (OF_THE_TABLES | NOT_TOLD)[command])
 
 
-@those(When.INTERRUPTED)
+@slips(PRESSED_AT)
 def test_what_ctrl_c_leaves_behind(
-    mistake: Mistake, audited: Path, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, audited: Path, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
-    monkeypatch.setattr(mistake.pressed_at, lambda *_, **__: signal.raise_signal(signal.SIGINT))
-    answer = answer_here(mistake.command, monkeypatch, capsys)
-    assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
+    monkeypatch.setattr(PRESSED_AT[command], lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    check(answer_here(command, monkeypatch, capsys), 130, "interrupted: what earlier runs wrote is intact")
 
 
-@those(When.ALONE)
-def test_what_is_wrong_with_the_machine(mistake: Mistake, there: Path) -> None:
-    answer = answer_alone(mistake.command, there)
-    assert (answer.code, answer.text) == (mistake.exit_code, mistake.answer_in(there))
-
-
-def test_no_kind_of_mistake_fills_the_table() -> None:
-    assert len(MISTAKES) >= 40
-    assert [kind for kind, those in KINDS.items() if len(those) > 3] == []
-    assert [mistake.command for mistake in MISTAKES if mistake.exit_code == 0] == []
+@slips(ALONE)
+def test_what_is_wrong_with_the_machine(command: str, there: Path) -> None:
+    check(answer_alone(command, there), 2, ALONE[command])
 
 
 def test_every_verb_has_its_mistakes() -> None:
-    verbs = set(app.group.commands)
-    assert verbs - {word for mistake in MISTAKES for word in shlex.split(mistake.command)} == set()
+    words = {word for slip in {**BEFORE_SPARK, **OF_THE_TABLES, **NOT_TOLD} for word in shlex.split(slip)}
+    assert set(app.group.commands) - words == set()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _FENCED = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
+_PRINTED = re.compile(r"(?:txn-analysis (?=[a-z])|kafka-[a-z-]+\.sh (?=[a-z-]))[^`\n]*")
 _INLINE = re.compile(r"`([^`\n]+)`")
 
 # What `--help` of Kafka 4.2's own tools lists, as far as the documents use these tools.
@@ -106,6 +107,11 @@ def commands_in_blocks(text: str) -> Iterator[Command]:
     """Those in fenced blocks, which are to be typed as they stand."""
     for line in (line for block in blocks_of(text) for line in block.replace("\\\n", " ").splitlines()):
         yield from commands_in(line)
+
+
+def printed_in(text: str) -> list[Command]:
+    """The commands that a text prints: on lines of their own, between backticks, or to the end of a line."""
+    return [command for found in sorted(set(_PRINTED.findall(text))) for command in commands_in(found)]
 
 
 def commands_in(line: str) -> Iterator[Command]:

@@ -1,4 +1,4 @@
-"""What is made in docs/: a page for each verdict and rule, that of mistakes, and the tables of rules and the like.
+"""What is made in docs/: a page for each verdict and rule, and the tables of rules and the like.
 
 Made of the words of the judge's objects and of the proof table.
 """
@@ -24,7 +24,6 @@ from tests.docs.format_tables import (
     row_columns,
     stats_fields,
 )
-from tests.docs.mistakes_page import mistakes_page
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
 from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
@@ -57,7 +56,7 @@ def made_pages() -> dict[str, str]:
     """The made pages by their path under docs/."""
     rules = {f"rules/{rule.name}.md": _rule_page(number, rule) for number, rule in enumerate(RULES, start=1)}
     verdicts = {f"verdicts/{verdict.value}.md": _verdict_page(verdict) for verdict in Verdict}
-    return rules | verdicts | {"mistakes.md": mistakes_page()}
+    return rules | verdicts
 
 
 def with_tables(text: str) -> str:

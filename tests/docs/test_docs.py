@@ -70,10 +70,10 @@ def test_every_target_of_make_that_is_named_exists() -> None:
     assert named - targets == set()
 
 
-def test_pages_of_rules_verdicts_and_mistakes_are_what_the_code_says() -> None:
+def test_pages_of_rules_and_verdicts_are_what_the_code_says() -> None:
     pages = made_pages()
     there = {str(p.relative_to(ROOT / "docs")) for f in ("rules", "verdicts") for p in (ROOT / "docs" / f).glob("*.md")}
-    assert there | {"mistakes.md"} == set(pages)
+    assert there == set(pages)
     assert [name for name, text in pages.items() if (ROOT / "docs" / name).read_text(encoding="utf-8") != text] == []
 
 

@@ -19,7 +19,6 @@ from tests.plan.plan_shell import (
     script_of,
     transaction,
 )
-from tests.plan.script_mistakes import SCRIPT_MISTAKES, ScriptMistake, answered
 from tests.report import rows
 
 if TYPE_CHECKING:
@@ -224,6 +223,28 @@ def test_a_dry_run_ends_with_what_would_become_of_it(
     assert says in done.said
 
 
-@pytest.mark.parametrize("mistake", SCRIPT_MISTAKES, ids=lambda mistake: mistake.wrong)
-def test_every_slip_is_answered_as_the_page_says(executor: Executor, mistake: ScriptMistake) -> None:
-    assert answered(mistake, executor) == (mistake.exit_code, mistake.answer)
+@pytest.mark.parametrize(
+    ("words", "changes", "code", "says"),
+    [
+        (["--yes"], {"tool": None}, 2, "kafka-transactions.sh is not on the PATH"),
+        (["--yes"], {"variables": {"TIMEOUT_SECONDS": "1m"}}, 2, "TIMEOUT_SECONDS and PAUSE_SECONDS are whole seconds"),
+        ([], {}, 2, "there is no terminal to ask at"),
+        (["--yes"], {}, 1, "its producer may return, and what it writes then would be lost"),
+        (ENDED, {"describe": transaction("billing", 987_654_321, 3)}, 1, "its producer is not fenced"),
+        (
+            ENDED,
+            {"describe_later": transaction("billing", 987_654_321, 4, coordinator=2)},
+            1,
+            "Its coordinator is moving, or somebody uses the id",
+        ),
+        (ENDED, {"hangs": "describe-producers"}, 1, "has not answered within 60 s"),
+        (ENDED, {"hangs": "abort"}, 1, "has not answered within 60 s, and may have sent it"),
+    ],
+)
+def test_what_it_refuses_it_says(
+    executor: Executor, words: list[str], changes: dict[str, object], code: int, says: str
+) -> None:
+    done = executor.but(**changes).runs(script_of(RETURNING), *words)
+    assert (done.code, says in done.said) == (code, True), done.said
+    if "abort" not in changes.values():
+        assert done.aborts == []
