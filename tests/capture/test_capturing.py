@@ -103,6 +103,7 @@ def test_the_manifest_says_who_led_and_where_reading_ended(tmp_path: Path) -> No
     }
     assert (entry["leader_id"], entry["leader_epoch"], entry["is_leader_confirmed"]) == (1, 0, True)
     assert (entry["first_offset"], entry["end_offset"], entry["is_end_confirmed"]) == (0, 5, True)
+    assert entry["is_folder_whole"] is None  # no folder is seen
     assert [each["sequence"] for each in manifest["files"]] == [*range(len(manifest["files"]))]
 
 

@@ -358,3 +358,123 @@ def test_the_verb_prints_what_lies_in_deploy(capsys: pytest.CaptureFixture[str])
         app(["copy-kit"])
     deployed = Path(__file__).parents[2] / "deploy/copy-kit.sh"
     assert capsys.readouterr().out == deployed.read_text() == SCRIPT.read_text()
+
+
+# Whether a folder is whole: a cleaner that replaces segments while they are listed.
+
+STAT = """#!/bin/sh
+if [ -e {folder}/hides ]; then
+    for file in "$@"; do
+        [ "$file" != "{hidden}" ] || {{ rm {folder}/hides; hides=yes; }}
+    done
+fi
+[ -n "${{hides:-}}" ] || exec {stat} "$@"
+for file in "$@"; do
+    shift
+    [ "$file" = "{hidden}" ] || set -- "$@" "$file"
+done
+exec {stat} "$@"
+"""
+
+
+def state_of_two(broker: Broker) -> tuple[Path, Path]:
+    """A partition of the state in two segments; the number of files that are read before the second one."""
+    folder = broker.log_dir / f"{STATE}-0"
+    first, second = (folder / f"{number:020}.log" for number in (0, 999))
+    shutil.copy(first, second)
+    broker.describes()
+    return first, second
+
+
+def reads_before(broker: Broker, segment: Path) -> int:
+    """At which reading of a file a segment of the state's first partition is read."""
+    others = {f for f in files_of(broker.log_dir) if not f.endswith("index") or f.endswith(".txnindex")} - NOT_READ
+    logs = sum(not name.startswith(STATE) for name in others)
+    return logs + 1 + sorted(segment.parent.glob("*.log")).index(segment) + 1
+
+
+def whole_folders(said: dict[str, Any]) -> dict[str, bool]:
+    """By partition whether its folder is whole; all of its files say the same."""
+    found: dict[str, set[bool]] = {}
+    for file in said["files"]:
+        if file["topic"] is not None:
+            found.setdefault(f"{file['topic']}-{file['partition']}", set()).add(file["is_folder_whole"])
+    assert all(len(own) == 1 for own in found.values())
+    return {name: own.pop() for name, own in found.items()}
+
+
+def test_of_folders_in_which_nothing_moves_all_are_whole(broker: Broker) -> None:
+    said = whole_folders(broker.copies())
+    assert said
+    assert all(said.values())
+
+
+def test_a_cleaner_that_hangs_while_it_replaces_segments_leaves_a_folder_open(broker: Broker) -> None:
+    """The group that it replaces has no plain name meanwhile: what is listed looks whole."""
+    first, second = state_of_two(broker)
+    swapped = f"mv {first} {first}.deleted; cp {first}.deleted {first}.swap"
+    broker.happens_at(reads_before(broker, second) + 1, swapped)
+    said = broker.copies("--bootstrap-server", "localhost:9092")
+    assert str(first.relative_to(broker.log_dir)) not in {file["path"] for file in said["files"]}
+    assert [name for name, is_whole in whole_folders(said).items() if not is_whole] == [f"{STATE}-0"]
+
+
+def test_a_cleaner_that_comes_to_its_end_is_waited_for(dash: Broker) -> None:
+    first, second = state_of_two(dash)
+    swapped = f"mv {first} {first}.deleted; cp {first}.deleted {first}.swap"
+    dash.happens_at(reads_before(dash, second) + 1, swapped)
+    program(dash.programs / "sleep", f"#!/bin/sh\n[ ! -e {first}.swap ] || mv {first}.swap {first}\n")
+    said = dash.copies()
+    assert all(whole_folders(said).values())
+    assert (dash.copy / first.relative_to(dash.log_dir)).read_bytes() == first.read_bytes()
+
+
+def test_a_name_that_one_list_misses_is_looked_for_again(dash: Broker) -> None:
+    """A folder that is read beside a rename may show neither name."""
+    first, second = state_of_two(dash)
+    real = shutil.which("stat")
+    program(dash.programs / "stat", STAT.format(folder=dash.folder, hidden=first, stat=real))
+    dash.happens_at(reads_before(dash, second) + 1, f": > {dash.folder}/hides")
+    said = dash.copies()
+    assert not (dash.folder / "hides").exists()
+    assert str(first.relative_to(dash.log_dir)) in {file["path"] for file in said["files"]}
+    assert all(whole_folders(said).values())
+
+
+def test_of_dumps_no_folder_is_known_to_be_whole(dash: Broker) -> None:
+    program(dash.programs / "kafka-dump-log.sh", DUMP_LOG.format(python=sys.executable, folder=dash.folder))
+    assert {file["is_folder_whole"] for file in dash.copies("--dump")["files"]} == {None}
+
+
+EMPTIED = CASES / "kafka-4.3-emptied-file/capture-1/log-dirs/node1"
+OF_EMPTIED = {"transaction_max_timeout_ms": 20_000, "max_clock_skew_ms": 0, "transaction_state_partitions": 4}
+
+
+@pytest.fixture
+def compacted(dash: Broker) -> Broker:
+    """A broker whose cleaner emptied the first file of a partition of the state; two transactions hang there."""
+    shutil.rmtree(dash.log_dir)
+    shutil.copytree(EMPTIED, dash.log_dir)
+    dash.describes(leader=1)
+    return dash
+
+
+def rules_by_the_kit(broker: Broker) -> set[str]:
+    broker.copies("--bootstrap-server", "localhost:9092", pause=1)
+    return {finding.rule for finding in audited(broker.copy, no_records_lost=True, **OF_EMPTIED).findings}
+
+
+def test_by_the_kit_what_hangs_behind_an_emptied_file_is_found(compacted: Broker) -> None:
+    assert rules_by_the_kit(compacted) == {"partition_not_in_transaction"}
+
+
+def test_while_a_cleaner_replaces_segments_it_is_not(compacted: Broker) -> None:
+    folder = compacted.log_dir / f"{STATE}-0"
+    shutil.copy(folder / "00000000000000004046.log", folder / "00000000000000000000.log.swap")
+    assert rules_by_the_kit(compacted) == {"state_incomplete"}
+
+
+def test_where_the_first_file_was_deleted_it_is_not(compacted: Broker) -> None:
+    """As `cleanup.policy=compact,delete` does."""
+    (compacted.log_dir / f"{STATE}-0/00000000000000000000.log").unlink()
+    assert rules_by_the_kit(compacted) == {"state_incomplete"}

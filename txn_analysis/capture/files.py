@@ -38,6 +38,7 @@ class FileEntry:
         leader_id, leader_epoch: who led the partition when the first byte was asked for.
         is_leader_confirmed: the same leader under the same epoch was answered after the last byte.
         is_end_confirmed: reading went on to the end that was asked for after the last byte.
+        is_folder_whole: unknown, as no folder of a broker is seen. What was fetched follows each other without a hole.
         began_ms, ended_ms: before the first byte was asked for, and after the last one.
         began_monotonic_ms: by a clock that nobody sets.
         first_offset, end_offset: the offset of the first record, and the offset after the last one.
@@ -58,6 +59,7 @@ class FileEntry:
     end_offset: int | None
     size_bytes: int
     sha256: str
+    is_folder_whole: None = None
 
 
 @dataclass(frozen=True)

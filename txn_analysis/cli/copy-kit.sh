@@ -161,6 +161,42 @@ list_files() { # PLACE FILE...
     done
 }
 
+# The cleaner puts a segment in place by renaming: first `.swap`, then the old files are deleted, then the new name. What
+# is renamed may be in no list, so that a list is believed once the next one is the same and no `.swap` is there.
+shape() { # LIST: a line `place inode size` for each file; the last one of a folder may grow, and stands without its size
+    before='' size_before=''
+    while IFS= read -r line; do
+        # shellcheck disable=SC2086
+        set -- ${line%%	*}
+        [ -z "$before" ] || [ "${4%/*}" = "${before%/*}" ] || size_before=-
+        [ -z "$before" ] || echo "$before $size_before"
+        before="$4 $1" size_before=$2
+    done < "$1"
+    [ -z "$before" ] || echo "$before -"
+}
+swaps() { # WHAT DIR...: the folders in which something is put in place now
+    what=$1
+    shift
+    for dir in "$@"; do
+        for swap in "$dir"/*-[0-9]*/*.swap; do
+            [ -e "$swap" ] || continue
+            name=${swap%/*} && name=${name##*/}
+            case $what-${name%-*} in "state-$STATE") ;; state-* | "logs-$STATE") continue ;; esac
+            if is_partition "$name"; then echo "$name"; fi
+        done
+    done
+}
+unlike() { # WHAT DIR...: the folders that a list made now shows otherwise than $own/list, or that had a swap in between
+    list "$@" > "$own/list-again"
+    shape "$own/list" > "$own/shape"
+    shape "$own/list-again" > "$own/shape-again"
+    {
+        cat "$own/swaps"
+        swaps "$@"
+        sort "$own/shape" "$own/shape-again" | uniq -u | while read -r place _; do place=${place%/*} && echo "${place##*/}"; done
+    } | sort -u
+}
+
 total() { # of the sizes in lists, in bytes
     sum=0
     while read -r _ size _; do sum=$((sum + size)); done
@@ -392,14 +428,15 @@ is_copied() {
     if [ "$5" = yes ]; then [ "${10}" -le "$2" ]; else [ "${10}" = "$2" ] && [ "${13}" = "$3" ]; fi
 }
 
-# pass WHAT FRESH DIR...: copies what is new, until a list of the folders has nothing new. FRESH names partitions whose
-# files are copied in any case (` a-0 b-1 `, or `all`).
+# pass WHAT FRESH DIR...: copies what is new, until a list of the folders has nothing new, and neither has the next one.
+# FRESH names partitions whose files are copied in any case (` a-0 b-1 `, or `all`).
 pass() {
     what=$1 fresh=$2 round=0
     shift 2
     since=$sequence
     while [ $round -lt $ROUNDS ]; do
         round=$((round + 1)) new=0
+        case $what in logs | state) swaps "$what" "$@" > "$own/swaps" ;; esac
         list "$what" "$@" > "$own/list"
         drop_gone
         : > "$own/open"
@@ -430,8 +467,20 @@ pass() {
             shift 5
             [ $bad = 0 ] || return 1
         done < "$own/list"
-        [ $new = 1 ] || return 0
+        case $what-$new in
+            logs-0 | state-0)
+                unlike "$what" "$@" > "$own/unlike-$what"
+                [ -s "$own/unlike-$what" ] && [ $round -lt $ROUNDS ] || break
+                sleep 1
+                ;;
+            *-0) return 0 ;;
+        esac
     done
+    if [ $new = 0 ]; then
+        [ ! -s "$own/unlike-$what" ] ||
+            say "$(head -n 1 "$own/unlike-$what"): its segments are being replaced; whether all were copied is not known"
+        return 0
+    fi
     case $what in logs | state)
         while read -r place; do place=${place%/*} && echo "${place##*/}"; done < "$own/open" >> "$own/unsettled"
         say "$what: the folders still change; their ends are not confirmed"
@@ -468,7 +517,7 @@ entries() {
         set -- $line
         [ "$(last_line "$9")" = "$line" ] || continue
         [ "$mode" = tar ] || [ -f "$to/$9" ] || continue
-        folder=${9%/*} topic=null partition=null topic_id=null leader=null epoch=null is_led=null is_end=null
+        folder=${9%/*} topic=null partition=null topic_id=null leader=null epoch=null is_led=null is_end=null is_whole=null
         case $9 in */*) folder=${folder##*/} ;; *) folder='' ;; esac
         case $folder in '' | disk-[0-9] | disk-[0-9][0-9] | segments | state) ;; *)
             topic="\"${folder%-*}\"" partition=${folder##*-} is_led=false is_end=false
@@ -479,14 +528,18 @@ entries() {
                 [ "$epoch" = "$(known "$folder" "$own/before.epochs")" ]; then
                 is_led=true
             fi
-            if [ "$complete" = true ] && ! grep -qxF "$folder" "$own/unsettled"; then is_end=true; fi
+            is_whole=false
+            if [ "$complete" = true ] && ! grep -qxF "$folder" "$own/unsettled"; then
+                is_end=true
+                grep -qxF "$folder" "$own/unlike-logs" "$own/unlike-state" || is_whole=true
+            fi
             topic_id=$(topic_id_of "${9%/*}")
             ;;
         esac
         sum=$6
         [ "$sum" = null ] || sum="\"$sum\""
-        printf '%s\n  {"path": "%s", "sequence": %s, "topic": %s, "topic_id": %s, "partition": %s, "leader_id": %s, "leader_epoch": %s, "is_leader_confirmed": %s, "is_end_confirmed": %s, "began_ms": %s, "ended_ms": %s, "began_monotonic_ms": %s, "first_offset": null, "end_offset": null, "size_bytes": %s, "sha256": %s}' \
-            "$comma" "$9" "$1" "$topic" "$topic_id" "$partition" "$leader" "$epoch" $is_led $is_end "$2" "$3" "$4" "$5" "$sum"
+        printf '%s\n  {"path": "%s", "sequence": %s, "topic": %s, "topic_id": %s, "partition": %s, "leader_id": %s, "leader_epoch": %s, "is_leader_confirmed": %s, "is_end_confirmed": %s, "is_folder_whole": %s, "began_ms": %s, "ended_ms": %s, "began_monotonic_ms": %s, "first_offset": null, "end_offset": null, "size_bytes": %s, "sha256": %s}' \
+            "$comma" "$9" "$1" "$topic" "$topic_id" "$partition" "$leader" "$epoch" $is_led $is_end $is_whole "$2" "$3" "$4" "$5" "$sum"
         comma=','
     done < "$journal"
 }
@@ -512,7 +565,7 @@ compose() { # COMPLETE, to stdout
 finished() { # COMPLETE
     [ -s "$own/after.epochs" ] || : > "$own/after.epochs"
     [ -e "$own/after.leaders" ] || : > "$own/after.leaders"
-    : >> "$own/unsettled"
+    for kept in unsettled unlike-logs unlike-state; do : >> "$own/$kept"; done
     compose "$1" > "$own/$manifest" || return 1
     if [ "$mode" = tar ]; then
         tar_put $manifest "$(size_of "$own/$manifest")" < "$own/$manifest" && head -c 1024 /dev/zero
