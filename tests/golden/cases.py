@@ -73,13 +73,15 @@ def questions(case: Case) -> Iterator[Question]:
         "list": ("list",),
         "describe": ("describe", *of_id),
         "describe-producers": ("describe-producers", "--all"),
-        "ended": ("ended", "--outcome", "any", "--limit", "12"),
-        "stats": ("stats", "--by", "id", "--limit", "8"),
+        "ended": ("ended", "--limit", "15"),
+        "stats": ("stats",),
+        "stats-by-id": ("stats", "--by", "id", "--limit", "8"),
         "at-risk": ("at-risk", "--within", "120"),
         "explain": ("explain",),
         "explain-offset": ("explain", *place),
         "who": ("who", *of_id),
-        "verify": ("verify", "--history"),
+        "verify": ("verify",),
+        "verify-history": ("verify", "--history"),
         "captures": ("captures",),
     }
     plan = ("abort-plan", "--expired")
@@ -92,6 +94,7 @@ def questions(case: Case) -> Iterator[Question]:
             yield Question(f"{name}.txt", (*words, "--format", "text"))
         yield Question("abort-plan.sh", (*plan, "--format", "commands"))
         yield Question("find-hanging.csv", ("find-hanging", "--format", "csv"))
+        yield Question("stats.csv", ("stats", "--format", "csv"))
         yield Question("findings.csv", ("report", *NOW, "--format", "csv"))
         yield Question("report.chat", ("report", *NOW, "--format", "chat"))
 
