@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     Rows = list[dict[str, Any]]
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
-GROUPS = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots", "group-offsets"))
 TIERED = Variant(
     "kafka-4.3-tiered/capture-1",
     ("log-dirs",),
@@ -46,16 +45,6 @@ def told(rows: Rows, *risks: str) -> list[tuple[Any, ...]]:
     return [(row["When"], row["Risk"], row["Whom"], row["StartOffset"]) for row in rows if row["Risk"] in risks]
 
 
-def test_an_open_transaction_is_told_with_the_moment_of_its_timeout_and_of_its_lateness(
-    risks_of: Callable[..., tuple[Rows, int]],
-) -> None:
-    rows, _ = risks_of(LIVE, 30 * MIN_MS, topics=("orders",), partitions=(0,))
-    assert told(rows, "timed_out", "late") == [
-        ("2026-11-21T03:13:44.115Z", "timed_out", "orders-0", 163),
-        ("2026-11-21T03:18:54.116Z", "late", "orders-0", 163),
-    ]
-
-
 def test_what_happens_later_is_not_told(risks_of: Callable[..., tuple[Rows, int]]) -> None:
     """The copy is of 02:59:50.737; the first timeout of all passes at 03:12:13.597."""
     first_ms = (12 * 60 + 22) * 1000 + 860
@@ -63,20 +52,6 @@ def test_what_happens_later_is_not_told(risks_of: Callable[..., tuple[Rows, int]
     assert told(risks_of(LIVE, first_ms)[0], "timed_out") == [
         ("2026-11-21T03:12:13.597Z", "timed_out", "orders-1", 140)
     ]
-
-
-def test_what_is_stuck_comes_first_but_not_what_is_in_progress(risks_of: Callable[..., tuple[Rows, int]]) -> None:
-    rows, _ = risks_of(LIVE, 60 * MIN_MS)
-    stuck = [row["Whom"] for row in rows if row["When"] == "now"]
-    assert stuck == ["ledger.events-0", "ledger.events-1", "orders-0", "orders-1", "orders-2", "payments-0"]
-    assert rows[2]["What"] == "read_committed consumers stop at 161: 24 records (3.2 kB) hidden"
-    moments = [row["AtMs"] for row in rows[6:]]
-    assert moments == sorted(moments)
-
-
-def test_a_group_is_told_whose_offsets_nobody_can_fetch(risks_of: Callable[..., tuple[Rows, int]]) -> None:
-    rows, _ = risks_of(GROUPS, MIN_MS, topics=("__consumer_offsets",))
-    assert [row["Whom"] for row in rows if row["Risk"] == "group_stuck"] == ["billing-readers"]
 
 
 def test_the_disk_of_a_tiered_topic_has_its_moment(risks_of: Callable[..., tuple[Rows, int]]) -> None:

@@ -9,9 +9,8 @@ import pytest
 from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS
-from txn_analysis.judge.rules import RULES
 from txn_analysis.questions.ended import EndedFilters, ended_answer
-from txn_analysis.questions.explain import explain, explanations_text
+from txn_analysis.questions.explain import explain
 from txn_analysis.questions.filters import Filters
 
 if TYPE_CHECKING:
@@ -36,58 +35,9 @@ def ended(run: PastRun, *, outcome: str | None = "ABORT", stale: bool = False, *
     return [tuple(dict(zip(names, row, strict=True))[name] for name in kept) for row in answer.rows]
 
 
-def test_a_late_write_is_told_in_the_order_of_the_log(tables_of: Callable[[Variant], RunTables]) -> None:
-    (found,) = explain(tables_of(LIVE), Filters(("orders",)), 161)
-    told = [(event.kind, event.offset, event.text.split(",")[0]) for event in found.events]
-    assert told == [
-        ("marker", 147, "another producer's (1) end marker: COMMIT"),
-        ("coordinator", None, "Empty"),
-        ("coordinator", None, "Ongoing of orders-0"),
-        ("coordinator", None, "PrepareAbort of orders-0"),
-        ("marker", 160, "its end marker: ABORT"),
-        ("data", 161, "data"),
-        ("coordinator", None, "CompleteAbort"),
-        ("marker", 166, "another producer's (0) end marker: COMMIT"),
-        ("marker", 168, "another producer's (1000) end marker: COMMIT"),
-    ]
-    assert [rule.rule for rule in found.rules] == [rule.name for rule in RULES if rule.name != "no_rule"]
-    assert [rule.rule for rule in found.rules if rule.has_fired] == ["partition_not_in_transaction"]
-    assert found.would_change
-    said = {one.label: one for one in found.facts}
-    assert [*said] == ["where", "since", "why", "blocks", "then"]
-    assert "no end marker of the producer after offset 162; the log was followed to offset 204" in said["why"].facts
-    assert said["then"].text == "consumers reach offset 163, held by fraud-scorer (in_progress)"
-    assert "cause: late_write_after_marker (certain)" in explanations_text([found])
-
-
 def test_nothing_that_fits_is_an_error(tables_of: Callable[[Variant], RunTables]) -> None:
     with pytest.raises(ConfigError, match="no open transaction"):
         explain(tables_of(LIVE), Filters(("missing",)))
-
-
-def test_version_2_has_a_timeout_a_fencing_and_own_aborts(run_of: Callable[[Variant], PastRun]) -> None:
-    rows = ended(run_of(VERSION_2))
-    of_id = {row[0]: row[3:] for row in rows if row[0] != "checkout-0"}
-    assert of_id == {
-        "slow-batch-7": ("coordinator_timeout", "likely"),
-        "payments-sink-1": ("fenced_by_new_instance", "likely"),
-        "loyalty-3": ("client_abort", "likely"),
-    }
-    assert {row[3:] for row in rows if row[0] == "checkout-0"} == {("client_abort", "certain")}
-
-
-def test_a_repair_and_three_timeouts_are_told_apart(run_of: Callable[[Variant], PastRun]) -> None:
-    rows = {row[:3]: row[3:] for row in ended(run_of(REPAIRED))}
-    assert rows["billing-worker-17", "orders", 158] == ("client_abort", "certain")
-    assert rows["billing-worker-17", "orders", 161] == ("administrator_marker", "likely")
-    by_coordinator = {row[:2] for row, cause in rows.items() if cause == ("coordinator_timeout", "certain")}
-    assert by_coordinator == {
-        ("inventory-sync", "orders"),
-        ('settlement,eu=west "q"', "ledger.events"),
-        ("fraud-scorer", "orders"),
-        ("fraud-scorer", "payments"),
-        ("timeout-demo", "orders"),
-    }
 
 
 @pytest.mark.parametrize(

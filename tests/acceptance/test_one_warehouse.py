@@ -71,61 +71,6 @@ def test_each_night_has_its_answer_and_keeps_it(no_spark: Any, warehouse: str, r
     assert again == report.model_copy(update={"run": run})
 
 
-def test_the_repaired_one_is_told_from_those_that_still_hang(
-    no_spark: Any, warehouse: str, run_of: dict[str, str]
-) -> None:
-    outcomes = {o.record.topic_partition: o for o in repairs.verify(nights(no_spark, warehouse, run_of[THIRD]))}
-    assert {name: outcome.repair for name, outcome in outcomes.items()} == {
-        "ledger.events-1": "still_hanging",
-        "orders-0": "repaired",
-        "orders-2": "still_hanging",
-        "payments-0": "still_hanging",
-    }
-    repaired = outcomes["orders-0"]
-    moved = (repaired.marker_offset, repaired.last_stable_offset_before, repaired.last_stable_offset_after)
-    assert moved == (206, 161, 207)
-    assert repaired.record.run_id == run_of[SECOND]  # the newest plan counts
-
-
-def test_each_report_says_what_is_new_since_the_night_before(
-    no_spark: Any, warehouse: str, run_of: dict[str, str]
-) -> None:
-    second, third = (
-        loaded_report.load_report(open_warehouse(no_spark, warehouse), Settings(cluster=CLUSTER), run_of[capture])
-        for capture in (SECOND, THIRD)
-    )
-    assert second.since is None  # no capture was behind it when it was judged
-    assert third.since is not None
-    assert third.since.run_id == run_of[SECOND]
-    assert third.since.new == ()
-    assert {one.finding_id for one in third.since.still} == {finding.finding_id for finding in third.findings}
-    assert {one.night_count for one in third.since.still} == {2}
-    gone = {(one.topic_partition, one.verdict) for one in third.since.gone}
-    assert ("orders-0", "hanging") in gone
-
-
-def test_history_says_since_when_and_in_which_run_it_ended(
-    no_spark: Any, warehouse: str, run_of: dict[str, str]
-) -> None:
-    past = {
-        item.outcome.record.topic_partition: item for item in repairs.past(nights(no_spark, warehouse, run_of[THIRD]))
-    }
-    assert {name: len(item.findings) for name, item in past.items()} == {
-        "ledger.events-1": 3,
-        "orders-0": 2,
-        "orders-2": 3,
-        "payments-0": 3,
-    }
-    assert {item.recommended_in for item in past.values()} == {run_of[FIRST]}
-    assert (past["orders-0"].ended_in, past["orders-2"].ended_in) == (run_of[THIRD], None)
-    assert {name: item.cause for name, item in past.items()} == {
-        "ledger.events-1": "old_epoch_left_open",
-        "orders-0": "late_write_after_marker",
-        "orders-2": "producer_id_never_known",
-        "payments-0": "write_before_partition_added",
-    }
-
-
 def test_plan_of_a_later_capture_cannot_be_verified_by_an_earlier_one(
     no_spark: Any, warehouse: str, run_of: dict[str, str]
 ) -> None:

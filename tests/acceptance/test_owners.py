@@ -53,14 +53,6 @@ def test_a_group_that_no_record_names_may_be_in_a_partition_that_was_not_read(
     assert (answer.is_told, answer.blocks, bool(answer.missing)) == (False, Blocks.UNKNOWN, True)
 
 
-def test_a_transactional_id_is_shown_with_its_records_and_what_is_open(tables_of: Tables) -> None:
-    answer = who_is_id(tables_of(LIVE), "billing-worker-17")
-    assert (answer.held_in, answer.producer_ids, answer.is_told) == ("__transaction_state-1", (1002,), True)
-    assert [change.state for change in answer.changes] == ["Empty", "Ongoing", "PrepareAbort", "CompleteAbort"]
-    assert [(one.topic, one.partition, one.txn_start_offset) for one in answer.written] == [("orders", 0, 161)]
-    assert "orders-0 from offset 161, producer id 1002, billing-worker-17: hanging" in flat(answer)
-
-
 def test_an_id_with_a_transaction_is_shown_with_the_moment_at_which_it_ends(tables_of: Tables) -> None:
     answer = who_is_id(tables_of(LIVE), "inventory-sync")
     (owner,) = answer.owners

@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tests.acceptance.captures import CASES, PARAMETERS
-from tests.e2e.rotation import COMMITTED, COMMITTER, LEAVER, LEFT_OPEN, SLEEPER, TIMED_OUT, expected
+from tests.e2e.rotation import COMMITTED, COMMITTER, LEFT_OPEN, SLEEPER, TIMED_OUT, expected
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.settings import Settings
 
@@ -34,14 +34,6 @@ def test_verdicts_are_what_the_clients_answers_say() -> None:
     names = ("topic", "partition", "producer_id", "producer_epoch", "txn_start_offset", "rule", "transactional_id")
     found = [{name: getattr(finding, name) for name in names} for finding in audited().findings]
     assert found == [{name: row[name] for name in names} for row in expected(told())]
-
-
-def test_the_cause_names_both_producer_ids() -> None:
-    (finding,) = audited().hanging
-    leaver = told()[LEAVER]
-    assert finding.cause is not None
-    assert finding.cause.name == "producer_id_rotated"
-    assert f"left producer id {leaver['used_up'][0]} for {leaver['next'][0]} " in finding.cause.evidence_for[0]
 
 
 def test_what_ended_at_the_last_epoch_is_not_open_though_its_marker_has_one_more() -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.stats import stats_of
-from txn_analysis.questions.stats_answer import By, stats_csv, stats_text
+from txn_analysis.questions.stats_answer import By, stats_text
 from txn_analysis.questions.stats_columns import Window
 
 if TYPE_CHECKING:
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 OLD = Variant("kafka-2.8/capture-1", SEGMENTS)
-VERSION_2 = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
 WITHOUT_STATE = Variant("kafka-4.2/capture-1", ("segments",))
-CUT = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))
-SHALLOW = Variant("kafka-4.2/capture-1", ("shallow", "transaction-state"))
-BUSY = Variant("kafka-4.3-busy/capture-1", ("log-dirs",))
 
 KLOGS = {
     # By partition: commits, aborts, then of the transactions how many, their least, longest and added up milliseconds.
@@ -84,36 +80,12 @@ def test_a_marker_with_a_raised_epoch_ends_its_transaction_where_klog_sees_an_em
     assert (total.timed_count, total.duration_sum_ms - (total.max_duration_ms or 0)) == (51, 1044)
 
 
-def test_each_application_has_its_ends_and_their_causes(counted: Counted) -> None:
-    answer = counted(VERSION_2)
-    rows = {
-        one.name: (
-            *(one.committed_count, one.client_abort_count, one.coordinator_timeout_count),
-            *(one.fenced_by_new_instance_count, one.open_count),
-        )
-        for one in answer.groups
-    }
-    assert rows == {
-        "checkout": (17, 4, 0, 0, 0),
-        "payments-sink": (1, 0, 0, 2, 0),
-        "loyalty": (0, 1, 0, 0, 0),
-        "slow-batch": (0, 0, 1, 0, 0),
-        "nightly-etl": (0, 0, 0, 0, 1),
-    }
-    assert (answer.total.aborted_count, answer.total.unexplained_abort_count) == (8, 0)
-
-
 def test_however_transactions_are_put_together_they_are_the_same(counted: Counted) -> None:
     answers = [counted(LIVE, by) for by in By]
     assert len({answer.total for answer in answers}) == 1
     for answer in answers:
         for name in ("committed_count", "aborted_count", "open_count", "record_count"):
             assert sum(getattr(group, name) for group in answer.groups) == getattr(answer.total, name), name
-
-
-def test_an_id_waits_for_its_markers(counted: Counted) -> None:
-    (one,) = counted(LIVE, By.ID, transactional_id_patterns=("timeout-demo",)).groups
-    assert (one.name, one.decided_count, one.min_marker_wait_ms, one.max_marker_wait_ms) == ("timeout-demo", 1, 4, 4)
 
 
 def test_a_window_has_what_ended_in_it_and_two_have_all(counted: Counted) -> None:
@@ -134,20 +106,9 @@ def test_without_the_state_nothing_has_a_name_or_a_cause(counted: Counted) -> No
     assert "no partition of __transaction_state was given" in answer.cannot_say[0]
 
 
-def test_what_was_not_read_is_said(counted: Counted) -> None:
-    assert any("their dumps do not print it" in one for one in counted(SHALLOW).cannot_say)
-    assert any("the record of the decision is not in the files" in one for one in counted(BUSY).cannot_say)
-
-
 def test_the_text_is_bounded_and_says_what_it_leaves_out(counted: Counted) -> None:
     text = stats_text(counted(LIVE, By.ID, limit=3))
     assert "not shown   10 more" in text
     assert all(len(line) <= 110 for line in text.splitlines())
     assert len(text.splitlines()) < 25
     assert "\x1b" not in stats_text(counted(LIVE))
-
-
-def test_a_row_of_csv_is_a_group(counted: Counted) -> None:
-    header, *rows = stats_csv(counted(LIVE)).splitlines()
-    assert header.startswith("name,framework,committed_count,aborted_count,client_abort_count")
-    assert rows[0].startswith("order-service,,326,54,54,0,0,0,0")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.report import rows
-from txn_analysis.errors import AuditError, InputError, WarehouseError
+from txn_analysis.errors import AuditError, InputError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import MOST_FINDINGS, Reader
@@ -88,11 +88,6 @@ def test_a_quiet_audit_says_nothing_of_its_progress(command: Callable[..., Done]
     assert command("audit", dump).err != ""
 
 
-def test_report_as_json(command: Callable[..., Done], library: Library, dump: str) -> None:
-    library.returns("audit", report_with("hanging"))
-    assert json.loads(command("audit", dump, "--format", "json").out)["findings"][0]["verdict"] == "hanging"
-
-
 def test_commands_in_the_report_find_the_warehouse(command: Callable[..., Done], library: Library, dump: str) -> None:
     library.returns("audit", report_with("hanging"))
     assert "abort-plan --run run-1 --warehouse 'my audits'" in command("audit", dump, "--warehouse", "my audits").out
@@ -123,31 +118,6 @@ def test_flags_beat_the_environment_and_the_file(
     settings = library.calls[0][2]
     assert (settings.cluster, settings.capture, settings.warehouse) == ("flag", "environment", "file")
     assert settings.state_copied_last is False
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (("--transaction-max-timeout-ms", "0"), "--transaction-max-timeout-ms"),
-        (("--as-of", "yesterday"), "--as-of"),
-        (("--config", "no-such.toml"), "no-such.toml"),
-        (("-o", "no-such-folder/report.txt"), "no-such-folder/report.txt"),
-    ],
-)
-def test_wrong_settings_are_refused_in_one_line(
-    command: Callable[..., Done], dump: str, words: tuple[str, ...], problem: str
-) -> None:
-    done = command("audit", dump, *words)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: ")
-    assert problem in done.err
-    assert done.err.count("\n") == 1
-
-
-def test_missing_path_is_refused_before_spark(command: Callable[..., Done], library: Library) -> None:
-    done = command("audit", "no-such-file")
-    assert (done.code, done.out, library.calls) == (2, "", [])
-    assert done.err.startswith("error: no-such-file: ")
 
 
 def test_every_bad_input_has_its_own_line(command: Callable[..., Done], library: Library, dump: str) -> None:
@@ -234,11 +204,6 @@ def test_report_of_some_topics(command: Callable[..., Done], library: Library) -
     library.returns("load_report", report_with("hanging"))
     command("report", "--topic", "orders", "--topic", "payments")
     assert library.calls[0][3] == ("orders", "payments")
-
-
-def test_report_without_a_run(command: Callable[..., Done], library: Library) -> None:
-    library.returns("load_report", WarehouseError("txn-warehouse: no run yet"))
-    assert command("report").err == "error: txn-warehouse: no run yet\n"
 
 
 def test_reading_verbs_note_flags_without_effect(command: Callable[..., Done], library: Library) -> None:
@@ -349,17 +314,6 @@ def test_output_that_cannot_be_written_is_named(
     )
 
 
-def test_page_is_written_beside_the_text(
-    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
-) -> None:
-    library.returns("audit", report_with("hanging"))
-    library.returns("pictures", Pictures())
-    page = tmp_path / "report.html"
-    done = command("audit", dump, "-o", "-", "-o", str(page))
-    assert (done.code, done.out) == (1, text_read_now(report_with("hanging")))
-    assert page.read_text().startswith("<!doctype html>")
-
-
 @pytest.mark.parametrize("verb", ["audit", "report"])
 def test_report_as_page(command: Callable[..., Done], library: Library, dump: str, verb: str) -> None:
     library.returns("audit", report_with("hanging"))
@@ -395,11 +349,3 @@ def test_findings_are_printed_one_a_line(command: Callable[..., Done], library: 
     lines = [json.loads(line) for line in command("report", "--format", "ndjson").out.splitlines()]
     whole = json.loads(command("report", "--format", "json").out)
     assert lines == whole["findings"]
-
-
-def test_page_that_cannot_be_written_stops_the_audit_before_it_begins(
-    command: Callable[..., Done], library: Library, dump: str
-) -> None:
-    library.returns("audit", report_with())
-    done = command("audit", dump, "-o", "/no/such/folder/report.html")
-    assert (done.code, library.calls) == (2, [])

@@ -14,26 +14,6 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("explain", "--partition", "0"), "--partition needs --topic"),
-        (("explain", "--offset", "7"), "give --topic and --partition once each"),
-        (("explain", "--topic", "a", "--topic", "b", "--partition", "0", "--offset", "7"), "once each"),
-        (("explain", "--topic", "a", "--partition", "0", "--offset", "7", "--producer-id", "1"), "and nothing else"),
-        (("who",), "give one of --group, --transactional-id and --producer-id"),
-        (("who", "--group", "a", "--producer-id", "0"), "give one of --group, --transactional-id and --producer-id"),
-        (("ended", "--partition", "0"), "--partition needs --topic"),
-        (("ended", "--cause", "bad luck"), "the causes of an end are client_commit"),
-        (("ended", "--transactional-id-pattern", "("), "not a regular expression"),
-    ],
-)
-def test_what_cannot_be_answered_is_refused(command: Callable[..., Done], words: tuple[str, ...], message: str) -> None:
-    done = command(*words)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
-
-
-@pytest.mark.parametrize(
     ("words", "title"),
     [
         pytest.param((), None, id="a-list-of-explanations"),

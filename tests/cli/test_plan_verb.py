@@ -119,13 +119,6 @@ def test_a_second_topic_adds_to_the_first(command: Callable[..., Done]) -> None:
     assert "records of the plan" not in done.err
 
 
-@pytest.mark.parametrize("option", ["--run", "--cluster", "--warehouse", "--format", "--max-records"])
-def test_a_second_value_is_refused_where_the_last_would_win(command: Callable[..., Done], option: str) -> None:
-    done = command("abort-plan", option, "1", option, "2")
-    assert (done.code, done.out) == (2, "")
-    assert "is given 2 times, but takes one value: give it once" in done.err
-
-
 def test_large_plan_needs_a_word(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TXN_ANALYSIS_PLAN_MAX_PARTITIONS", "1")
     done = command("abort-plan")
@@ -155,14 +148,6 @@ def test_file_that_is_whole_and_in_time(command: Callable[..., Done], plan_file:
 
 
 FORMS = pytest.mark.parametrize("form", ["write-txn-markers", "ndjson", "commands"])
-
-
-@FORMS
-def test_plan_that_needs_a_producer_to_end_says_so(command: Callable[..., Done], form: str) -> None:
-    done = command("abort-plan", "--format", form)
-    assert "expired" not in done.err
-    assert "note: first end the producer of payments-0, transactional id inventory-sync" in done.err
-    assert "forceTerminateTransaction --transactionalId=inventory-sync` (Kafka's tools of 4.1 or newer" in done.err
 
 
 @FORMS
@@ -213,10 +198,6 @@ def test_file_of_another_version_is_refused_in_one_line(
     assert (done.code, done.out) == (2, "")
     assert answer in done.err
     assert done.err.count("\n") == 1
-
-
-def test_check_takes_a_file_as_it_is(command: Callable[..., Done], plan_file: Path) -> None:
-    assert "as it is" in command("abort-plan", "--check", str(plan_file), "--topic", "orders").err
 
 
 def test_schema_is_printed_without_a_warehouse(command: Callable[..., Done]) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -71,15 +70,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_answers_as_text_and_json(command: Callable[..., Done], asked: dict[str, Any], verb: str) -> None:
-    words = (verb, *NEEDED.get(verb, ()))
-    assert command(*words).out == "Topic \t\norders\t\n"
-    assert json.loads(command(*words, "--format", "json").out) == [{"Topic": "orders"}]
-    assert command(*words, "--format", "ndjson").out == '{"Topic": "orders"}\n'
-    assert command(*words, "--format", "csv").out == "Topic\r\norders\r\n"
-
-
-@pytest.mark.parametrize("verb", VERBS)
 def test_the_run_that_was_asked_for(command: Callable[..., Done], asked: dict[str, Any], verb: str) -> None:
     command(verb, *NEEDED.get(verb, ()), "--run", "run-7", "--warehouse", "w", "--cluster", "c")
     assert asked["run"] == (("warehouse", "w"), "c", "run-7")
@@ -141,11 +131,6 @@ def test_a_slip_in_a_filter_is_refused(command: Callable[..., Done], asked: dict
     assert (done.code, done.out, done.err) == (2, "", "error: --topic nosuch: this run saw no such topic\n")
 
 
-def test_one_partition_at_a_time_is_described(command: Callable[..., Done], asked: dict[str, Any]) -> None:
-    done = command("describe-producers", "--topic", "a", "--topic", "b", "--partition", "0")
-    assert (done.code, done.err.count("once each")) == (2, 1)
-
-
 def test_filters_of_find_hanging(command: Callable[..., Done], asked: dict[str, Any]) -> None:
     words = [*("--topic", "orders", "--topic", "payments", "--partition", "2", "--state", "ONGOING")]
     words += ["--producer-id", "1", "--producer-id", "2", "--duration-filter", "9", "--duration-filter", "5"]
@@ -176,23 +161,3 @@ def test_filters_of_list(command: Callable[..., Done], asked: dict[str, Any]) ->
     assert command("list", *words).code == 0
     filters = Filters(states=("Ongoing", "Empty"), producer_ids=(1,), duration_ms=5, state_partitions=(3,))
     assert asked["arguments"] == (["states"], rows.AS_OF_MS, filters)
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (("find-hanging", "--partition", "1"), "--partition needs --topic"),
-        (("find-hanging", "--broker", "1"), "dumps do not say which broker leads"),
-        (("list", "--broker-id", "1"), "dumps do not say which broker leads"),
-        (("list", "--coordinator", "1"), "dumps do not say which broker coordinates"),
-        (("list", "--coordinator", "__transaction_state-x"), "such as __transaction_state-3"),
-        (("list", "--state", "going"), "the states are Empty, Ongoing"),
-        (("list", "--transactional-id-pattern", "("), "is not a regular expression"),
-    ],
-)
-def test_filters_that_files_cannot_answer_are_refused(
-    command: Callable[..., Done], words: tuple[str, ...], problem: str
-) -> None:
-    done = command(*words)
-    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
-    assert problem in done.err

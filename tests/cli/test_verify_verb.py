@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -103,20 +102,3 @@ def test_what_no_later_capture_tells_is_not_done(
     assert words in done.err
     assert "No earlier run has an abort" not in done.out
     assert command("verify", "--accept-inconclusive").code == (1 if code == 1 else 0)
-
-
-def test_json_has_the_marker_and_how_the_last_stable_offset_moved(
-    command: Callable[..., Done], ended_as: Callable[..., Any]
-) -> None:
-    asked = ended_as(Repair.REPAIRED)
-    (row,) = json.loads(command("verify", "--since", "run-1", "--format", "json").out)
-    assert (row["Repair"], row["MarkerOffset"], row["LsoBefore"], row["LsoAfter"]) == ("repaired", 171, 155, 172)
-    assert asked == {"since": "run-1"}
-
-
-def test_history_counts_nights_and_recurrences(command: Callable[..., Done], ended_as: Callable[..., Any]) -> None:
-    ended_as(Repair.REPAIRED)
-    (row,) = json.loads(command("verify", "--history", "--format", "json").out)
-    assert (row["EndedIn"], row["Nights"], row["Times"]) == ("run-3", 2, 2)
-    assert row["Cause"] == "late_write_after_marker"
-    assert "a\\nb" in command("verify", "--history").out

@@ -15,7 +15,6 @@ from txn_analysis.questions.answers import (
     list_transactions,
 )
 from txn_analysis.questions.filters import Filters, check_seen
-from txn_analysis.runs.run_tables import ProducerState
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -61,19 +60,6 @@ def states() -> list[StateRecord]:
 
 def ids(answer: Answer) -> list[Any]:
     return [row[0] for row in answer.rows]
-
-
-def test_find_hanging_has_kafkas_columns_and_ours(findings: list[Finding]) -> None:
-    answer = find_hanging(findings, Filters())
-    assert [column.name for column in answer.columns] == [
-        "Topic", "Partition", "ProducerId", "ProducerEpoch", "CoordinatorEpoch", "StartOffset", "LastTimestamp",
-        "Duration(min)", "TransactionalId", "Rule",
-    ]  # fmt: skip
-    last_write_ms = AS_OF_MS - 3 * rows.HOUR_MS
-    assert answer.rows == (
-        ("orders", 2, 987_654_321, 3, None, 155, None, None, None, "unknown_producer"),
-        ("payments", 0, 3, 0, 4, 187, last_write_ms, 1, "inventory-sync", "partition_not_in_transaction"),
-    )
 
 
 @pytest.mark.parametrize(
@@ -199,48 +185,14 @@ def test_durations_need_a_moment_of_the_copy(states: list[StateRecord]) -> None:
     assert ids(list_transactions(states, None, Filters(duration_ms=0))) == []
 
 
-def test_describe_running(states: list[StateRecord]) -> None:
-    answer = describe(states, AS_OF_MS, "busy")
-    described = dict(zip([column.name for column in answer.columns], answer.rows[0], strict=True))
-    assert described == {
-        "CoordinatorId": "__transaction_state-3",
-        "TransactionalId": "busy",
-        "ProducerId": 7,
-        "ProducerEpoch": 1,
-        "TransactionState": "Ongoing",
-        "TransactionTimeoutMs": 60_000,
-        "CurrentTransactionStartTimeMs": AS_OF_MS - 60_000,
-        "TransactionDurationMs": 60_000,
-        "TopicPartitions": ["orders-9", "orders-10"],
-    }
-
-
 def test_describe_several(states: list[StateRecord]) -> None:
     assert [row[1] for row in describe(states, AS_OF_MS, "pending", "busy").rows] == ["pending", "busy"]
-
-
-def test_describe_ended_has_no_duration(states: list[StateRecord]) -> None:
-    answer = describe(states, AS_OF_MS, "a\nb")
-    assert answer.rows[0][6:] == (None, None, [])
-    assert "\tNone " in answer.text()
 
 
 @pytest.mark.parametrize(("transactional_id", "why"), [("gone", "was removed"), ("never", "is in no record")])
 def test_describe_unknown(states: list[StateRecord], transactional_id: str, why: str) -> None:
     with pytest.raises(WarehouseError, match=f"transactional id {transactional_id} {why}"):
         describe(states, AS_OF_MS, transactional_id)
-
-
-def test_describe_producers_prints_what_kafka_prints() -> None:
-    producers = [ProducerState(1003, 1, 2, None, 1_795_231_158_102, None), ProducerState(2, 0, None, 4, None, 155)]
-    answer = describe_producers(producers, "orders", 2)
-    assert answer.rows == ((2, 0, None, 4, None, 155), (1003, 1, 2, None, 1_795_231_158_102, None))
-    assert [line.split() for line in answer.text().splitlines()] == [
-        [column.name for column in answer.columns],
-        ["2", "0", "-1", "4", "-1", "155"],
-        ["1003", "1", "2", "-1", "1795231158102", "None"],
-    ]
-    assert describe_producers(producers, "orders", 2, (2,)).rows == ((2, 0, None, 4, None, 155),)
 
 
 def test_describe_producers_of_a_partition_that_the_run_never_saw() -> None:

@@ -9,25 +9,6 @@ from txn_analysis.report.formats import MINUS_ONE, Answer, Column
 COLUMNS = (Column("Topic"), Column("Epoch", MINUS_ONE), Column("Start"), Column("TopicPartitions"))
 
 
-def test_text_is_padded_like_kafkas_tool() -> None:
-    answer = Answer(COLUMNS, (("orders", None, 161, ["a-0", "b-1"]), ("p", 3, None, [])))
-    assert answer.text() == (
-        "Topic \tEpoch\tStart\tTopicPartitions\t\n"
-        "orders\t-1   \t161  \ta-0,b-1        \t\n"
-        "p     \t3    \tNone \t               \t\n"
-    )
-
-
-def test_no_rows_leave_the_header() -> None:
-    assert Answer(COLUMNS, ()).text() == "Topic\tEpoch\tStart\tTopicPartitions\t\n"
-    assert json.loads(Answer(COLUMNS, ()).json()) == []
-
-
-def test_json_says_null() -> None:
-    rows = json.loads(Answer(COLUMNS, (("orders", None, None, ["a-0"]),)).json())
-    assert rows == [{"Topic": "orders", "Epoch": None, "Start": None, "TopicPartitions": ["a-0"]}]
-
-
 def test_an_id_cannot_forge_a_row() -> None:
     text = Answer(COLUMNS[:1], (("evil\nfake\tcell\x1b[2J",),)).text()
     assert text.splitlines()[1] == "evil\\nfake\\tcell\\x1b[2J\t"

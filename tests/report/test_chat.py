@@ -12,13 +12,10 @@ from tests.report import rows
 from txn_analysis import Settings, audit
 from txn_analysis.report.build import build_report
 from txn_analysis.report.chat import MOST_CHARACTERS, chat_message
-from txn_analysis.report.figures import Reader
 from txn_analysis.report.headline import headline
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
-
-DAY_MS = 86_400_000
 
 
 @pytest.fixture(scope="module")
@@ -32,23 +29,6 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> list[AuditReport]:
         paths = [str(folder / part) for part in parts if (folder / part).is_dir()]
         found.append(audit(None, paths, settings.model_copy(update={"capture": name})))
     return found
-
-
-def test_a_message_says_the_answer_what_is_new_what_is_blocked_and_where_more_is(nights: list[AuditReport]) -> None:
-    report = nights[0]
-    assert report.run.as_of_ms is not None
-    lines = chat_message(report, Reader(" --warehouse /data/audit", now_ms=report.run.as_of_ms + DAY_MS)).splitlines()
-    assert lines == [
-        "HANGING: 4 transactions on 4 partitions: orders-0, orders-2, payments-0, ledger.events-1",
-        "Since last run: no earlier run is there.",
-        (
-            "Blocked, not counting transactions in progress: 6 partitions, 138 records hidden from read_committed "
-            "consumers. Longest: payments-0, since 2026-11-21T02:58:54.140Z by the brokers' clocks. Most: orders-0 "
-            "(24 records)."
-        ),
-        "Cluster default, files copied: 2026-11-21T02:59:50.737Z, 1 d 0 h ago.",
-        f"txn-analysis report --run {report.run.run_id} --warehouse /data/audit",
-    ]
 
 
 def test_every_night_has_its_message_and_none_names_an_id(nights: list[AuditReport]) -> None:

@@ -44,33 +44,9 @@ def test_the_report_says_the_times_of_the_plan(before_ms: int | None) -> None:
     assert window_of(found, found.findings[0].appended_before_ms) == (record.not_before_ms, record.not_after_ms)
 
 
-def test_a_finding_says_when_its_abort_may_be_sent() -> None:
-    found = report(rows.finding(appended_before_ms=rows.AS_OF_MS - 60_000))
-    assert "abort from 2026-11-21T03:19:00.000Z to 2026-11-22T03:19:00.000Z, see Next" in text_of(found)
-
-
 def test_of_one_transaction_it_is_not_spoken_as_of_many() -> None:
     assert "Nobody can end it any more: its log is whole to the end" in text_of(report(rows.finding()))
     assert "Nobody can end them any more: their logs are" in text_of(report(rows.finding(), rows.live_finding()))
-
-
-def test_consumers_read_on_to_the_next_open_transaction() -> None:
-    held = rows.finding(verdict="in_progress", txn_start_offset=163, transactional_id="fraud-scorer")
-    later = rows.finding(verdict="in_progress", txn_start_offset=166)
-    assert after(report(rows.finding(), later, held)) == (
-        "consumers reach offset 163, held by fraud-scorer (in_progress)"
-    )
-
-
-def test_consumers_read_on_to_the_end_where_nothing_else_is_open() -> None:
-    elsewhere = rows.finding(verdict="in_progress", partition=1)
-    assert after(report(rows.finding(), elsewhere)) == ("consumers reach the end of the log, offset 170")
-
-
-def test_consumers_still_wait_where_an_older_transaction_blocks_them() -> None:
-    older = rows.finding(verdict="coordinated", txn_start_offset=120, transactional_id="slow")
-    found = report(rows.finding(blocks_partition=False), older)
-    assert str(after(found)).startswith("consumers still wait at offset 120, held by")
 
 
 def test_nothing_is_promised_where_it_is_not_known_what_blocks() -> None:
@@ -107,14 +83,6 @@ def test_of_very_many_producers_the_command_names_some_and_says_how_many_more_th
     assert "the script names the other 3 ids" in step.text
 
 
-def test_the_plan_stands_once_and_each_finding_has_its_own_explanation() -> None:
-    text = text_of(report(rows.finding(), rows.live_finding()))
-    assert text.count("txn-analysis abort-plan") == 1
-    assert text.index("-- Next --") < text.index("txn-analysis abort-plan")
-    assert "txn-analysis explain --topic orders --partition 2 --start-offset 155 --run run-1" in text
-    assert "txn-analysis explain --topic payments --partition 0 --start-offset 187 --run run-1" in text
-
-
 def test_of_old_files_no_plan_is_printed() -> None:
     found = report(rows.finding(), rows.live_finding())
     text = text_of(found, rows.AS_OF_MS + 40 * DAY_MS)
@@ -123,9 +91,3 @@ def test_of_old_files_no_plan_is_printed() -> None:
     assert "Copied at 2026-11-21T03:00:00.000Z, 40 d 0 h ago: a plan from these files has expired." in text
     assert "do copy the files and audit again: a plan from these files has expired" in text
     assert "txn-analysis explain --topic orders --partition 2" in text
-
-
-def test_of_tonights_files_the_plan_is_printed() -> None:
-    text = text_of(report(rows.finding()), rows.AS_OF_MS + rows.HOUR_MS)
-    assert "txn-analysis abort-plan" in text
-    assert "expired" not in text
