@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from txn_analysis.cli.options import Request
 from txn_analysis.cli.output import deliver_text
-from txn_analysis.cli.spark import spark_session
+from txn_analysis.cli.spark import progress, spark_when_needed
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps as pipeline
 
@@ -13,8 +13,8 @@ from txn_analysis.pipeline import steps as pipeline
 def judge(request: Request) -> int:
     """Write the table `findings` of a reconstructed capture; by default of the newest."""
     settings = request.settings()
-    with spark_session(settings) as spark:
-        run = pipeline.judge(spark, settings)
+    with spark_when_needed(settings, 0) as spark:
+        run = pipeline.judge(spark, settings, progress())
     deliver_text(request.targets, f"{settings.warehouse}: findings of {run.run_id}\n")
     return 0
 

@@ -253,8 +253,8 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     engine: Annotated[EngineName, Flag(RUNNING), Decides.ENGINE] = Field(
         default=EngineName.AUTO,
-        description="what judges: this process (`local`), or Spark's tasks (`spark`); by default Spark's where a "
-        "master is given, or much was read",
+        description="what works: this process (`local`), or Spark's tasks (`spark`); by default Spark's in `jobs/`, "
+        "where a master is given, or where there is much to read",
     )
     range_bytes: SizeBytes = Field(default=33_554_432, description="bytes of dump text that one task parses at a time")
     plan_valid_ms: Annotated[PositiveDurationMs, Decides.VERDICTS] = Field(

@@ -18,6 +18,7 @@ from txn_analysis.settings import (
     INPUT,
     RUNNING,
     Decides,
+    EngineName,
     Flag,
     Settings,
     deciding,
@@ -148,7 +149,7 @@ class Target(NamedTuple):
     form: str | None
 
 
-_FOUND = frozenset({"flags", "targets"})  # of a request, what is no option
+_FOUND = frozenset({"flags", "targets", "is_job"})  # of a request, what is no option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +157,8 @@ class Request:
     """What was asked of a verb beside its own options.
 
     `flags` are the settings by name; None where a flag was not given, so that environment and file can speak. `targets`
-    are where it is printed, and in which form.
+    are where it is printed, and in which form. `is_job` says that a script of `jobs/` was asked: whoever submits a job
+    to Spark wants Spark's tasks to work, unless this process is asked for by name.
     """
 
     flags: Mapping[str, Any]
@@ -180,6 +182,7 @@ class Request:
     ] = False
     debug: Annotated[bool, _running("--debug", help="Show the traceback of an error.")] = False
     targets: tuple[Target, ...] = ()
+    is_job: bool = False
 
     def settings(self) -> Settings:
         """The effective settings: flags beat the environment, which beats the file.
@@ -187,7 +190,10 @@ class Request:
         Raises:
             ConfigError: a name is unknown or a value is out of range.
         """
-        return load_settings(self.config, os.environ, self.flags)
+        settings = load_settings(self.config, os.environ, self.flags)
+        if self.is_job and settings.engine is EngineName.AUTO:
+            return settings.model_copy(update={"engine": EngineName.SPARK})
+        return settings
 
     def prints(self, form: str) -> bool:
         """Whether it is printed in a form, to a file or to stdout."""

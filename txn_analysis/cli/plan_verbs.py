@@ -39,15 +39,28 @@ if TYPE_CHECKING:
     from txn_analysis.tables import AbortRecord
 
 
+ApiVersion = Annotated[
+    int,
+    typer.Option("--api-version", min=0, max=2, help="Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on."),
+]
+Ended = Annotated[
+    list[str] | None,
+    repeated(
+        "--ended",
+        "ID",
+        "You stopped the producer of this transactional id and fenced it: write-txn-markers has its records",
+    ),
+]
+Expired = Annotated[bool, typer.Option("--expired", help="Print a plan that is too old to be executed, to look at it.")]
+YesMany = Annotated[
+    bool, typer.Option("--yes-many", help="Print a plan for more partitions than plan_max_partitions (100).")
+]
+
+
 def abort_plan(
     request: Request,
     run_id: RunId = None,
-    api_version: Annotated[
-        int,
-        typer.Option(
-            "--api-version", min=0, max=2, help="Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on."
-        ),
-    ] = 1,
+    api_version: ApiVersion = 1,
     topic: Topics = None,
     partition: Partitions = None,
     transactional_id: Annotated[
@@ -58,20 +71,9 @@ def abort_plan(
         int | None,
         number("--max-records", "N", "Only the first N of what is left.", most=INT32_MAX, least=1),
     ] = None,
-    ended: Annotated[
-        list[str] | None,
-        repeated(
-            "--ended",
-            "ID",
-            "You stopped the producer of this transactional id and fenced it: write-txn-markers has its records",
-        ),
-    ] = None,
-    expired: Annotated[
-        bool, typer.Option("--expired", help="Print a plan that is too old to be executed, to look at it.")
-    ] = False,
-    yes_many: Annotated[
-        bool, typer.Option("--yes-many", help="Print a plan for more partitions than plan_max_partitions (100).")
-    ] = False,
+    ended: Ended = None,
+    expired: Expired = False,
+    yes_many: YesMany = False,
     check: Annotated[
         str | None,
         typer.Option(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.report.terminal import Progress, progress_on
+from txn_analysis.settings import EngineName
 from txn_analysis.spark.interrupts import handle_signals
 from txn_analysis.spark.jobs import started_once
 from txn_analysis.storage.errors import said_in_words
@@ -137,10 +138,13 @@ def spark_session(settings: Settings) -> Iterator[SparkSession]:
     # Spark takes a second to import; --help must not.
     from py4j.protocol import Py4JError
 
-    from txn_analysis.spark.session import session
+    from txn_analysis.spark.session import address_of_ui, session
 
     with progress().stage("starting Spark"):
-        spark = session(settings.master)
+        spark = session(settings.master, has_ui=settings.engine is EngineName.SPARK)
+    if address := address_of_ui(spark):
+        with progress().stage(f"Spark's UI: {address}"):
+            pass  # said between two stages
     handle_signals()
     try:
         with said_in_words(settings.warehouse):

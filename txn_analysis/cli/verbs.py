@@ -26,6 +26,7 @@ from txn_analysis.cli.spark import quietly
 from txn_analysis.columns.memory import keep_little_memory, take_from_one_heap
 from txn_analysis.errors import AuditError
 from txn_analysis.settings import RUNNING, Settings
+from txn_analysis.spark.driver_log import stderr_on_drivers_log
 from txn_analysis.spark.interrupts import Interrupted, ending_at_once, is_interrupted
 from txn_analysis.text import escape
 
@@ -185,7 +186,7 @@ def verb(
     return add
 
 
-def _command(body: Body, form: Any, uses: Collection[str], *, reads_files: bool) -> Command:
+def _command(body: Body, form: Any, uses: Collection[str], *, reads_files: bool, is_job: bool = False) -> Command:
     """The function that typer calls; its arguments are as of `verb`."""
     own = _own_parameters(body)
     forms = () if form is None else _choices(form)
@@ -197,7 +198,7 @@ def _command(body: Body, form: Any, uses: Collection[str], *, reads_files: bool)
     def command(**values: Any) -> None:
         asked = {p.name: values.pop(p.name) for p in shared}
         flags = {name: asked.pop(name) for name in Settings.model_fields if name in asked}
-        request = Request(flags=flags, **asked)
+        request = Request(flags=flags, is_job=is_job, **asked)
         with reported_errors(debug=request.debug), quietly(is_quiet=request.quiet):
             request = replace(request, targets=targets_of(request.output, values.pop("form", None), forms))
             (take_from_one_heap if reads_files else keep_little_memory)()
@@ -264,7 +265,7 @@ class _Script(typer.Typer):
     """The only command of a script; an interrupted one ends as an interrupted `txn-analysis` does."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with ending_at_once():
+        with ending_at_once(), stderr_on_drivers_log():
             return super().__call__(*args, **kwargs)
 
 
@@ -282,7 +283,7 @@ def job(name: str, example: str, uses: Collection[str] = JUDGING, form: Any = No
     """
 
     def command(body: Body) -> typer.Typer:
-        function = _command(body, form, uses, reads_files=True)
+        function = _command(body, form, uses, reads_files=True, is_job=True)
         return _alone(_Script, name, f"spark-submit jobs/{name}.py {example}", function)
 
     return command

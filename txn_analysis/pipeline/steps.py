@@ -76,10 +76,10 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     )
 
 
-def reconstruct(spark: Spark, settings: Settings) -> Run:
+def reconstruct(spark: Spark, settings: Settings, progress: Progress | None = None) -> Run:
     """Write `transactions` and `partition_health` of the run for a capture."""
     run = _run_to_write(spark, settings)
-    with linked_logs(run) as logs:
+    with (progress or Progress()).stage("linking logs") as tell, followed(tell), linked_logs(run) as logs:
         logs.write(run)
     return run
 
@@ -92,7 +92,7 @@ def _run_to_write(spark: Spark, settings: Settings) -> Run:
     return run
 
 
-def judge(spark: Spark, settings: Settings) -> Run:
+def judge(spark: Spark, settings: Settings, progress: Progress | None = None) -> Run:
     """Write `findings` and `abort_plan` of a reconstructed run, and complete it with its row of `runs`.
 
     Raises:
@@ -102,11 +102,12 @@ def judge(spark: Spark, settings: Settings) -> Run:
     logs = WrittenLogs(run)
     if not logs.health[ONLY] and any(s.kind == "log" for item in run.evidence.inputs for s in item.sections):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
-    judged_of(run, logs).write()
+    with (progress or Progress()).stage("judging") as tell, followed(tell):
+        judged_of(run, logs).write()
     return run
 
 
-def plan_aborts(spark: Spark, settings: Settings) -> Run:
+def plan_aborts(spark: Spark, settings: Settings, progress: Progress | None = None) -> Run:
     """Write `abort_plan` of a complete run anew: one row per hanging transaction, and nothing else.
 
     Raises:
@@ -115,5 +116,6 @@ def plan_aborts(spark: Spark, settings: Settings) -> Run:
     run = _run_to_write(spark, settings)
     if not len(run.held(RUNS, "run_id")):
         raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/judge.py first.")
-    run.replace(plan_of(run).to_batches(), ABORT_PLAN)
+    with (progress or Progress()).stage("planning") as tell, followed(tell):
+        run.replace(plan_of(run).to_batches(), ABORT_PLAN)
     return run

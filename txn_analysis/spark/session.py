@@ -16,6 +16,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from txn_analysis.errors import AuditError, ConfigError
+from txn_analysis.spark.driver_log import is_submitted
 from txn_analysis.spark.hidden_pandas import OF_WORKERS, show_pandas
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
@@ -41,8 +42,9 @@ _OPTIONS = {
     # Off, building a plan takes a sixth of the time: otherwise every Column call also looks up its line of Python.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.ui.enabled": "false",
 }
+# On this machine alone, and on a port that is free: plans and descriptions may show transactional ids.
+_NO_UI, _UI = {"spark.ui.enabled": "false"}, {"spark.ui.enabled": "true", "spark.ui.port": "0"}
 _LOCAL_OPTIONS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -56,7 +58,13 @@ CLASS_ARCHIVE = Path(sys.prefix, "share", "txn-analysis", "spark.jsa")
 """From which a local Java takes its classes, where somebody has made it: see `class_archive`."""
 
 
-def session(master: str | None = None, app_name: str = "txn-analysis", java_options: str | None = None) -> SparkSession:
+def session(
+    master: str | None = None,
+    app_name: str = "txn-analysis",
+    java_options: str | None = None,
+    *,
+    has_ui: bool = False,
+) -> SparkSession:
     """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
 
     Options given to `spark-submit`, or by `PYSPARK_SUBMIT_ARGS`, win over the defaults of this module.
@@ -65,6 +73,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis", java_opti
         master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
         app_name: the name in Spark's own listings.
         java_options: of a local Java that is started, in place of the one that names `CLASS_ARCHIVE`.
+        has_ui: a session that is started here has Spark's UI; under `spark-submit` its settings decide.
 
     Raises:
         MissingToolError: no usable JDK, or a Spark older than 4.0.
@@ -72,7 +81,8 @@ def session(master: str | None = None, app_name: str = "txn-analysis", java_opti
     """
     own = {f"spark.executorEnv.{OF_WORKERS}": "1"} if show_pandas() else {}
     with _settings_named():
-        return check_spark(_session(master, {"spark.app.name": app_name, **own}, java_options))
+        named = {"spark.app.name": app_name, **own}
+        return check_spark(_session(master, named, java_options, has_ui=has_ui))
 
 
 @contextmanager
@@ -90,24 +100,25 @@ def _settings_named() -> Iterator[None]:
         raise ConfigError(f"Spark does not start: {why}. {_SETTINGS}{or_archive}") from error
 
 
-def _session(master: str | None, own: dict[str, str], java_options: str | None) -> SparkSession:
+def _session(master: str | None, own: dict[str, str], java_options: str | None, *, has_ui: bool) -> SparkSession:
     if master is not None and master.startswith(CONNECT):
         return SparkSession.builder.remote(master).getOrCreate()
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
-    is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    is_started_here = not is_submitted()
     options = _OPTIONS | own
-    if not is_submitted:
+    if is_started_here:
+        options |= _UI if has_ui else _NO_UI
         options |= _launch_options(master or "local[*]", from_archive() if java_options is None else java_options)
         _launch_jvm(options)
     SparkContext._ensure_initialized()
-    is_loud = is_submitted and _logs_as_spark_comes(SparkContext._jvm)
+    is_loud = not is_started_here and _logs_as_spark_comes(SparkContext._jvm)
     if is_loud:
         options |= {"spark.log.level": "ERROR"}  # while Spark starts, when it takes its own configuration once more
     conf = SparkConf()
     for key, value in options.items():
         conf.setIfMissing(key, value)
-    if not is_submitted:
+    if is_started_here:
         conf.setMaster(options["spark.master"])
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
     if is_loud:
@@ -115,6 +126,12 @@ def _session(master: str | None, own: dict[str, str], java_options: str | None) 
         _log_context(jvm).setConfigLocation(jvm.java.net.URI(_log_configuration()))
     _close_folders(spark)
     return spark
+
+
+def address_of_ui(spark: SparkSession) -> str | None:
+    """Where Spark shows its jobs; None where it does not, or where a server of Spark Connect does."""
+    context: SparkContext | None = getattr(spark, "sparkContext", None)
+    return None if context is None else context.uiWebUrl
 
 
 def from_archive(archive: Path = CLASS_ARCHIVE) -> str:
@@ -146,6 +163,8 @@ def _launch_jvm(options: dict[str, str]) -> None:
         return
     check_jdk(os.environ)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if is_local(options["spark.master"]):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # the UI listens on every address otherwise
     # What an audit writes names transactional ids, and Spark makes its folders with the modes that the umask leaves:
     # they are made in one that nobody but its owner can look into.
     folder = Path(tempfile.mkdtemp(prefix="txn-analysis-"))  # 0700, whatever the umask
