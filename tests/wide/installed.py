@@ -9,9 +9,11 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyspark
+
+from tests.wide.event_logs import event_log_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,6 +39,13 @@ sys.path[:] = [place for place in sys.path if not Path(place, "txn_analysis", ".
 """
 
 
+class Printed(NamedTuple):
+    """What a command wrote."""
+
+    stdout: str
+    stderr: str
+
+
 @dataclass(frozen=True)
 class Installed:
     """A wheel, the folder that it was installed into, and one whose `sitecustomize` hides every checkout."""
@@ -57,14 +66,15 @@ class Installed:
             "SPARK_DAEMON_JAVA_OPTS": _FAST_START,
         }
 
-    def audit(self, master: str, words: Sequence[str]) -> str:
-        """Run the installed command `txn-analysis audit`; what it wrote to stderr."""
+    def audit(self, master: str, words: Sequence[str], events: Path) -> Printed:
+        """Run the installed command `txn-analysis audit`, with an event log in a folder."""
         command = [str(self.folder / "bin/txn-analysis"), "audit", "--master", master, *words]
-        options = {"PYSPARK_SUBMIT_ARGS": shlex.join([*_as_words(_OF_EXECUTORS), "pyspark-shell"])}
+        own = _OF_EXECUTORS | event_log_options(events)
+        options = {"PYSPARK_SUBMIT_ARGS": shlex.join([*_as_words(own), "pyspark-shell"])}
         return _run(command, self.environment(has_package=True) | options)
 
-    def submit(self, master: str, words: Sequence[str], *, py_files: Path | None = None) -> str:
-        """Run `jobs/nightly_audit.py` by `spark-submit`, the package installed or brought along; what was on stderr."""
+    def submit(self, master: str, words: Sequence[str], events: Path, *, py_files: Path | None = None) -> Printed:
+        """Run `jobs/nightly_audit.py` by `spark-submit`, the package installed or brought along; see `audit`."""
         options = {"master": master}
         if py_files:
             options["py-files"] = str(py_files)
@@ -72,7 +82,11 @@ class Installed:
             SPARK_HOME / "bin/spark-submit",
             *(f"--{name}={value}" for name, value in options.items()),
         ]
-        command += [*_as_words(_OF_JOBS | _OF_EXECUTORS), PROJECT / "jobs/nightly_audit.py", *words]
+        command += [
+            *_as_words(_OF_JOBS | _OF_EXECUTORS | event_log_options(events)),
+            PROJECT / "jobs/nightly_audit.py",
+            *words,
+        ]
         return _run(command, self.environment(has_package=py_files is None))
 
 
@@ -96,9 +110,9 @@ def _as_words(options: Mapping[str, str]) -> list[str]:
     return [f"--conf={name}={value}" for name, value in options.items()]
 
 
-def _run(command: Sequence[str | Path], environment: dict[str, str] | None, cwd: Path | None = None) -> str:
+def _run(command: Sequence[str | Path], environment: dict[str, str] | None, cwd: Path | None = None) -> Printed:
     done = subprocess.run(
         [str(word) for word in command], env=environment, cwd=cwd, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stderr
+    return Printed(done.stdout, done.stderr)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,12 @@ import pytest
 
 from tests.acceptance.captures import CASES
 from tests.faults.scene import differences, tables
-from tests.wide.installed import Installed, install
+from tests.wide.event_logs import PHASES, executors_of, spark_jobs
+from tests.wide.installed import Installed, Printed, install
 from tests.wide.standalone import standalone_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -26,22 +28,22 @@ if TYPE_CHECKING:
 INPUTS = (str(CASES / "grammar/4.2.0"), str(CASES / "kafka-2.8/console"))
 
 
-def by_submit_on_this_machine(installed: Installed, folder: Path) -> str:
+def by_submit_on_this_machine(installed: Installed, folder: Path) -> Printed:
     """`spark-submit` in one process, the wheel installed."""
-    return installed.submit("local[*]", words(folder))
+    return installed.submit("local[*]", words(folder), folder / "events")
 
 
-def on_a_local_cluster(installed: Installed, folder: Path) -> str:
+def on_a_local_cluster(installed: Installed, folder: Path) -> Printed:
     """The command with two executors, the wheel installed."""
-    return installed.audit("local-cluster[2,1,2048]", words(folder))
+    return installed.audit("local-cluster[2,1,2048]", words(folder), folder / "events")
 
 
-def by_submit_to_a_standalone_cluster(installed: Installed, folder: Path) -> str:
+def by_submit_to_a_standalone_cluster(installed: Installed, folder: Path) -> Printed:
     """`spark-submit` to a master with two workers; neither they nor the driver have the package but by `--py-files`."""
     with standalone_cluster(folder, installed.environment(has_package=False)) as master:
         # Spark imports from archives by the names .zip and .egg only; a wheel is a zip.
         archive = installed.wheel.rename(folder / "txn_analysis.zip")
-        return installed.submit(master, words(folder), py_files=archive)
+        return installed.submit(master, words(folder), folder / "events", py_files=archive)
 
 
 pytestmark = pytest.mark.cluster
@@ -52,7 +54,8 @@ FEW_LINES = 20
 
 
 def words(folder: Path) -> list[str]:
-    return [*INPUTS, "--warehouse", str(folder / "warehouse"), "--transaction-state-partitions", "4", "--exit-zero"]
+    own = ["--warehouse", str(folder / "warehouse"), "--transaction-state-partitions", "4", "--exit-zero"]
+    return [*INPUTS, *own, "--format", "json"]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def audits(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> Iterator[dict[str, Future[str]]]:
+def audits(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -> Iterator[dict[str, Future[Printed]]]:
     """All ways at once, two at a time: each waits more than it works."""
     installed = install(tmp_path_factory.mktemp("machine"))
     with ThreadPoolExecutor(2) as pool:
@@ -69,7 +72,7 @@ def audits(tmp_path_factory: pytest.TempPathFactory, folders: dict[str, Path]) -
 
 
 @pytest.fixture(scope="module")
-def expected(spark: SparkSession, audits: dict[str, Future[str]], folders: dict[str, Path]) -> Tables:
+def expected(spark: SparkSession, audits: dict[str, Future[Printed]], folders: dict[str, Path]) -> Tables:
     """The tables where all tasks run in one process."""
     way = by_submit_on_this_machine.__name__
     audits[way].result()
@@ -80,13 +83,44 @@ def expected(spark: SparkSession, audits: dict[str, Future[str]], folders: dict[
 
 @pytest.mark.parametrize("way", [on_a_local_cluster.__name__, by_submit_to_a_standalone_cluster.__name__])
 def test_the_tables_are_those_of_one_process(
-    spark: SparkSession, audits: dict[str, Future[str]], expected: Tables, folders: dict[str, Path], way: str
+    spark: SparkSession, audits: dict[str, Future[Printed]], expected: Tables, folders: dict[str, Path], way: str
 ) -> None:
     audits[way].result()
     assert differences(tables(spark, folders[way] / "warehouse"), expected) == []
 
 
-def test_a_job_that_is_submitted_says_little(audits: dict[str, Future[str]]) -> None:
+def test_a_job_that_is_submitted_says_little(audits: dict[str, Future[Printed]]) -> None:
     """Spark by itself writes thousands of lines; some of the few are of the time before the job begins."""
     for way in (by_submit_on_this_machine, by_submit_to_a_standalone_cluster):
-        assert len(audits[way.__name__].result().splitlines()) <= FEW_LINES
+        lines = audits[way.__name__].result().stderr.splitlines()
+        progress = [line for line in lines if line.startswith("txn-analysis: ")]
+        assert any("judging" in line for line in progress), lines
+        assert len(lines) - len(progress) <= FEW_LINES
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_stdout_is_the_report_and_nothing_else(
+    audits: dict[str, Future[Printed]], way: Callable[[Installed, Path], Printed]
+) -> None:
+    assert json.loads(audits[way.__name__].result().stdout)["findings"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_phase_runs_in_tasks_and_every_job_has_a_description(
+    audits: dict[str, Future[Printed]], folders: dict[str, Path], way: Callable[[Installed, Path], Printed]
+) -> None:
+    audits[way.__name__].result()
+    jobs = spark_jobs(folders[way.__name__] / "events")
+    assert [job for job in jobs if job.description is None] == []
+    assert [phase for phase in PHASES if not executors_of(jobs, phase)] == []
+
+
+@pytest.mark.parametrize("way", [on_a_local_cluster, by_submit_to_a_standalone_cluster])
+def test_the_tasks_of_every_phase_run_on_executors(
+    audits: dict[str, Future[Printed]], folders: dict[str, Path], way: Callable[[Installed, Path], Printed]
+) -> None:
+    audits[way.__name__].result()
+    jobs = spark_jobs(folders[way.__name__] / "events")
+    ran = {phase: executors_of(jobs, phase) for phase in PHASES}
+    assert all(executors and executors <= {"0", "1"} for executors in ran.values()), ran
+    assert set().union(*ran.values()) == {"0", "1"}
