@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 DEEP, PAYLOAD, SHALLOW = Tool(deep=True), Tool((3, 3), payload=True), Tool()
 DOUBT = (
-    "may be text of a record's header keys, and would open a transaction; give a dump without --deep-iteration as well"
+    "may be text of a record's header keys, or stand behind a line that says that the tool stopped, and would open a "
+    "transaction; give a dump without --deep-iteration and without 2>&1 as well"
 )
 
 

@@ -89,12 +89,15 @@ def test_snapshot_line_of_every_version(line: bytes, row: Row) -> None:
         pytest.param(SNAPSHOT.replace(b"\n", b" \n"), id="more-at-the-end"),
         pytest.param(SNAPSHOT.replace(b"\n", b"\r\n"), id="carriage-return"),
         pytest.param(b"producerId: 1 producerEpoch: 0 lastSequence: 0 lastOffset: 0 offsetDelta: 0\n", id="0.11"),
-        pytest.param(b"\n", id="empty"),
     ],
 )
 def test_line_that_is_not_wholly_an_entry_is_rejected_alone(line: bytes) -> None:
     reject = Reject(10 + len(SNAPSHOT), len(line), "not an entry of a snapshot")
     assert snapshots(SNAPSHOT + line + SNAPSHOT) == Parsed([entry(), entry()], [reject])
+
+
+def test_noise_is_no_entry_and_loses_nothing() -> None:
+    assert snapshots(SNAPSHOT + b"\nSLF4J: x\n" + SNAPSHOT + b"\n") == Parsed([entry(), entry()], [])
 
 
 def test_last_line_without_its_end_is_rejected() -> None:

@@ -359,11 +359,27 @@ def test_batch_line_with_a_leader_epoch_that_no_broker_writes_is_none() -> None:
     assert parsed.rejects
 
 
-def test_noise_between_lines_is_rejected_and_loses_nothing() -> None:
+def test_noise_between_lines_loses_nothing() -> None:
     lines = dumped(ongoing("a", "b")).splitlines(keepends=True)
-    parsed = read(b"".join([lines[0], b"SLF4J: x\n", *lines[1:], b"WARN\n"]))
+    parsed = read(b"".join([lines[0], b"SLF4J: x\n", *lines[1:], b"WARN x\n"]))
     assert parsed.ids() == ["a", "b"]
-    assert len(parsed.rejects) == 2
+    assert not parsed.rejects
+
+
+@pytest.mark.parametrize(
+    "line", ["[2026-11-28 05:00:00,000] ERROR no more (x)", "^C", "Killed", "\tat kafka.x(Y.scala:1)"]
+)
+def test_where_the_tool_stopped_the_section_ends_with_a_record_that_is_not_known(line: str) -> None:
+    lines = dumped(ongoing("a", "b")).splitlines(keepends=True)
+    for place in (0, 1, 2, 4):
+        parsed = read(b"".join([*lines[:place], f"{line}\n".encode(), *lines[place:]]))
+        assert parsed.ids() == [*["a", "b"][: place // 2], None]
+        assert parsed.rejects[-1].offset_bytes == 8 + sum(map(len, lines[:place]))
+
+
+def test_a_line_that_is_not_known_may_be_a_record() -> None:
+    lines = dumped(ongoing("a", "b")).splitlines(keepends=True)
+    assert read(b"".join([*lines[:2], b"who knows\nwhat\n", *lines[2:]])).ids() == ["a", None, "b"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -21,6 +21,7 @@ from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.grammar.noise import NOISE_LINE
 from txn_analysis.reading.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
 from txn_analysis.reading.inputs.find_files import SourceFile
 from txn_analysis.reading.inputs.planned_input import PlannedInput, plan_text
@@ -219,6 +220,7 @@ def _unexplained_outside(found: ReadInput, file: SourceFile) -> int:
         for start, end in [*sorted(taken), (planned.text_bytes, planned.text_bytes)]:
             if start > at:
                 lines = text.read(at, start).removesuffix(b"\n").split(b"\n")
-                wrong += sum(len(line) + 1 for line in lines if not line.startswith(_STRUCTURE))
+                other = [line for line in lines if not line.startswith(_STRUCTURE)]
+                wrong += sum(len(line) + 1 for line in other if not NOISE_LINE.match(line + b"\n"))
             at = max(at, end)
     return wrong

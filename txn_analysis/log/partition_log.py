@@ -215,11 +215,14 @@ def _leave_out_client_text(log: PartitionLog) -> None:
     doubtful = [s.doubtful_offset for s in log.summaries if s.doubtful_offset is not None]
     log.summaries = [_place_only(summary) if summary.is_doubted else summary for summary in log.summaries]
     if doubtful:
-        may_be = f"batches from offset {min(doubtful)} on may be text of a record's header keys"
+        may_be = (
+            f"batches from offset {min(doubtful)} on may be text of a record's header keys, or stand behind a line "
+            "that says that the tool stopped"
+        )
         is_opening = not producers_with_open_data(all_summaries) <= producers_with_open_data(log.summaries)
         would = ", and would open a transaction" if is_opening else ""
         kind = ProblemKind.HEADER_KEYS_MAY_OPEN if is_opening else ProblemKind.MAY_BE_HEADER_KEYS
-        reason = f"{may_be}{would}; give a dump without --deep-iteration as well"
+        reason = f"{may_be}{would}; give a dump without --deep-iteration and without 2>&1 as well"
         log.problems.append(Problem(None, kind, reason))
 
 

@@ -17,8 +17,11 @@ from txn_analysis.reading.dump.records import RECORD_HEAD, BatchRange, walk_reco
 from txn_analysis.reading.grammar.field_reader import read_alike
 from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, END_MARKER, MARKER_FORMS, OTHER_CONTROL
 from txn_analysis.reading.grammar.line_form import either
+from txn_analysis.reading.grammar.noise import noise_end, others_end
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from txn_analysis.columns.arrays import Array
     from txn_analysis.reading.dump.records import Walk
     from txn_analysis.reading.grammar.batch_lines import Candidates, Lines
@@ -72,7 +75,7 @@ def _read_markers(lines: Lines, batches: Candidates) -> tuple[Array, Array, Arra
     rows = np.flatnonzero(batches.columns["is_control"] & (batches.columns["record_count"] == 1))
     rows = rows[batches.line[rows] + 1 < len(lines.starts)]
     index = batches.line[rows] + 1
-    is_next = (lines.starts[index] == lines.stops[index - 1]) & lines.is_record_line(index)
+    is_next = lines.is_record_line(index) & _are(noise_end, lines.data, lines.stops[index - 1], lines.starts[index])
     rows, index = rows[is_next], index[is_next]
     offsets = batches.columns["base_offset"][rows]
     fits = np.zeros(len(rows), bool)
@@ -117,7 +120,7 @@ class BatchText:
         is_inside: the line stands in a record of another one that is itself not proven to be the tool's.
         claims: lines that stand in records, and claim a place at or before that of the record. Where the record is
             forged, they are the segment's own.
-        prints_records: some record line stands in the slice.
+        prints_records: some record line stands in the slice, or other text that may be of a record.
     """
 
     batches: Candidates
@@ -130,6 +133,14 @@ class BatchText:
     is_inside: Array
     claims: Candidates
     prints_records: bool
+
+
+def _are(end_of: Callable[[bytes, int, int], int], data: bytes, start: Array, stop: Array) -> Array:
+    """Of stretches of whole lines which are nothing but what `end_of` goes over; an empty one is."""
+    found: Array = start == stop
+    for k in np.flatnonzero(~found).tolist():
+        found[k] = end_of(data, int(start[k]), int(stop[k])) == stop[k]
+    return found
 
 
 def whole_texts(lines: Lines, found: Candidates) -> BatchText:
@@ -206,7 +217,7 @@ def read_batch_text(
         has_more=has_more[kept],
         is_inside=is_inside[kept],
         claims=found.take(np.flatnonzero(is_claim)),
-        prints_records=bool((stop > start).any()),
+        prints_records=len(lines.record_lines) > 0 or not _are(others_end, lines.data, start, stop).all(),
     )
 
 

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from txn_analysis.kafka.batch_headers import HEADER_BYTES
-from txn_analysis.kafka.names import CODECS
+from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, CODECS
 from txn_analysis.reading.dump.records import REPLACED, BatchRange, is_encoded_otherwise, least_bytes, walk_records
 from txn_analysis.reading.grammar.forms import KEY, PAYLOAD
+from txn_analysis.reading.grammar.noise import noise_end, says_stop
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
@@ -144,12 +145,69 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, o
     for row in np.flatnonzero(may_hide).tolist():
         batch = BatchRange.of(batches, row)
         walk = walk_records(lines.data, int(begin[row]), int(stop[row]), batch)
-        is_whole = walk.end == stop[row] and len(walk.records) == batch.record_count
-        has_room = not is_plain[row] or end.least_bytes(int(left[row])) < room[row] - least_bytes(walk.records)
-        if not is_whole or (has_room and end.can_end(int(left[row]), walk.records[-1])):
+        is_whole = noise_end(lines.data, walk.end, int(stop[row])) == stop[row]
+        is_whole &= len(walk.records) == batch.record_count
+        behind = int(left[row] + stop[row] - walk.end)  # noise is header keys first
+        has_room = not is_plain[row] or end.least_bytes(behind) < room[row] - least_bytes(walk.records)
+        if not is_whole or (has_room and end.can_end(behind, walk.records[-1])):
             doubtful[row if row == len(batches) - 1 else row + 1 :] = True
             break
     return doubtful
+
+
+def noise_ends(
+    text: Text, section: Section, start: int, lines: Lines, own: BatchText, rows: Array, is_doubted: Array
+) -> tuple[Array, Array]:
+    """Where the text of each of the batches ends with the noise behind it, and which stand behind a line that says that
+    the tool stopped.
+
+    Noise is taken away where no header key can go on: in a text without records, behind a broker's own records, behind
+    those of a batch without room for it, or where the text does not end as a record must.
+
+    Args:
+        text: the input.
+        section: its section.
+        start: where the slice begins in the text.
+        lines: the slice.
+        own: what stands under the lines of the slice.
+        rows: the lines that are batches.
+        is_doubted: which of these can be text of a client.
+    """
+    batches, end = own.batches.take(rows), own.end[rows].copy()
+    stop = np.append(lines.starts[batches.line[1:]], len(lines.data))
+    has_stopped = np.zeros(len(rows), bool)
+    for row in np.flatnonzero((end < stop) & ~is_doubted).tolist():
+        at = noise_end(lines.data, int(end[row]), int(stop[row]))
+        is_stop = says_stop(lines.data, at, int(stop[row]))
+        if not (at > end[row] or is_stop):
+            continue
+        if not _is_closed(text, section, start, lines, own, rows, row, int(stop[row]) if is_stop else at):
+            continue
+        end[row] = at
+        if is_stop and start + stop[row] < section.text_end_bytes:
+            has_stopped[row if row == len(rows) - 1 else row + 1 :] = True
+    return end, has_stopped
+
+
+def _is_closed(
+    text: Text, section: Section, start: int, lines: Lines, own: BatchText, rows: Array, row: int, at: int
+) -> bool:
+    """Whether a batch has all of its records, and what stands behind them, up to `at`, can be none of their keys."""
+    if not own.prints_records:
+        return True
+    batch, number = BatchRange.of(own.batches, int(rows[row])), int(rows[row])
+    if own.record_count[number] < batch.record_count:
+        return False
+    if own.batches.columns["is_control"][number] or section.topic in BROKER_WRITTEN_TOPICS:
+        return True
+    own_end = int(own.end[number])
+    records = walk_records(lines.data, int(lines.stops[own.batches.line[number]]), own_end, batch).records
+    if len(records) < batch.record_count:
+        return False
+    end, behind = _end_of(text, section), section.text_end_bytes - start - own_end
+    room = int(own.batches.columns["size"][number]) - HEADER_BYTES - least_bytes(records)
+    is_plain = own.batches.columns["codec"][number] == _PLAIN
+    return (is_plain and at - own_end > len(REPLACED) * room) or not end.can_end(behind, records[-1])
 
 
 class _End:

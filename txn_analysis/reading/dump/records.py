@@ -20,6 +20,7 @@ from txn_analysis.reading.grammar.forms import (
     RECORD_LINE_START,
 )
 from txn_analysis.reading.grammar.line_form import either
+from txn_analysis.reading.grammar.noise import noise_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,7 +108,7 @@ def walk_records(data: bytes, start: int, stop: int, batch: BatchRange, *, has_h
     at = reach = start
     before = batch.base_offset - 1
     while len(records) < batch.record_count:
-        head = RECORD_HEAD.match(data, at, stop)
+        head = _next_head(data, at, stop)
         if head is None:
             return Walk(records, at, max(reach, at), has_more=False)
         offset = int(head["offset"])
@@ -119,7 +120,11 @@ def walk_records(data: bytes, start: int, stop: int, batch: BatchRange, *, has_h
             return Walk(records, at, reach, has_more=False)
         records.append(record)
         at, before = record.end, offset
-    return Walk(records, at, reach, has_more=RECORD_HEAD.match(data, at, stop) is not None)
+    return Walk(records, at, reach, has_more=_next_head(data, at, stop) is not None)
+
+
+def _next_head(data: bytes, at: int, stop: int) -> re.Match[bytes] | None:
+    return RECORD_HEAD.match(data, at, stop) or RECORD_HEAD.match(data, noise_end(data, at, stop), stop)
 
 
 def _read_record(data: bytes, head: re.Match[bytes], stop: int, most_ends: int) -> tuple[Record | None, int]:

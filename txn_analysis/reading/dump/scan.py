@@ -14,7 +14,7 @@ import numpy as np
 from txn_analysis.columns.arrays import ABSENT, rows_at
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
 from txn_analysis.reading.dump.batch_text import read_batch_text, whole_texts
-from txn_analysis.reading.dump.doubt import are_linked, follow_chain, may_be_header_keys, may_be_in_records
+from txn_analysis.reading.dump.doubt import are_linked, follow_chain, may_be_header_keys, may_be_in_records, noise_ends
 from txn_analysis.reading.grammar.batch_lines import (
     COLUMNS,
     Candidates,
@@ -106,6 +106,8 @@ def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> 
         is_contested |= may_be_in_records(lines, own, ends_segment=ends_segment)[rows]
         if has_header_keys:
             may_be_text = may_be_header_keys(text, section, start, lines, own, rows)
+    end, has_stopped = noise_ends(text, section, start, lines, own, rows, is_contested | may_be_text)
+    may_be_text |= has_stopped
     batches = own.batches.take(rows)
     line_start = lines.starts[batches.line]
     stop = np.append(line_start[1:], len(lines.data))
@@ -115,7 +117,7 @@ def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> 
         "is_contested": is_contested,
         "may_be_header_keys": may_be_text,
         "text_start_bytes": line_start + start,
-        "text_bytes": np.minimum(own.end[rows], stop) - line_start,
+        "text_bytes": np.minimum(end, stop) - line_start,
         "record_line_count": np.where(is_counted, own.record_count[rows], ABSENT),
         "marker": own.marker[rows],
         "coordinator_epoch": own.coordinator_epoch[rows],

@@ -125,5 +125,3 @@ CONSOLE_TEXT_START = re.compile(_REPEATED_ID + b"|" + _ID + rb"::NULL\n")
 """How such an export begins."""
 CONSOLE_JSON_START = re.compile(rb'\s*\{"key":(?:null|\{"(version|type)":\d+,"data":)')
 """How a console export as JSON begins, 3.9 to 4.4; `version` is 3.9's word."""
-CONSOLE_COUNT = rb"Processed a total of \d+ messages"
-"""What the console consumer says at its end."""

@@ -10,12 +10,12 @@ from txn_analysis.errors import AccountingError, InputError
 from txn_analysis.reading.grammar.batch_lines import read_batch_line
 from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
-    DEPRECATED,
     DUMPING,
     INVALID_BYTES,
     RECORD_LINE_START,
     STARTING_OFFSET,
 )
+from txn_analysis.reading.grammar.noise import NOISE_LINE
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.text.text import Text, TextError
@@ -35,8 +35,8 @@ _BLOCK_BYTES = 4 << 20
 _NO_LINE = "not a line of kafka-dump-log"
 _STRUCTURE = re.compile(
     rb"(?<=\n)(?:"
-    + b"|".join(form.bounded() for form in (DUMPING, STARTING_OFFSET, INVALID_BYTES, DEPRECATED))
-    + rb")\n"
+    + (b"(?:" + b"|".join(form.bounded() for form in (DUMPING, STARTING_OFFSET, INVALID_BYTES)) + rb")\n")
+    + (b"|" + NOISE_LINE.pattern + b")")
 )
 
 

@@ -34,7 +34,7 @@ from txn_analysis.reading.grammar.forms import (
     TIME_INDEX_ENTRY,
 )
 from txn_analysis.reading.grammar.line_form import NEWEST, REST_OF_LINE, any_text, either
-from txn_analysis.reading.grammar.noise import NOISE_LINE
+from txn_analysis.reading.grammar.noise import NOISE_LINE, noise_end, others_end
 from txn_analysis.reading.grammar.state_forms import (
     ANY_DECODER_ERROR,
     ANY_TEXT_PAYLOAD,
@@ -79,7 +79,8 @@ _FIXED_LINE = re.compile(
     + rb"|[^\n]* is empty\.|[^\n]* passed sanity check\.)\n"
 )
 _DUMPING = re.compile(
-    DUMPING.loose("path") + rb"\n(?:(?:" + STARTING_OFFSET.loose() + b"|" + METADATA_SNAPSHOT + rb")\n)?"
+    (DUMPING.loose("path") + rb"\n(?:(?:" + NOISE_LINE.pattern + b"){0,64}")
+    + (b"(?:" + STARTING_OFFSET.loose() + b"|" + METADATA_SNAPSHOT + rb")\n)?")
 )
 _ANCHOR = re.compile(
     (rb"\n(?=" + BATCH.label("base_offset") + rb"\d|" + RECORD.label("offset") + rb"\d|")
@@ -165,7 +166,7 @@ class StartProver:
         text = self._read(batch.start, end)
         walk = walk_records(text, 0, len(text), BatchRange(0, INT64_MAX, batch.record_count))
         room = batch.size_bytes - HEADER_BYTES - least_bytes(walk.records)
-        return walk.end == len(text) and room < _LEAST_SECTION_BYTES
+        return others_end(text, walk.end, len(text)) == len(text) and room < _LEAST_SECTION_BYTES
 
     def _begin(self, window_start: int, start: int) -> None:
         self._is_stuck = False
@@ -217,14 +218,16 @@ def _step(text: bytes, walk: _Walk) -> _Walk | int:
         return replace(walk, at=legacy.end(), due=None, next_position=None) if walk.due in {0, None} else _STUCK
     if record := _RECORD.match(text, walk.at):
         return _step_record(text, walk, record)
-    if walk.due not in {0, None}:
-        return _STUCK
-    if dumping := _DUMPING.match(text, walk.at):
-        file = parse_dump_path(dumping["path"].decode(errors="replace"))
-        is_decoded = isinstance(file, DumpedFile) and file.topic in BROKER_WRITTEN_TOPICS
-        return _Walk(dumping.end(), due=None, is_decoded=is_decoded)
-    fixed = _FIXED_LINE.match(text, walk.at) or NOISE_LINE.match(text, walk.at)
-    return replace(walk, at=fixed.end()) if fixed else _STUCK
+    line = NOISE_LINE.match(text, walk.at)  # also between a batch's line and its records
+    if line is None and walk.due in {0, None}:
+        if dumping := _DUMPING.match(text, walk.at):
+            file = parse_dump_path(dumping["path"].decode(errors="replace"))
+            is_decoded = isinstance(file, DumpedFile) and file.topic in BROKER_WRITTEN_TOPICS
+            return _Walk(dumping.end(), due=None, is_decoded=is_decoded)
+        line = _FIXED_LINE.match(text, walk.at)
+    if line is None and (stopped := others_end(text, walk.at, len(text))) > walk.at:
+        return replace(walk, at=stopped, due=0 if walk.is_decoded else walk.due)
+    return replace(walk, at=line.end()) if line else _STUCK
 
 
 def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int:
@@ -232,7 +235,7 @@ def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int
     is_chained = walk.next_position is None or (position == walk.next_position and base > walk.last_offset)
     if walk.due not in {0, None} or not is_chained:
         return _STUCK
-    is_deep = walk.is_deep or (count > 0 and text.startswith(b"| ", batch.end()))
+    is_deep = walk.is_deep or (count > 0 and text.startswith(b"| ", noise_end(text, batch.end(), len(text))))
     return replace(
         walk,
         at=batch.end(),

@@ -17,7 +17,7 @@ from txn_analysis.reading.grammar.forms import (
     PRODUCER,
     RECORD,
 )
-from txn_analysis.reading.grammar.noise import after_noise
+from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, noise_end
 from txn_analysis.reading.grammar.state_forms import CONSOLE_JSON_START, CONSOLE_TEXT_START
 from txn_analysis.reading.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
 
@@ -57,7 +57,6 @@ class Recognition:
     grammar: str | None = None
 
 
-_MARKS_OF_RECORDS = re.compile(rb"::TransactionMetadata\(|::NULL|, producerId=")
 _MOST_TRIED = 64
 _DEFAULT_FORMATTER = re.compile(
     rb"(?:(?:CreateTime|LogAppendTime):-?\d+|NO_TIMESTAMP|Partition:\d+|Offset:\d+|NO_HEADERS)\t"
@@ -81,7 +80,7 @@ def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
     """The kind of a text of `text_bytes` bytes that begins with `head` (64 KiB of it, or all), or why it is refused."""
     if not head:
         return Refusal("the file is empty", "Copy it again, or leave it out")
-    start = after_noise(head)
+    start = noise_end(head, 0, len(head))
     if head.startswith(DUMPING_START, start):
         if head[start : head.find(b"\n", start) + 1].endswith(b"\r\n"):
             how = "Change them to LF: tr -d '\\r' < FILE > NEW_FILE"
@@ -96,14 +95,14 @@ def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
 
 def _first_record(head: bytes, start: int) -> int:
     """Where an export as text begins: ids are printed raw, so that its first lines can look like noise."""
-    if not _MARKS_OF_RECORDS.search(head):
+    if not MARKS_OF_RECORDS.search(head):
         return start
     at = 0
     for tried in range(start):
         if at >= start:
             break
         line_end = head.index(b"\n", at) + 1
-        if _MARKS_OF_RECORDS.search(head, at, line_end) or (tried < _MOST_TRIED and CONSOLE_TEXT_START.match(head, at)):
+        if MARKS_OF_RECORDS.search(head, at, line_end) or (tried < _MOST_TRIED and CONSOLE_TEXT_START.match(head, at)):
             return at
         at = line_end
     return start

@@ -23,7 +23,7 @@ from txn_analysis.reading.grammar.forms import (
     STARTING_OFFSET,
 )
 from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, REST_OF_LINE, either
-from txn_analysis.reading.grammar.noise import NOISE_LINE
+from txn_analysis.reading.grammar.noise import noise_end
 from txn_analysis.reading.inputs.recognise import Refusal
 
 OLD_DEEP = "2.1-deep"
@@ -128,7 +128,9 @@ _OLD_RECORD = re.compile(
     )
     + REST_OF_LINE
 )
-_WITHOUT_METADATA = re.compile(rb"(?:\| key: | payload: |\n)")
+_WITHOUT_METADATA = re.compile(rb"\| key: | payload: ")
+_COUNT = re.compile(rb" count: (\d+)")
+_LEAST_BLANK_RECORDS = 3  # fewer blank lines at the end of a text are noise
 _ANY_BATCH = re.compile(b"(?m)^" + BATCH.label("base_offset") + REST_OF_LINE)
 _FULL_BATCH = re.compile(
     b"(?m)^"
@@ -165,11 +167,7 @@ def describe_body(file: DumpedFile, body: bytes) -> Body | Refusal:
 
 
 def _first_line(body: bytes) -> bytes | None:
-    at = 0
-    while noise := NOISE_LINE.match(body, at):
-        if noise.end() == at + 1:  # an empty line stands for a record whose metadata was not printed
-            break
-        at = noise.end()
+    at = noise_end(body, 0, len(body))
     return body[at:].partition(b"\n")[0] if at < len(body) else None
 
 
@@ -185,7 +183,7 @@ def _snapshot_body(line: bytes) -> Body | Refusal:
 
 
 def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
-    if line == b"" or _WITHOUT_METADATA.match(line):
+    if _WITHOUT_METADATA.match(line):
         return _without_metadata()
     if _PRE_2_1_BATCH.fullmatch(line):
         return Refusal(
@@ -216,7 +214,9 @@ def _grammar_of(line: bytes) -> str | None:
 
 def _batch_body(file: DumpedFile, body: bytes, grammar: str) -> Body | Refusal:
     batch = _FULL_BATCH.search(body)
-    first_record = body[batch.end() :] if batch else b""
+    if batch and _has_blank_records(body, batch):
+        return _without_metadata()
+    first_record = body[noise_end(body, batch.end(), len(body)) :] if batch else b""
     if _WITHOUT_METADATA.match(first_record):
         return _without_metadata()
     if file.topic != STATE_TOPIC:
@@ -224,6 +224,15 @@ def _batch_body(file: DumpedFile, body: bytes, grammar: str) -> Body | Refusal:
     # A body of nothing but empty batches has no record that a decoder could have left out.
     is_decoded = batch is None or (first_record.startswith(b"| ") and b" key: " in first_record.partition(b"\n")[0])
     return Body(STATE if is_decoded else LOG, grammar)
+
+
+def _has_blank_records(body: bytes, batch: re.Match[bytes]) -> bool:
+    """Whether a blank line stands for each record of a batch, as without metadata and content; one can be noise."""
+    at = batch.end()
+    while body.startswith(b"\n", at):
+        at += 1
+    blank_count, record_count = at - batch.end(), int(_COUNT.findall(batch[0])[0])
+    return blank_count == record_count and record_count >= (_LEAST_BLANK_RECORDS if at == len(body) else 2)
 
 
 def _without_metadata() -> Refusal:

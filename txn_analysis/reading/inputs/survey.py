@@ -13,7 +13,7 @@ from blake3 import blake3
 
 from txn_analysis.kafka.names import LOG
 from txn_analysis.reading.grammar.forms import DUMPING_START, INVALID_BYTES
-from txn_analysis.reading.grammar.noise import after_noise
+from txn_analysis.reading.grammar.noise import NOISE_BYTES, export_noise, noise_end
 from txn_analysis.reading.inputs.dumping_lines import StartProver, printed_reach
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, Refusal, recognise
 from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
@@ -110,6 +110,8 @@ def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
     end = start + len(text)
     reach = [(start - 1 + at, start - 1 + bound) for at, bound in printed_reach(around, 1, 1 + len(text))]
     last_newline = start - 1 + around.rfind(b"\n", 1, 1 + len(text))
+    if len(around) <= 1 + len(text) and _is_export_noise(around[last_newline - start + 2 :]):
+        last_newline = end - 1  # a console that was stopped ends no line
     return ChunkFacts(
         start,
         end,
@@ -121,6 +123,11 @@ def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
         recognise(bytes(text[:HEAD_BYTES]), len(text)) if start == 0 else None,
         None if len(around) > 1 + len(text) or last_newline == end - 1 else _cut_object(read, end),
     )
+
+
+def _is_export_noise(line: bytes) -> bool:
+    noise = export_noise(line, is_end=True) if 0 < len(line) <= NOISE_BYTES else None
+    return noise is not None and noise.length == len(line)
 
 
 def _cut_object(read: Read, text_bytes: int) -> int | None:
@@ -168,7 +175,7 @@ def _mark(read: Read, at: int, provers: tuple[StartProver, StartProver]) -> Sect
     file = parse_dump_path(path)
     if file is None:
         return None
-    header_at = len(line) + 1
+    header_at = noise_end(text, len(line) + 1, len(text))
     body_at: int | None = header_at
     is_cut = False
     if isinstance(file, DumpedFile) and file.kind == LOG:
@@ -180,6 +187,8 @@ def _mark(read: Read, at: int, provers: tuple[StartProver, StartProver]) -> Sect
     proof, anchor = _proof(at, provers)
     if isinstance(file, Refusal):
         return SectionMark(at, at + header_at, path, None, file, proof, anchor)
+    if body_at is not None:
+        body_at = noise_end(text, body_at, len(text))
     body = None if body_at is None else describe_body(file, _body_head(text, body_at))
     body_start = at + (header_at if body_at is None else body_at)
     return SectionMark(at, body_start, path, file, body, proof, anchor)
@@ -209,7 +218,7 @@ def _trailers(read: Read, around: bytes, start: int, end: int) -> tuple[TrailerM
         if at >= end:
             break
         after = start + found.end() - 1
-        end_of_noise = after + after_noise(read(after, after + HEAD_BYTES))
+        behind = read(after, after + HEAD_BYTES)
         name = found["file_name"].decode(errors="replace")
-        trailers.append(TrailerMark(at, end_of_noise, int(found["torn_bytes"]), name))
+        trailers.append(TrailerMark(at, after + noise_end(behind, 0, len(behind)), int(found["torn_bytes"]), name))
     return tuple(trailers)

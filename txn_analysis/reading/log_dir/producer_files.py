@@ -25,6 +25,7 @@ from txn_analysis.reading.grammar.forms import (
     PRODUCER_TIME,
 )
 from txn_analysis.reading.grammar.line_form import LineForm
+from txn_analysis.reading.grammar.noise import NOISE_LINE
 from txn_analysis.reading.text.window import Reject, Window, merged
 from txn_analysis.tables.batches import times as known_times
 
@@ -174,7 +175,10 @@ def _snapshot_entries(text: Text, section: Section) -> Iterator[ProducerStateEnt
             yield rows
         for start, end in zip(starts[~is_read].tolist(), ends[~is_read].tolist(), strict=True):
             entry = _snapshot_entry(data[start : end + 1], section)
-            yield Reject(at + start, end + 1 - start, reason) if entry is None else entry
+            if entry is not None:
+                yield entry
+            elif not NOISE_LINE.match(data, start):
+                yield Reject(at + start, end + 1 - start, reason)
         window.advance(len(data))
 
 
@@ -228,11 +232,13 @@ def _read_lines(
     while window.remaining > 0:
         length = window.line_end()
         entry = read(window.peek(0, length), section) if length else None
-        if entry is None:
-            yield window.reject_line(reason)
-        else:
+        if entry is not None:
             window.advance(length)
             yield entry
+        elif NOISE_LINE.match(window.peek(0, length)):
+            window.advance(length)
+        else:
+            yield window.reject_line(reason)
 
 
 def _numbers(found: re.Match[bytes] | None, form: LineForm) -> dict[str, int] | None:

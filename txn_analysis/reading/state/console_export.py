@@ -5,7 +5,6 @@ Neither prints partition, offset or time of a record; what is left is the order 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.kafka.names import ID_MAX_BYTES
+from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, export_noise
 from txn_analysis.reading.grammar.state_forms import (
     CONSOLE_AFTER_ID,
-    CONSOLE_COUNT,
     CONSOLE_SEPARATOR,
     CONSOLE_TAIL,
     CONSOLE_TOMBSTONE,
@@ -34,16 +33,18 @@ from txn_analysis.reading.state.values import (
 from txn_analysis.reading.text.window import CUT_SHORT, MAX_RECORD_BYTES, Window, merged
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Generator, Iterator
 
     import pyarrow as pa
 
+    from txn_analysis.reading.grammar.noise import ExportNoise
     from txn_analysis.reading.state.values import TransactionLogValue
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
     from txn_analysis.reading.text.window import Reject
 
-_NOISE = re.compile(CONSOLE_COUNT + rb"\n?|\n")
+_NOISE_BYTES = 1 << 16
 _JSON_SPACE = " \t\r\n"
 # Kafka expires no id that is in one of these states.
 _UNEXPIRABLE = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort"})
@@ -99,7 +100,7 @@ class _ConsoleTextReader:
             window.need(2 * ID_MAX_BYTES + 256)
             if empty := self._empty_lines():
                 self._is_behind_noise = True
-                yield window.reject(empty, _NOT_A_RECORD)
+                window.advance(empty)
                 continue
             line = window.peek(0, window.line_end() or window.held)
             readings = [] if self._is_clear() else self._readings(line)
@@ -194,10 +195,22 @@ class _ConsoleTextReader:
                 yield place
                 yield self._window.reject_line(why_not)
         else:
-            if not self._is_noise(line):
-                yield place
             self._is_behind_noise = True
+            yield from self._other_line(place, line)
+
+    def _other_line(self, place: ReadStateRecord, line: bytes) -> Iterator[ReadStateRecord | Reject]:
+        """A line that is no record; where it counts another number of records than were read, one is missing."""
+        noise = None if MARKS_OF_RECORDS.search(line) else _noise(self._window)
+        if noise is None:
+            yield place
             yield self._window.reject_line(_NOT_A_RECORD)
+            return
+        self._count -= 1
+        if noise.record_count is not None:
+            if noise.record_count != self._count:
+                yield place
+            self._count = 0
+        self._window.advance(noise.length)
 
     def _why_not_gone(self, name: bytes, *, is_behind_noise: bool) -> str | None:
         """Why a tombstone's line does not say that an id is gone; None where it does."""
@@ -207,15 +220,12 @@ class _ConsoleTextReader:
             return "removes an id that is in a transaction"
         return None if _is_text(name) else _NOT_A_RECORD
 
-    def _is_noise(self, line: bytes) -> bool:
-        """It is no record; where it counts another number of records than were read, one is missing."""
-        if not _NOISE.fullmatch(line):
-            return False
-        counted, self._count = re.search(rb"\d+", line), self._count - 1
-        if counted is None:
-            return True
-        is_all, self._count = counted[0] == b"%d" % self._count, 0
-        return is_all
+
+def _noise(window: Window) -> ExportNoise | None:
+    """The noise that stands where no record does."""
+    window.need(_NOISE_BYTES)
+    is_end = window.is_last and window.held <= _NOISE_BYTES
+    return export_noise(window.peek(0, _NOISE_BYTES), is_end=is_end)
 
 
 def _digest(name: bytes) -> bytes:
@@ -231,7 +241,7 @@ def _is_text(name: bytes) -> bool:
 
 
 def _json_items(window: Window, grammar: str) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
-    most, is_read_out = _FEW, True
+    most, is_read_out, count = _FEW, True, 0
     while window.remaining > 0:
         if is_read_out:
             window.grow()
@@ -240,10 +250,12 @@ def _json_items(window: Window, grammar: str) -> Iterator[ReadStateRecord | Reje
             most = _ALL
         elif rows.num_rows:
             yield rows
-        is_read_out = yield from _objects_held(window, most)
+            count += rows.num_rows
+        is_read_out, more = yield from _objects_held(window, most)
+        count += more
         most = _FEW if rows is not None and rows.num_rows > most else 2 * most  # many at once are not tried in vain
         if is_read_out and window.remaining > 0 and (window.is_last or window.held >= MAX_RECORD_BYTES):
-            yield from _no_json(window)
+            count = yield from _no_json(window, count)
 
 
 def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
@@ -261,21 +273,23 @@ def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
     return rows
 
 
-def _objects_held(window: Window, most: int) -> Generator[ReadStateRecord | Reject, None, bool]:
-    """Reads so many objects at most that are whole; whether it stopped where one is not whole, or is no JSON."""
+def _objects_held(window: Window, most: int) -> Generator[ReadStateRecord | Reject, None, tuple[bool, int]]:
+    """Reads so many objects at most that are whole; whether it stopped where one is not whole, or is no JSON, and how
+    many it read.
+    """
     text = _decoded(window.peek(0, window.held))
     at = 0
-    for _ in range(most):
+    for count in range(most):
         start = at
         while at < len(text) and text[at] in _JSON_SPACE:
             at += 1
         window.advance(at - start)
         if not text.startswith("{", at):
-            return True
+            return True, count
         try:
             record, end = JSON_DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):  # no JSON or not all of it yet, endless digits, nested without end
-            return True
+            return True, count
         length = end - at if text.isascii() else len(text[at:end].encode())
         place = ReadStateRecord(window.offset)
         try:
@@ -287,7 +301,7 @@ def _objects_held(window: Window, most: int) -> Generator[ReadStateRecord | Reje
             window.advance(length)
             yield read
         at = end
-    return False
+    return False, most
 
 
 def _decoded(held: bytes) -> str:
@@ -298,13 +312,17 @@ def _decoded(held: bytes) -> str:
         return held[: error.start].decode()
 
 
-def _no_json(window: Window) -> Iterator[ReadStateRecord | Reject]:
-    line = window.peek(0, window.line_end() or window.held)
-    if _NOISE.fullmatch(line):
-        yield window.reject(len(line), _NOT_A_RECORD)
-        return
+def _no_json(window: Window, count: int) -> Generator[ReadStateRecord | Reject, None, int]:
+    """What stands where an object should begin, `count` of them behind the last line that counts them; how many now."""
+    if noise := _noise(window):
+        if noise.record_count not in {None, count}:
+            yield ReadStateRecord(window.offset)
+        window.advance(noise.length)
+        return count if noise.record_count is None else 0
+    is_cut = window.is_last and window.starts_with(b'{"key"', 0)
     yield ReadStateRecord(window.offset)
-    yield window.reject_rest(CUT_SHORT if window.is_last and line.startswith(b'{"key"') else "not JSON from here on")
+    yield window.reject_rest(CUT_SHORT if is_cut else "not JSON from here on")
+    return count
 
 
 def _json_record(record: Any, place: ReadStateRecord) -> ReadStateRecord:

@@ -22,6 +22,7 @@ from txn_analysis.reading.grammar.forms import (
     PAYLOAD,
     RECORD_LINE_START,
 )
+from txn_analysis.reading.grammar.noise import noise_end, says_stop
 from txn_analysis.reading.grammar.state_forms import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
@@ -65,6 +66,7 @@ OLD_DEEP = "2.1-deep"
 _NULL_BYTES = -1
 
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
+_STOPPED = "the tool says that it stopped, or left something out: dump the file again, without 2>&1"
 
 
 @dataclass(frozen=True)
@@ -242,11 +244,23 @@ class StateDumpReader:
                 yield record
 
     def _stray_line(self) -> Iterator[ReadStateRecord | Reject]:
-        """A line that is no record of this batch. If it should have been one, the batch will miss it."""
+        """A line that is no record of this batch. If it should have been one, the batch will miss it; else it may be
+        part of one.
+        """
+        is_boundary = not self._is_adrift and self._resume_position is None
+        if is_boundary:
+            line = self._window.peek(0, self._window.line_end() or self._window.held)
+            if noise := noise_end(line, 0, len(line)):
+                self._window.advance(noise)
+                return
+            if says_stop(line, 0, len(line)):
+                self._due_count = 0
+                yield self._lost(self._place(None, is_in_batch=False))
+                yield self._window.reject_rest(_STOPPED)
+                return
         start = LEGACY_BATCH_LINE_START if self._is_old_deep else RECORD_LINE_START
-        is_known = self._due_count or self._is_adrift or self._resume_position is not None
-        if not is_known and self._window.starts_with(start, 0) and self._window.line_end():
-            self._is_adrift = True
+        if is_boundary and not self._due_count and self._window.line_end():
+            self._is_adrift = self._window.starts_with(start, 0)
             yield self._lost(self._place(None, is_in_batch=False))
         # At least this line; with it those after it that cannot be anything else.
         length = self._window.plain_lines(LINE_START)
