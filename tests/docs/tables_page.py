@@ -29,7 +29,9 @@ def reference() -> str:
         " added is NULL in\nrows of before; the first write of a version that knows it adds it to Delta's schema. A"
         " warehouse that 1.0.0 wrote is read,\naudited into and pruned ([0130](decisions/0130-tables-only-grow.md))."
         " The property `txn-analysis.format` of each table is 5;\na warehouse with another number, or none, is"
-        " refused.\n\n"
+        " refused. Rows of `inputs` have the number of their reading: what is given again is read again where today's"
+        " is another,\nand what an earlier one believed too much of counts as evidence that is not whole"
+        " ([0132](decisions/0132-a-reading-has-a-number.md)).\n\n"
         f"The ended transactions of the run RUN, in Spark SQL:\n\n```sql\n{ENDED_IN_A_RUN}```\n"
     )
     return "\n".join([intro, *(_section(table) for table in ALL_TABLES)])

@@ -23,7 +23,7 @@ from txn_analysis.storage.warehouse import (
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -91,6 +91,11 @@ class MemoryWarehouse(Warehouse):
                 check_rows(table, fresh)
             self._put(table, self._of(table) + plain_rows([fresh]))
             return len(fresh)
+
+    def revise(self, table: Table, revised: Callable[[pa.Table], pa.Table]) -> None:
+        with self._lock:
+            rows = revised(pa.Table.from_pylist(self._of(table), table.arrow_schema))
+            self._put(table, plain_rows(rows.to_batches()))
 
     def remove(self, table: Table, keys: pa.Table) -> None:
         with self._lock:

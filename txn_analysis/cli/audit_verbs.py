@@ -28,7 +28,7 @@ from txn_analysis.cli.output import (
     read_at,
     reader_of,
 )
-from txn_analysis.cli.spark import check_new_warehouse, progress, spark_when_needed, stored
+from txn_analysis.cli.spark import believed, check_new_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import ConfigError
 from txn_analysis.text import count
@@ -121,8 +121,11 @@ def report(
     key = pseudonym_key(settings.pseudonym_key) if anonymize else None
     with stored(settings) as warehouse:
         from txn_analysis.questions.loaded_report import load_report
+        from txn_analysis.runs.run_tables import run_tables
 
         loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
+        for words in believed(run_tables(warehouse, settings.cluster, loaded.run.run_id)):
+            print(f"note: {words}", file=sys.stderr)
         pictures = _pictures(warehouse, loaded) if request.prints("html") else None
         if key is not None:
             from txn_analysis.questions.loaded_report import names_of

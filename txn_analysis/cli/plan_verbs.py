@@ -23,7 +23,7 @@ from txn_analysis.cli.options import (
     repeated,
 )
 from txn_analysis.cli.output import deliver, deliver_text, now_ms
-from txn_analysis.cli.spark import asked_run, note_asked, note_forgotten, stored
+from txn_analysis.cli.spark import asked_run, doubts_of, note_asked, note_evidence, stored
 from txn_analysis.cli.verbs import exit_code
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
@@ -160,10 +160,9 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
     with asked_run(settings, run_id) as tables:
         # Not needed for --help.
         from txn_analysis.questions import filters as asked
-        from txn_analysis.report.headline import rests_on_forgotten
 
-        if tables.forgotten_captures:
-            raise AuditError(f"no plan of it is printed: {rests_on_forgotten(tables.forgotten_captures)}")
+        for words in doubts_of(tables):
+            raise AuditError(f"no plan of it is printed: {words}")
         asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
         return tables.abort_plan()
@@ -221,7 +220,7 @@ def verify(
         from txn_analysis.report.formats import answer_of
 
         known = repairs.nights(warehouse, settings.cluster, run_id)
-        note_forgotten(known.tables.forgotten_captures)
+        note_evidence(known.tables)
         note_asked(known.tables.run.asked)
         if history:
             past = repairs.past(known)

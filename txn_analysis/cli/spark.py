@@ -20,7 +20,7 @@ from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
 from txn_analysis.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
 
@@ -182,7 +182,7 @@ def asked_run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
         from txn_analysis.runs.run_tables import run_tables
 
         tables = run_tables(warehouse, settings.cluster, run_id)
-        note_forgotten(tables.forgotten_captures)
+        note_evidence(tables)
         note_asked(tables.run.asked)
         yield tables
 
@@ -193,9 +193,24 @@ def note_asked(asked: Asked | None) -> None:
         print(f"note: this run was asked for {escape(', '.join(map(str, asked)))} alone", file=sys.stderr)
 
 
-def note_forgotten(captures: Sequence[str]) -> None:
-    """Says on stderr that captures behind a run are not in the warehouse any more."""
-    if captures:
+def note_evidence(tables: RunTables) -> None:
+    """Says on stderr that captures behind a run are not in the warehouse any more, or were read too trustingly."""
+    for words in doubts_of(tables):
+        print(f"note: {words}", file=sys.stderr)
+
+
+def doubts_of(tables: RunTables) -> Iterator[str]:
+    """Why a run's evidence does not count as it did, in words; nothing where it does."""
+    if tables.forgotten_captures:
         from txn_analysis.report.headline import rests_on_forgotten
 
-        print(f"note: {rests_on_forgotten(captures)}", file=sys.stderr)
+        yield rests_on_forgotten(tables.forgotten_captures)
+    yield from believed(tables)
+
+
+def believed(tables: RunTables) -> Iterator[str]:
+    """That the version which made a run read some files too trustingly, in words; nothing where it did not."""
+    if tables.believed_inputs:
+        from txn_analysis.report.headline import rests_on_believed
+
+        yield rests_on_believed(tables.believed_inputs)

@@ -23,7 +23,7 @@ from txn_analysis.tables.transactions import HOLES
 from txn_analysis.text import ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from txn_analysis.tables import PartitionHealth
 
@@ -268,6 +268,7 @@ def state_evidence_of(
     console: dict[int, StateSection],
     chains: Mapping[int, StateChain],
     followed: Iterable[PartitionHealth],
+    doubts: Sequence[str] = (),
 ) -> StateEvidence:
     """The coverage of every partition; whether the state fits the logs is asked afterwards (`coordinator.fit`).
 
@@ -277,6 +278,7 @@ def state_evidence_of(
         console: as for `state_coverage`.
         chains: by partition, what its records say of themselves, of all captures.
         followed: all partitions whose logs were followed; of the state's they say what is wrong with the log.
+        doubts: of exports that an earlier version read too trustingly: each counts as an undecodable record of any id.
     """
     # Holes are compaction, or are counted between the files.
     problems = {
@@ -286,6 +288,9 @@ def state_evidence_of(
     }
     partitions = state_coverage(count.used, sections, problems, console)
     for partition in partitions:
+        partition.undecodable_count += len(doubts)
+        partition.keyless_count += len(doubts)
+        partition.problems += doubts
         chain = chains.get(partition.state_partition, partition.chain)
         # What could not be decoded may be anything, and later than everything.
         partition.chain = chain._replace(gap_end_ms=UNBOUNDED_MS) if partition.undecodable_count else chain

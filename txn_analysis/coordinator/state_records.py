@@ -14,9 +14,10 @@ from txn_analysis.columns.arrays import ABSENT, codes_of, numbers, of_types
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
-from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_TEXT, STATE
+from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_JSON, CONSOLE_TEXT, STATE
 from txn_analysis.kafka.transactions import NAMED, PREPARE_ABORT, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables.readings import doubt_in_words
 from txn_analysis.tables.schema import AUDIT, given_schema
 
 if TYPE_CHECKING:
@@ -77,12 +78,14 @@ class StateFiles:
         has_own_records: the judged capture holds a file of the state, or a console export of it.
         text_exports: the inputs that are console exports as text.
         cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
+        doubts: of each export of the judged capture of which an earlier reading believed too much, why.
     """
 
     every: tuple[StateFile, ...] = ()
     has_own_records: bool = False
     text_exports: frozenset[str] = frozenset()
     cluster_ids: frozenset[str] = frozenset()
+    doubts: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, sections: Collection[InputSection]) -> StateFiles:
@@ -92,6 +95,11 @@ class StateFiles:
             any(s.kind == STATE or s.kind.startswith("console") for s in sections if not s.capture_rank),
             frozenset(s.input_id for s in sections if s.kind == CONSOLE_TEXT),
             frozenset(s.stated for s in sections if s.kind == CLUSTER_ID and s.stated is not None),
+            tuple(
+                f"{s.shown_path} {doubt_in_words(s.doubt)}"
+                for s in sections
+                if s.kind in {CONSOLE_TEXT, CONSOLE_JSON} and not s.capture_rank and s.doubt is not None
+            ),
         )
 
     @property

@@ -192,7 +192,7 @@ def state_seen(
         followed: all partitions whose logs were followed.
     """
     sections, console = sections_of(sums.files, files.own), console_sections(sums.console)
-    return state_evidence_of(placing.state_count, sections, console, chains, followed)
+    return state_evidence_of(placing.state_count, sections, console, chains, followed, files.doubts)
 
 
 def views_of_producers(

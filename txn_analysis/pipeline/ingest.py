@@ -38,6 +38,7 @@ from txn_analysis.stores.remote_file import ahead, cost_of
 from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
 from txn_analysis.tables.keeping import TakenContent
+from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.text import count, escape, listed, size
 
 if TYPE_CHECKING:
@@ -78,8 +79,9 @@ class Ingested:
 def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progress: Progress) -> Ingested:
     """Read files into the input tables, as one capture of one cluster.
 
-    Content that the warehouse already holds is not read again, whatever its name. The rows become evidence only with
-    the last write, that of `inputs`; an ingest that was cut short leaves nothing that counts.
+    Content that the warehouse already holds is not read again, whatever its name, but where today's reading of its kind
+    is another one. The rows become evidence only with the last write, that of `inputs`; an ingest that was cut short
+    leaves nothing that counts.
 
     Raises:
         InputError: a file is missing, unreadable or not understood (unless `skip_unrecognised`).
@@ -87,9 +89,10 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     asked = asked_for(settings)
     planned = _plan(warehouse, paths, settings, progress, asked)
     held = held_inputs(warehouse, (each.input_id for each in planned))
-    known = {row.content: row for row in held}
+    known = {row.content: row for row in held if not row.is_read_otherwise}
     new = [p for p in planned if (p.input_id, p.kind) not in known]
-    content = _read_content(warehouse, new, settings, progress) if new else Content(ingest_id="")
+    is_again = any(row.is_read_otherwise for row in held)
+    content = _read_content(warehouse, new, settings, progress, is_again=is_again) if new else Content(ingest_id="")
     settled = _settled(planned, content)
     _say_changed(planned, settled, progress)
     if content.rejects:
@@ -207,9 +210,13 @@ def _digest(ids: Iterable[str]) -> str:
     return blake2b("\n".join(sorted(ids)).encode(), digest_size=16).hexdigest()
 
 
-def _read_content(warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress) -> Content:
+def _read_content(
+    warehouse: Warehouse, planned: list[PlannedInput], settings: Settings, progress: Progress, *, is_again: bool
+) -> Content:
+    """Read inputs; `is_again` says that an earlier reading of some is in the warehouse."""
     outside = ahead(rejected_outside, planned, is_object=lambda p: p.version is not None)
-    ingest_id = own_name(warehouse, _digest(p.input_id for p in planned))
+    again = [f"reading {READING_VERSION}"] if is_again else []  # what an earlier reading found stays what it is
+    ingest_id = own_name(warehouse, _digest([*(p.input_id for p in planned), *again]))
     content = Content(ingest_id, [r for _, rejects in outside for r in rejects()])
     size = sum(p.text_bytes for p in planned)
     words = f"ingest: read {count(len(planned), 'file')} into Delta tables"
@@ -326,6 +333,7 @@ def read_input(
         sections=tuple([read_section(planned, section, content) for section in planned.sections]),
         manifest=planned.manifest,
         asked=asked,
+        reading_version=READING_VERSION,
     )
 
 

@@ -50,6 +50,7 @@ from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
 from txn_analysis.tables.keeping import TakenContent
+from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.tables.schema import ONLY, by_audit, given_schema
 from txn_analysis.text import count
 
@@ -338,4 +339,5 @@ def _record_of(
         warnings=json.dumps([asdict(line) for line in warnings], sort_keys=True),
         outcome=outcome.value,
         planned=None if len(plan) > MOST_PLANNED else tuple(plan["finding_id"].to_pylist()),
+        reading_version=READING_VERSION,
     )

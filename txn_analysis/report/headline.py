@@ -26,7 +26,7 @@ from txn_analysis.text import clip, count, escape, iso_utc, listed, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport, PruneItem
@@ -139,6 +139,13 @@ def _settled(report: AuditReport) -> str:
         return ""
     first = report.outcome.settled_by[0]
     return f" What would settle {first.transaction_count} of them: {escape(first.text)}."
+
+
+def rests_on_believed(inputs: Mapping[str, str]) -> str:
+    """What to do about a run whose version read some files too trustingly, by path with what it does; escaped."""
+    path, doubt = next(iter(inputs.items()))
+    others = f" and {count(len(inputs) - 1, 'other file')}" if len(inputs) > 1 else ""
+    return f"This run was made by an earlier version, which {doubt}, in {escape(path)}{others}: audit its files again"
 
 
 def rests_on_forgotten(captures: Sequence[str]) -> str:

@@ -33,6 +33,7 @@ from txn_analysis.tables import (
     UsedBatchRange,
 )
 from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, is_asked
+from txn_analysis.tables.readings import doubt_in_words, doubt_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -180,7 +181,10 @@ def _inputs_of(warehouse: Warehouse, cluster: str) -> list[ReadInput]:
 
 
 def sections_of(item: ReadInput) -> list[InputSection]:
-    """A section's end is proven where the next one really begins; what is wrong with a file is wrong at its end."""
+    """A section's end is proven where the next one really begins; what is wrong with a file is wrong at its end.
+
+    What an earlier reading believed too much of is wrong with each of its sections.
+    """
     if not item.sections:  # a manifest is none of the evidence, and says things about it
         return []
     starts_proven = [s.is_start_proven for s in item.sections[1:]] + [True]
@@ -191,11 +195,13 @@ def sections_of(item: ReadInput) -> list[InputSection]:
             input_id=item.input_id,
             capture_rank=item.capture_rank,
             is_end_proven=is_end_proven,
-            input_problem=problem,
+            input_problem=problem if doubt is None or problem is not None else doubt_in_words(doubt),
             log_dir=_log_dir(item.path, section),
             path=item.path,
+            doubt=doubt,
         )
         for section, is_end_proven, problem in zip(item.sections, starts_proven, problems, strict=True)
+        for doubt in (doubt_of(section.kind, section.grammar, item.reading_version),)
     ]
 
 

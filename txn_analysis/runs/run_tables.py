@@ -34,6 +34,7 @@ from txn_analysis.tables import (
 )
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.tables.readings import doubt_of
 from txn_analysis.text import clip, escape, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
@@ -208,6 +209,20 @@ class RunTables(RunRows):
         gone = [name for name in self.run.earlier_captures if name not in held]
         pruned = {name for prune in self.prunes for name in prune.captures} if gone else ()
         return tuple(name for name in gone if name not in pruned)
+
+    @cached_property
+    def believed_inputs(self) -> dict[str, str]:
+        """The files of the run of which its version believed what today's does not, by path; each with what it does.
+
+        Another reading of them may be in the warehouse since: the run does not rest on that one.
+        """
+        version = self.run.reading_version
+        doubts = (
+            (item.path, doubt_of(section.kind, section.grammar, version))
+            for item in self.finished.evidence.inputs
+            for section in item.sections
+        )
+        return {path: doubt for path, doubt in doubts if doubt is not None}
 
     @cached_property
     def prunes(self) -> tuple[Prune, ...]:

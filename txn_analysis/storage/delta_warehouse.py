@@ -264,6 +264,15 @@ class DeltaWarehouse(Warehouse):
 
         return self._change(table, insert)
 
+    def revise(self, table: Table, revised: Callable[[pa.Table], pa.Table]) -> None:
+        """As of `Warehouse`."""
+
+        def revise(stored: DeltaFolder) -> None:
+            rows = revised(self._held(table, stored, ()))
+            stored.replace(self._written(rows.to_batches(), table, {}), {})
+
+        self._change(table, revise)
+
     def remove(self, table: Table, keys: pa.Table) -> None:
         """As of `Warehouse`."""
 

@@ -25,7 +25,7 @@ from txn_analysis.tables import INPUTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -166,6 +166,10 @@ class Warehouse(ABC):
         """
 
     @abstractmethod
+    def revise(self, table: Table, revised: Callable[[pa.Table], pa.Table]) -> None:
+        """Put in the place of all rows of a table without partitions what is made of them, in one commit."""
+
+    @abstractmethod
     def remove(self, table: Table, keys: pa.Table) -> None:
         """Take out the rows that have the values of some key, in one commit; who reads the table as it was still does.
 
@@ -280,12 +284,16 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Seque
     """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
 
     An input that its capture holds already stays as it is. Where another ingest has read the same content, that one
-    keeps counting, and ours never does. `held` is what `held_inputs` said of them before; who commits in the meantime
-    is seen.
+    keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `held` is what
+    `held_inputs` said of them before; who commits in the meantime is seen.
 
     Raises:
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
+    newer = {row.content: row for row in inputs if any(_is_newer(row, other) for other in held)}
+    if newer:
+        warehouse.revise(INPUTS, lambda rows: _as_found_by(rows, newer))
+        held = held_inputs(warehouse, (row.input_id for row in inputs))
     for _ in range(MOST_ATTEMPTS):
         known = {row.content: row for row in held}
         places = {(row.cluster, row.capture, row.input_id) for row in held}
@@ -299,6 +307,24 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Seque
             return
         held = held_inputs(warehouse, (row.input_id for row in inputs))
     raise too_busy(warehouse.path(INPUTS))
+
+
+def _is_newer(row: ReadInput, other: ReadInput) -> bool:
+    return row.content == other.content and row.is_newer_than(other)
+
+
+def _as_found_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:
+    """Rows of `inputs`, those of some contents as a newer reading found them."""
+    found = records_of(ReadInput, rows)
+    revised = [_revised(row, newer.get(row.content, row)) for row in found]
+    return pa.Table.from_batches([batch_of(ReadInput, revised, INPUTS.arrow_schema)])
+
+
+def _revised(row: ReadInput, newer: ReadInput) -> ReadInput:
+    if not newer.is_newer_than(row):
+        return row
+    is_same_place = (row.cluster, row.capture) == (newer.cluster, newer.capture)
+    return newer if is_same_place else row.found_as(newer)
 
 
 def commit_run(warehouse: Warehouse, run: RunRecord) -> None:

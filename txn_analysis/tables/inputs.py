@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import Counts, Int32
 from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.tables.readings import FIRST_READING, is_read_otherwise
 from txn_analysis.tables.schema import STRING, Col, Table, adds_up, at_least, columns_of, not_negative, one_of
 
 
@@ -103,7 +104,7 @@ class InputSection(NamedTuple):
     file's name, or the one that a checkpoint states. `first_offset`, `end_offset`, `rival_positions` and the highest
     `leader_epoch` are found from its batches: None without any. Text, tears and proofs are of files of batches alone.
     `input_problem` says what is wrong with its end, `log_dir` which log directory it lies in: None for a dump. `path`
-    is where its file was found.
+    is where its file was found. `doubt` says what an earlier reading believed of it that today's does not.
     """
 
     input_id: str
@@ -127,6 +128,7 @@ class InputSection(NamedTuple):
     log_dir: str | None
     path: str | None = None
     leader_epoch: int | None = None
+    doubt: str | None = None
 
     @property
     def shown_path(self) -> str:
@@ -171,6 +173,10 @@ class ReadInput(NamedTuple):
         "the partitions that the capture was asked for, all of a topic where partition is NULL: of others nothing of "
         "the file is evidence. NULL: all that was given",
     ] = None
+    reading_version: Annotated[
+        Int32 | None,
+        "number of the reading that found this: another one says something else of the same bytes. NULL: that of 1.0.0",
+    ] = None
     capture_rank: int = 0  # as evidence of a run: 0 for the judged capture, 1 for the one before it, and so on
 
     @property
@@ -178,12 +184,21 @@ class ReadInput(NamedTuple):
         """The input's content, and what it was recognised as: what was not understood may be by a newer version."""
         return self.input_id, self.kind
 
+    @property
+    def is_read_otherwise(self) -> bool:
+        """Today's reading says something else of its kind than the one that found this."""
+        return any(is_read_otherwise(s.kind, s.grammar, self.reading_version) for s in self.sections)
+
+    def is_newer_than(self, other: ReadInput) -> bool:
+        """It is of a newer reading than another input."""
+        return (self.reading_version or FIRST_READING) > (other.reading_version or FIRST_READING)
+
     def found_as(self, other: ReadInput) -> ReadInput:
         """The input with what reading found out of another one with the same content."""
         return self._replace(**{name: getattr(other, name) for name in FOUND_BY_READING})
 
 
-FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections")
+FOUND_BY_READING = ("ingest_id", "parsed_bytes", "rejected_bytes", "newest_moment_ms", "sections", "reading_version")
 """What reading an input found out; content that was read before keeps what was found then."""
 
 INPUTS = Table(
@@ -243,6 +258,11 @@ class RunRecord(NamedTuple):
         tuple[str, ...] | None,
         "finding_id of each abort that its plan recommends: the last plan of each is found without reading all; NULL "
         "of a plan of more than 1000",
+    ] = None
+    reading_version: Annotated[
+        Int32 | None,
+        "number of the newest reading that its version knew: what it read too trustingly is known since. NULL: that of "
+        "1.0.0",
     ] = None
 
     @property

@@ -1,0 +1,59 @@
+"""Which reading found what an input says, and where an earlier one was too trusting (decision 0132).
+
+A reader that says something else of the same bytes than the last release did is another reading, and has its line here.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_JSON, CONSOLE_TEXT, STATE
+
+FIRST_READING = 1
+"""That of 1.0.0, whose rows say no number."""
+
+
+class ChangedReading(NamedTuple):
+    """From a number on, sections of a kind are read otherwise.
+
+    `doubt` says what an earlier reading believed that today's does not, as the end of a sentence about the file: what
+    such a reading found counts as a file that is not whole, of an export as undecodable records. None where an earlier
+    reading believed less. A doubt is for batches (`LOG`, `STATE`) and exports; other kinds know no such gap.
+    """
+
+    version: int
+    kind: str
+    doubt: str | None
+    is_of_brokers_files: bool = False
+
+    def is_of(self, kind: str, grammar: str | None, version: int | None) -> bool:
+        """Whether what an earlier reading found of a section is another one's."""
+        is_later = self.version > (version or FIRST_READING)
+        return is_later and kind == self.kind and (self.is_of_brokers_files or grammar not in BINARY_GRAMMARS)
+
+
+CHANGED_READINGS = (
+    ChangedReading(2, CONSOLE_TEXT, "takes lines for records that may be a part of somebody's id"),
+    # The names of states that tools of Kafka 4.4 print were undecodable records.
+    ChangedReading(2, STATE, None),
+    ChangedReading(2, CONSOLE_JSON, None),
+)
+
+READING_VERSION = max(change.version for change in CHANGED_READINGS)
+"""The number of today's reading: of the last line above."""
+
+
+def is_read_otherwise(kind: str, grammar: str | None, version: int | None) -> bool:
+    """Whether today's reading of a section is another one than that of a number; None is of 1.0.0."""
+    return any(change.is_of(kind, grammar, version) for change in CHANGED_READINGS)
+
+
+def doubt_of(kind: str, grammar: str | None, version: int | None) -> str | None:
+    """What a reading believed of a section that today's does not; None where nothing."""
+    doubts = (change.doubt for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
+    return next((doubt for doubt in doubts if doubt is not None), None)
+
+
+def doubt_in_words(doubt: str) -> str:
+    """Why what an earlier reading found does not count in full, and what to do about it; the end of a sentence."""
+    return f"was read by an earlier version, which {doubt}: audit the file again"
