@@ -102,8 +102,7 @@ class StatePartition:
 
     def gaps(self, words: Words, since_ms: int | None = None) -> list[str]:
         """What is missing in it of what was recorded since a moment, in words that name the partition."""
-        reasons = self.reasons(words, since_ms)
-        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in reasons]
+        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in self.reasons(words, since_ms)]
 
     def reasons(self, words: Words, since_ms: int | None = None) -> list[str]:
         """What is missing in it of what was recorded since a moment, in words without its name."""
@@ -242,14 +241,13 @@ class StateEvidence:
 
     def coverage(self, words: Words) -> StateCoverage:
         """What was seen, in sum and by partition."""
-        told = [p for p in self.partitions if p.is_seen or p.problems]
         return StateCoverage(
             expected=self.expected_count,
             count=self.count.coverage(),
             seen=self.seen_count,
             missing=tuple(p.state_partition for p in self.partitions if not p.is_seen),
             problems=(*self.fit.misfits, *self.gaps(words)),
-            partitions=tuple(p.coverage(words) for p in told),
+            partitions=tuple(p.coverage(words) for p in self.partitions if p.is_seen or p.problems),
             newer=sum(p.newer_count for p in self.partitions),
         )
 
