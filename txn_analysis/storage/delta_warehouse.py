@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from deltalake.exceptions import CommitFailedError
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.data_files import read_files, write_data_files
-from txn_analysis.storage.delta_folder import OF_NO_FILES, DeltaFolder, lines_of
+from txn_analysis.storage.data_files import read_files, rows_digest, write_data_files
+from txn_analysis.storage.delta_folder import OF_NO_FILES, DeltaFolder, StoredFile, lines_of
 from txn_analysis.storage.errors import DAMAGED, said_in_words
 from txn_analysis.storage.opening import LOG
 from txn_analysis.storage.roots import NoTable
@@ -344,8 +344,20 @@ class DeltaWarehouse(Warehouse):
         return write_data_files(((table, batch) for batch in rows), self._root, slice_of)
 
     def _commit(self, files: Sequence[DataFile], table: Table, slice_of: Mapping[str, str]) -> None:
-        """Make files, already written, the whole content of a slice."""
-        self._change(table, lambda stored: stored.replace(files, slice_of))
+        """Make files, already written, the whole content of a slice.
+
+        Where the slice holds the same rows already there is no commit: streams and change feeds of the table go on.
+        """
+
+        def replace(stored: DeltaFolder) -> None:
+            before = [file for file in stored.files if file.slice in slice_of.values()]
+            after = [StoredFile(before[0].slice, f.path, f.size_bytes, f.row_count) for f in files if before]
+            if before and rows_digest(table, self._root, before) == rows_digest(table, self._root, after):
+                self._root.drop(f"{table.name}/{file.path}" for file in files)
+            else:
+                stored.replace(files, slice_of)
+
+        self._change(table, replace)
 
     def _change(self, table: Table, change: Callable[[DeltaFolder], _Result]) -> _Result:
         """Do one whole change to a table as it is now, and again where another writer committed in between."""

@@ -336,11 +336,15 @@ def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
     for _ in range(MOST_ATTEMPTS):
-        numbers = {known.run_id: known.run_number for known in warehouse.records(RunRecord, RUNS)}
-        number = numbers.get(run.run_id, max(numbers.values(), default=0) + 1)
-        row = batch_of(RunRecord, [run._replace(run_number=number)], RUNS.arrow_schema)
-        if run.run_id in numbers:
-            return warehouse.replace([row], RUNS, run_id=run.run_id)
+        runs = {known.run_id: known for known in warehouse.records(RunRecord, RUNS)}
+        before = runs.get(run.run_id)
+        number = max((known.run_number for known in runs.values()), default=0) + 1
+        own = run._replace(run_number=number if before is None else before.run_number)
+        row = batch_of(RunRecord, [own], RUNS.arrow_schema)
+        if before is not None:
+            # The same run again has read the same rows, at versions that may be newer.
+            is_same = before == own._replace(table_versions=before.table_versions)
+            return None if is_same else warehouse.replace([row], RUNS, run_id=run.run_id)
         if warehouse.insert(row, RUNS, (_SAME_RUN, _SAME_NUMBER)):
             return None
     raise too_busy(warehouse.path(RUNS))

@@ -1,0 +1,61 @@
+"""A night that is audited again: the same rows are not written again, so that who follows a table sees nothing new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.acceptance.captures import CASES
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import EngineName, Settings
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import ALL_TABLES, FINDINGS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NIGHTS = [CASES / f"kafka-4.2/capture-{number}" for number in (1, 3)]
+
+
+def settings(warehouse: Path, **more: Any) -> Settings:
+    return Settings(warehouse=str(warehouse), transaction_state_partitions=4, max_clock_skew_ms=0, **more)
+
+
+def audit(spark: Any, night: Path, own: Settings) -> int:
+    """Audits a night; how many open transactions it has."""
+    paths = [str(night / part) for part in ("segments", "transaction-state")]
+    return len(pipeline.audit(spark, paths, own).findings)
+
+
+def test_the_same_night_again_makes_no_version_of_any_table(no_spark: Any, tmp_path: Path) -> None:
+    own = settings(tmp_path / "warehouse")
+    audit(no_spark, NIGHTS[0], own)
+    before = open_warehouse(no_spark, own.warehouse).versions(ALL_TABLES)
+    audit(no_spark, NIGHTS[0], own)
+    assert open_warehouse(no_spark, own.warehouse).versions(ALL_TABLES) == before
+
+
+def test_the_same_night_by_the_other_engine_has_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    own = settings(tmp_path / "warehouse")
+    audit(spark, NIGHTS[0], own)
+    before = open_warehouse(spark, own.warehouse).versions(ALL_TABLES)
+    audit(spark, NIGHTS[0], own.model_copy(update={"engine": EngineName.SPARK}))
+    assert open_warehouse(spark, own.warehouse).versions(ALL_TABLES) == before
+
+
+def test_a_stream_of_findings_goes_on_behind_a_night_that_was_repeated(spark: SparkSession, tmp_path: Path) -> None:
+    own, streamed = settings(tmp_path / "warehouse"), list[int]()
+    for night in (NIGHTS[0], NIGHTS[0], NIGHTS[1]):
+        expected = audit(spark, night, own)
+        stream = spark.readStream.format("delta").load(f"{own.warehouse}/{FINDINGS.name}").writeStream
+        query = (
+            stream.foreachBatch(lambda rows, _: streamed.append(rows.count()))
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        assert query.exception() is None
+    assert len(streamed) == len(NIGHTS)
+    assert streamed[-1] == expected
