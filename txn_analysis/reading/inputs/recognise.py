@@ -16,9 +16,11 @@ from txn_analysis.reading.grammar.forms import (
     LEGACY_BATCH,
     PRODUCER,
     RECORD,
+    STARTING_OFFSET,
 )
 from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, noise_end
 from txn_analysis.reading.grammar.state_forms import CONSOLE_JSON_START, CONSOLE_TEXT_START
+from txn_analysis.reading.inputs.altered import altered_text, glued_path
 from txn_analysis.reading.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
 
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
@@ -64,6 +66,7 @@ _DEFAULT_FORMATTER = re.compile(
 _DUMP_LINE = re.compile(
     b"|".join(
         (
+            STARTING_OFFSET.loose() + rb"\n",
             BATCH.label("base_offset") + rb"\d",
             RECORD.label("offset") + rb"\d",
             LEGACY_BATCH.part("last_offset").loose() + b" ",
@@ -85,6 +88,8 @@ def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
         if head[start : head.find(b"\n", start) + 1].endswith(b"\r\n"):
             how = "Change them to LF: tr -d '\\r' < FILE > NEW_FILE"
             return Refusal("lines end in CR LF, as Windows writes them", how)
+        if altered := glued_path(head[start:].partition(b"\n")[0]):
+            return Refusal(*altered)
         return Recognition(DUMP, start)
     return (
         _recognised_export(head, _first_record(head, start))
@@ -190,6 +195,8 @@ def _text_refusal(head: bytes, start: int) -> Refusal:
             "it begins inside a dump, after the `Dumping` line that says which partition it is of",
             "Give it the whole text of kafka-dump-log, from its first line on",
         )
+    if altered := altered_text(head):
+        return Refusal(*altered)
     if _CHECKPOINT.match(head) or _BROKER_FILE.match(head):
         return Refusal("a small text file of a broker's log directory, no dump", "Leave it out")
     return Refusal("not a text that this version knows", UNKNOWN_TEXT_REMEDY)

@@ -24,6 +24,7 @@ from txn_analysis.reading.grammar.forms import (
 )
 from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, REST_OF_LINE, either
 from txn_analysis.reading.grammar.noise import noise_end
+from txn_analysis.reading.inputs.altered import altered_lines
 from txn_analysis.reading.inputs.recognise import Refusal
 
 OLD_DEEP = "2.1-deep"
@@ -159,7 +160,7 @@ def describe_body(file: DumpedFile, body: bytes) -> Body | Refusal:
         is_state = file.kind == LOG and file.topic == STATE_TOPIC
         return Body(STATE if is_state else file.kind, NO_LINES)  # nothing that a decoder should have printed is missing
     if file.kind == SNAPSHOT:
-        return _snapshot_body(line)
+        return _snapshot_body(body, line)
     if file.kind == TXNINDEX:
         known = _TXNINDEX_LINE.fullmatch(line)
         return Body(TXNINDEX, "0.11+") if known else _unknown_line("transaction index")
@@ -171,8 +172,10 @@ def _first_line(body: bytes) -> bytes | None:
     return body[at:].partition(b"\n")[0] if at < len(body) else None
 
 
-def _snapshot_body(line: bytes) -> Body | Refusal:
+def _snapshot_body(body: bytes, line: bytes) -> Body | Refusal:
     known = _SNAPSHOT_LINE.fullmatch(line)
+    if known is None and (altered := altered_lines(body, lambda one: _SNAPSHOT_LINE.fullmatch(one) is not None)):
+        return Refusal(*altered)
     if known is None and line.startswith(b"producerId: "):
         return Refusal("a producer snapshot dumped by a tool before 1.1", DUMP_TOOL_REMEDY)
     if known is None:
@@ -190,14 +193,21 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
             "a dump by a tool before 2.0.1, which does not say which batches are end markers", DUMP_TOOL_REMEDY
         )
     if old := _OLD_RECORD.fullmatch(line):
-        # Record lines replace the batch lines; a decoded state record still says all that matters.
-        if file.topic == STATE_TOPIC and old["producer_epoch"] is not None and b" key: transactionalId=" in line:
-            return Body(STATE, OLD_DEEP)
-        return Refusal("a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
+        return _old_deep_body(file, line, old)
     if LEGACY_LINE.fullmatch(line):
         return _legacy_body(file, body)
     grammar = _grammar_of(line)
-    return _unknown_line("log segment") if grammar is None else _batch_body(file, body, grammar)
+    if grammar is None:
+        altered = altered_lines(body, lambda one: _grammar_of(one) is not None)
+        return Refusal(*altered) if altered else _unknown_line("log segment")
+    return _batch_body(file, body, grammar)
+
+
+def _old_deep_body(file: DumpedFile, line: bytes, old: re.Match[bytes]) -> Body | Refusal:
+    # Record lines replace the batch lines; a decoded state record still says all that matters.
+    if file.topic == STATE_TOPIC and old["producer_epoch"] is not None and b" key: transactionalId=" in line:
+        return Body(STATE, OLD_DEEP)
+    return Refusal("a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
 
 
 def _legacy_body(file: DumpedFile, body: bytes) -> Body | Refusal:
