@@ -74,6 +74,7 @@ captures: $(READY) ## Make again the captures in data/cases that programs made, 
 PROOF ?= --write
 
 proof: $(SPARK) ## Random and small histories, damaged inputs, kills: a table of figures (hours; PROOF=--sample: minutes)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[proof]'
 	@$(BIN)/python -m tests.proof $(PROOF)
 
 # GiB of dumps: what both sizes cost alike drops out of the difference. Each process runs so often, and its fastest run

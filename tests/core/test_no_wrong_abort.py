@@ -8,6 +8,9 @@ import pytest
 
 from tests.core.histories import File, Snapshot
 from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, removed
+from txn_analysis.judge import rules
+from txn_analysis.judge.rules import RULES
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -284,6 +287,24 @@ NOT_ABORTED: dict[str, tuple[Callable[[], Story], str]] = {
 def test_it_is_not_aborted(name: str) -> None:
     told, rule = NOT_ABORTED[name]
     assert told().rule() == rule
+
+
+# `state_incomplete` catches these as well: a state that does not fit, or ends before the data, is contradicted, or it
+# surely confirms no marker that is as late as the data.
+_CAUGHT_TWICE = {"clock_not_credible", "state_does_not_fit", "state_older_than_log"}
+_GUARDS = [
+    rule.name
+    for rule in RULES[:-1]
+    if (rule.verdict is Verdict.INCONCLUSIVE or rule.name == "commit_marker_missing") and rule.name not in _CAUGHT_TWICE
+]
+
+
+@pytest.mark.parametrize("name", _GUARDS)
+def test_without_a_guard_an_acknowledged_commit_or_a_live_transaction_is_planned(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(rules, "RULES", tuple(rule for rule in RULES if rule.name != name))
+    assert any(story().answer().plan for story, rule in NOT_ABORTED.values() if rule == name)
 
 
 def late_write(story: Story | None = None) -> Story:

@@ -27,6 +27,7 @@ _TAIL = """
 PySpark holds Apache Spark and the Java libraries that it needs: `pyspark/licenses` in the installed package has their
 texts. `txn-analysis[capture]` adds kafka-python (Apache-2.0). The report's page has scripts and styles of this project
 alone; the site of the documents has those of Material for MkDocs and of iframe-worker (both MIT).
+`make proof` alone needs cosmic-ray (MIT), which makes mutants of what decides.
 """
 
 

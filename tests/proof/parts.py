@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
@@ -71,6 +72,22 @@ def safety(mutations: int, seed: int) -> Found:
         none_of("bytes unaccounted", report.unaccounted_bytes),
     )
     return Found(figures, report.problems)
+
+
+def mutants(count: int, seed: int) -> Found:
+    """The modules that decide, changed at one place each."""
+    words = ("-m", "tests.proof.mutants", "--mutants", str(count), "--seed", str(seed))
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    if not done.stdout:
+        return Found((), [done.stderr[-3000:]])
+    said = json.loads(done.stdout.splitlines()[-1])
+    figures = (
+        Figure("places of the modules that decide", said["places"]),
+        Figure("mutants tried", said["tried"], least=1),
+        Figure("mutants killed", said["killed"], least=math.ceil(said["tried"] * 0.9)),
+        none_of("living mutants without a reason in tests/proof/living_mutants.txt", len(said["unlisted"])),
+    )
+    return Found(figures, said["unlisted"])
 
 
 def histories(count: int, seed: int) -> Found:
@@ -238,6 +255,14 @@ PARTS = (
         properties,
         size=40,
         sample=0,
+    ),
+    Part(
+        "mutants",
+        "wherever a rule, a replay, a fit or a plan is changed, some test of it fails",
+        "python -m tests.proof.mutants --mutants {size} --seed {seed}",
+        mutants,
+        size=300,
+        sample=10,
     ),
     Part(
         "safety",
