@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,27 @@ def test_no_room_has_a_public_name() -> None:
 def test_a_module_can_be_read_in_one_go() -> None:
     longest = {str(m.relative_to(ROOT)): lines for m in modules() if (lines := len(m.read_text().splitlines())) > 400}
     assert not longest
+
+
+PRIVATE_OF_THE_JUDGE = re.compile(r"txn_analysis\.judge[\w.]*\._[a-z]")
+
+
+def private_names(test: Path) -> set[str]:
+    """What a test takes from inside of the judge's modules, by attribute, by import or by name for a patch."""
+    tree = ast.parse(test.read_text(encoding="utf-8"))
+    imported = [
+        n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and str(n.module).startswith("txn_analysis.judge")
+    ]
+    names = {alias.asname or alias.name for node in imported for alias in node.names}
+    attributes = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n.value) in names]
+    texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    found = {name for name in names if name.startswith("_")}
+    found |= {
+        n.attr for n in attributes if re.match("_[a-z]", n.attr) and n.attr not in {"_replace", "_asdict", "_fields"}
+    }
+    return found | {text for text in texts if PRIVATE_OF_THE_JUDGE.match(text)}
+
+
+def test_no_test_rests_on_how_the_judge_is_cut_into_functions() -> None:
+    tests = [path for path in Path(__file__).parent.rglob("*.py") if path.name != "test_switched_off.py"]
+    assert {str(path): names for path in tests if (names := private_names(path))} == {}

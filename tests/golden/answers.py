@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CAPTURES = Path(__file__).parents[2] / "data/cases"
 CODES, METRICS = "codes.txt", "metrics.prom"
 _SUCCESS = re.compile(r"^(txn_analysis_last_success_timestamp_seconds\S*) \S+$", re.MULTILINE)
+_OF_EVERY_PAGE = re.compile(r"(?<=<style>).*?(?=</style>)|(?<=<script>).*?(?=</script>)|sha256-[^']*", re.DOTALL)
 _FINGERPRINT = re.compile(r'"plan_fingerprint": "([0-9a-f]{32})"')
 
 
@@ -46,7 +47,7 @@ def answers_to(case: Case, folder: Path) -> dict[str, str]:
         The text of each golden file by its name. `codes.txt` has each command, its exit code and what it wrote to
         stderr. Replaced are folders, which differ from machine to machine; the moment of the metrics' last success; and
         two hashes, which differ whenever a setting is added: runs' ids, by the number of the night, and a plan's
-        fingerprint.
+        fingerprint. Of pages the style and the script are left out: they are files of the program.
     """
     with contextlib.chdir(folder):  # the warehouse is the one that the program takes by default
         return _asked(case, folder)
@@ -63,7 +64,7 @@ def _asked(case: Case, folder: Path) -> dict[str, str]:
         answers[METRICS] = _SUCCESS.sub(r"\1 0", Path(METRICS).read_text(encoding="utf-8"))
     for file, words in questions(case):
         ended = _run(*words)
-        answers[file] = ended.out
+        answers[file] = _OF_EVERY_PAGE.sub("", ended.out) if file.endswith(".html") else ended.out
         codes.append(_as_typed(words, ended))
     answers[CODES] = "".join(codes)
     differing = {str(CAPTURES): "data/cases", str(folder): "/here"}

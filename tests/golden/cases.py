@@ -41,6 +41,7 @@ class Case:
         offset: topic, partition and offset, of which `explain` is asked.
         flags: of each audit; a file is meant as one under data/cases/.
         is_text_too: the text of each answer is kept as well.
+        is_page_too: the page of the report, and that of the nights.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Case:
     offset: tuple[str, int, int]
     flags: Words = FOUR
     is_text_too: bool = False
+    is_page_too: bool = False
 
 
 class Question(NamedTuple):
@@ -97,6 +99,9 @@ def questions(case: Case) -> Iterator[Question]:
         yield Question("stats.csv", ("stats", "--format", "csv"))
         yield Question("findings.csv", ("report", *NOW, "--format", "csv"))
         yield Question("report.chat", ("report", *NOW, "--format", "chat"))
+    if case.is_page_too:
+        yield Question("report.html", ("report", *NOW, "--format", "html"))
+        yield Question("nights.html", ("captures", "--format", "html"))
 
 
 def _of(case: str, *parts: str) -> Words:
@@ -115,6 +120,7 @@ CASES = (
         "inventory-sync",
         ("payments", 0, 187),
         is_text_too=True,
+        is_page_too=True,
     ),
     Case(
         "an-export-of-the-state",

@@ -53,13 +53,6 @@ def test_a_night_stands_on_the_day_of_its_copy_in_utc() -> None:
     assert [one.capture for one in days["2026-11-21"].nights] == ["night-0"]
 
 
-def test_a_month_has_whole_weeks_from_monday_on() -> None:
-    (month,) = months([night()])
-    assert month.name == "November 2026"
-    assert {len(week) for week in month.weeks} == {7}
-    assert [day.on.day for day in month.weeks[1] if day] == [2, 3, 4, 5, 6, 7, 8]
-
-
 def test_a_day_between_nights_without_a_copy_is_named() -> None:
     days = days_of(night(2), night(0))
     assert days["2026-11-20"].is_missing
@@ -84,11 +77,6 @@ def test_of_a_day_with_a_run_an_hour_the_worst_are_shown_and_the_others_counted(
     assert [one.capture for one in day.nights] == ["hour-3", "hour-18", "hour-19"]
     assert day.more == "17 more: 17 nothing hangs"
     assert day.worst is Answer.HANGING
-
-
-def test_a_night_says_its_answer_and_what_was_new_gone_and_still_there() -> None:
-    shown = words(page_of(night(answer=Answer.HANGING, number=4, against=Against(1, 0, 3), accepted=2)))
-    assert "4 hanging 1 new, 3 still, 2 accepted" in shown
 
 
 @pytest.mark.parametrize("answer", Answer)
