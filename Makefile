@@ -34,10 +34,12 @@ unexport PYTHONDONTWRITEBYTECODE
 # Two processes; the tests of one file, or those that share what takes long to make, stay together.
 IN_TWO = --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
-test: $(READY) ## Run the tests that start no Spark
-	@$(BIN)/python -m pytest -m 'not cluster and not e2e' $(IN_TWO)
+# Without a JDK there is no Spark, and the tests say so in their last lines.
+test: $(READY) ## Run the tests: every rule and reader, and the pipeline in Spark's tasks (3 min)
+	@! $(BIN)/python -m txn_analysis.spark.jdk > /dev/null 2>&1 || $(MAKE) --no-print-directory $(SPARK)
+	@$(BIN)/python -m pytest -m '(quick or not cluster) and not e2e' $(IN_TWO)
 
-cluster: $(SPARK) ## Run the tests by Spark, in a browser, or that cost much: engines, clusters, the command, a notebook
+cluster: $(SPARK) ## Run the other tests by Spark, in a browser, or that cost much: engines, clusters, the command, a notebook
 	@$(BIN)/python -m pytest -m cluster $(IN_TWO)
 
 reach: $(SPARK) ## Audit from and into a bucket of an S3 server of its own (20 min; Go builds it into .reach/ on first use)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import difflib
 import gc
 import itertools
+import os
 import shutil
 import signal
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 
+from txn_analysis.errors import AuditError
 from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
@@ -83,7 +86,8 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests with a Spark or a browser are `cluster`; those that share something long run in one process, and first."""
     for item in items:
-        if _OF_CLUSTER.intersection(getattr(item, "fixturenames", ())) and item.get_closest_marker("e2e") is None:
+        is_placed = any(item.get_closest_marker(name) for name in ("e2e", "quick"))
+        if _OF_CLUSTER.intersection(getattr(item, "fixturenames", ())) and not is_placed:
             item.add_marker(pytest.mark.cluster)
     if times := config.getoption("--times"):
         for test in {item.obj for item in items if isinstance(item, pytest.Function)}:
@@ -95,6 +99,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.xdist_group(group))
     places = {name: place for place, name in enumerate(_LONGEST)}
     items.sort(key=lambda item: places.get(groups[item].rpartition("/")[2], len(places)))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Without a JDK the quick tests by Spark are left out, and the last lines say so."""
+    if item.get_closest_marker("quick") is not None and (why := _no_jdk()) is not None:
+        pytest.skip(why)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a row of skipped tests does not say."""
+    if any("test_on_spark" in report.nodeid for report in terminalreporter.getreports("skipped")):
+        terminalreporter.write_sep(
+            "!", f"Spark was not started, so the pipeline in its tasks was not tested: {_no_jdk()}"
+        )
+
+
+@cache
+def _no_jdk() -> str | None:
+    """Why Spark cannot start here; None where it can."""
+    from txn_analysis.spark.jdk import check_jdk
+
+    try:
+        check_jdk(os.environ)
+    except AuditError as error:
+        return str(error)
+    return None
 
 
 def pytest_collection_finish() -> None:

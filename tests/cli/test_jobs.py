@@ -1,0 +1,59 @@
+"""The steps in `jobs/`: each does its part, and the last one prints what abort tooling sends."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.captures import CASES
+from tests.docs.examples import ROOT
+from txn_analysis.__main__ import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CAPTURE = CASES / "kafka-4.2/capture-1"
+PATHS = [str(CAPTURE / "segments"), str(CAPTURE / "transaction-state")]
+WORDS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--engine", "local", "--capture", "tonight")
+
+
+def run(job: str, warehouse: Path, *words: str) -> int:
+    """Runs a job in this process; the code that it ends with."""
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / f"jobs/{job}.py"))[job]([*words, *WORDS, "--warehouse", str(warehouse), "--quiet"])
+    return int(ended.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse behind the first three steps."""
+    warehouse = tmp_path_factory.mktemp("steps") / "warehouse"
+    assert [run("ingest", warehouse, *PATHS), run("reconstruct", warehouse), run("judge", warehouse)] == [0, 0, 0]
+    return warehouse
+
+
+def test_the_last_step_prints_the_request_that_the_verb_prints(
+    judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make e2e` sends what the verb prints to brokers, read by Kafka's own converter."""
+    by_job, by_verb = tmp_path / "job.json", tmp_path / "verb.json"
+    form = ("--format", "write-txn-markers", "--expired")
+    assert run("abort_plan", judged, *form, "-o", str(by_job)) == 0
+    words = ["txn-analysis", "abort-plan", *form, "-o", str(by_verb), "--warehouse", str(judged)]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit):
+        main()
+    assert by_job.read_text() == by_verb.read_text()
+    assert json.loads(by_job.read_text())["markers"]
+
+
+def test_a_step_before_its_time_says_which_one_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("ingest", tmp_path / "warehouse", *PATHS) == 0
+    assert run("judge", tmp_path / "warehouse") == 2
+    assert "Run jobs/reconstruct.py first." in capsys.readouterr().err
+    assert run("abort_plan", tmp_path / "warehouse") == 2
+    assert "Run jobs/judge.py first." in capsys.readouterr().err
