@@ -101,6 +101,7 @@ def histories(count: int, seed: int) -> Found:
         Figure("true hangs", report.hanging),
         Figure("true hangs found", report.found, least=1),
         *(figure for kind in KINDS for figure in _of_kind(kind, report)),
+        none_of("open transactions wrongly said to be written while they were copied", report.misdated),
     )
     return Found(figures)
 
@@ -129,6 +130,9 @@ def copies(count: int, seed: int) -> Found:
         none_of("starts and coordinator epochs of these that are not those of the whole log", report.misjudged),
         Figure("true hangs", report.hanging),
         Figure("true hangs found", report.found, least=1),
+        Figure("late by event time and written while they were copied, without an answer", report.written, least=1),
+        Figure("of these, no question", report.settled, least=1),
+        none_of("open transactions wrongly said to be such", report.misdated),
     )
     return Found(figures, report.stories)
 

@@ -77,7 +77,9 @@ def _data(world: World, partition: int, client: tuple[int, int], txn: int) -> Wo
     log = world.logs[partition]
     if log.epoch_of(client[0]) > client[1]:
         return None  # InvalidProducerEpoch
-    batch = Batch(log.next_offset, *client, world.now_ms, world.now_ms, None, 0, log.leader_epoch, txn)
+    batch = Batch(
+        log.next_offset, *client, world.now_ms, world.now_ms - world.event_time_ms, None, 0, log.leader_epoch, txn
+    )
     return world.with_log(partition, log.extended(batch))
 
 

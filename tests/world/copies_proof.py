@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from tests.core.answer import answers_of
 from tests.world.described import misjudged
 from tests.world.disturbances import KINDS
-from tests.world.evidence import truth_of
+from tests.world.evidence import LATE_MS, open_data, truth_of
 from tests.world.random_copies import told
 from tests.world.steps import story_of
 from tests.world.ways import AT_ONCE, when_it_destroys
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,8 @@ class Report:
 
     `described` are copies with brokers' answers beside their logs, in which `described_planned` are planned, and
     `described_found` true hangs found. Of `misjudged` ones a start or a coordinator epoch is not that of the whole log.
+    Of `written` open transactions without an answer, which are late by their clients' clocks alone and were written
+    while they were copied, `settled` are no question; of those that are said to be so none may be older (`misdated`).
     """
 
     seed: int
@@ -53,6 +56,9 @@ class Report:
     described_planned: int = 0
     described_found: int = 0
     misjudged: int = 0
+    written: int = 0
+    settled: int = 0
+    misdated: int = 0
     by_kind: Counter[str] = field(default_factory=Counter)
     wrong_by_kind: Counter[str] = field(default_factory=Counter)
     stories: list[str] = field(default_factory=list)
@@ -84,6 +90,7 @@ def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer
         wrong = misjudged(answer.findings, copier.whole_logs, copier.described)
         report.misjudged += len(wrong)
         report.stories += [f"{plot.seed}: {copier.kind}: not as in the whole log: {each}" for each in wrong]
+    _note_dates(report, copier, evidence, answer)
     if answer.copied is not None:
         report.proven += answer.copied.is_state_last
         report.reached += bool(answer.copied.reach_ms)
@@ -95,6 +102,18 @@ def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer
     elif answer.plan and (moment := when_it_destroys(plot, copier.world, answer)) is not None:
         report.destroyed += 1
         report.stories.append(f"{plot.seed}: {copier.kind}: it destroys after {moment}")
+
+
+def _note_dates(report: Report, copier: Copier, evidence: Evidence, answer: Answer) -> None:
+    """What was written while it was copied, and what is said to be."""
+    for finding in answer.findings:
+        batches = open_data(evidence.logs[finding.partition], finding.producer_id)
+        copied_ms = copier.copied_at_ms[finding.partition] if evidence.as_of_ms is None else evidence.as_of_ms
+        is_young = bool(batches) and copied_ms - batches[0].at_ms < LATE_MS
+        report.misdated += bool(finding.is_recent) and not is_young
+        if is_young and finding.verdict is Verdict.INCONCLUSIVE and (finding.late_by_ms or 0) > 0:
+            report.written += 1
+            report.settled += bool(finding.is_recent)
 
 
 def main(words: Sequence[str]) -> int:
@@ -114,9 +133,13 @@ def main(words: Sequence[str]) -> int:
         f"a reach in {report.reached}; {report.described} with brokers' answers, {report.described_planned} planned of "
         f"them, {report.described_found} true hangs found, {report.misjudged} not as in the whole log"
     )
+    print(
+        f"of {report.written} without an answer that were written while they were copied, and are late by their "
+        f"clients' clocks, {report.settled} are no question; {report.misdated} are wrongly said to be such"
+    )
     for kind in KINDS:
         print(f"{report.by_kind[kind]} where {kind}: {report.wrong_by_kind[kind]} wrong")
-    return int(report.wrong + report.destroyed + report.misjudged > 0)
+    return int(report.wrong + report.destroyed + report.misjudged + report.misdated > 0)
 
 
 if __name__ == "__main__":

@@ -47,6 +47,8 @@ class Copier:
     Attributes:
         kind: what disturbs it.
         is_collector: it reads over the network, to the high watermark; else from the leaders' disks.
+        is_loaded: in each log something is written when it is copied, and committed at once.
+        copied_at_ms: by the true time, when a log had been copied.
         asks_producers: it asks for them, and fetches what is stuck from the lowest open start on.
         is_whole: then it fetches every log, from its start on.
         whole_logs: what the logs held, and up to where they were fetched.
@@ -57,6 +59,8 @@ class Copier:
     kind: str
     is_collector: bool
     clocks: list[Clock]
+    is_loaded: bool = False
+    copied_at_ms: dict[int, int] = field(default_factory=dict)
     asks_producers: bool = False
     is_whole: bool = False
     described: dict[int, Answer] = field(default_factory=dict)
@@ -139,6 +143,21 @@ class Copier:
 
     def copies_log(self, number: int) -> None:
         """Read one partition's log, of the broker that led it when the controller was asked."""
+        name = self.names_under_load(number)
+        for kind in ("begin", "write") if self.is_loaded else ():
+            self.done(kind, number, name)
+        self._copies_log(number)
+        self.copied_at_ms[number] = self.world.now_ms
+        if self.is_loaded:
+            self.done("commit", name=name)
+            self.done("marker", number, name)
+            self.done("complete", name=name)
+
+    def names_under_load(self, number: int) -> str:
+        """Whose transaction it is."""
+        return self.teller.names[number % len(self.teller.names)]
+
+    def _copies_log(self, number: int) -> None:
         if self.kind == BEHIND and self.source.random() < 0.7:
             self._behind(number)
             return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.core.histories import STATE_TOPIC, Described, File, data, marker, record
 from tests.core.histories import World as Copies
+from tests.world.files import files_of, manifest_of
 from tests.world.model import NOBODYS, ONGOING
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.settings import Settings
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tests.core.answer import Answer
     from tests.core.history import History
     from tests.world.described import Answer as Description
+    from tests.world.files import Folder
     from tests.world.model import Batch, StateRow, World
     from txn_analysis.tables.inputs import Manifest
 
@@ -53,6 +55,8 @@ class Evidence:
         epoch_starts: of some partitions what the `leader-epoch-checkpoint` says last.
         absent_logs: those that were not copied, as a collector that fetches what is stuck leaves out all others.
         described: by partition what its leader said of its producers.
+        folders: by partition of the state how it lies in files, and what a manifest says of that; empty where each is
+            one file.
     """
 
     logs: tuple[tuple[Batch, ...], ...]
@@ -71,6 +75,7 @@ class Evidence:
     epoch_starts: tuple[tuple[tuple[str, int], tuple[int, int]], ...] = ()
     absent_logs: frozenset[int] = frozenset()
     described: tuple[tuple[int, Description], ...] = ()
+    folders: tuple[Folder, ...] = ()
 
     def history(self) -> History:
         """It as the core takes it."""
@@ -96,7 +101,14 @@ class Evidence:
         )
         copies.manifests, copies.epoch_starts = list(self.manifests), dict(self.epoch_starts)
         copies.described = [_described(number, answer) for number, answer in self.described]
-        if self.is_folder:
+        if self.folders and copies.states:
+            name = "copied" if self.is_folder else None
+            files = {n: files_of(n, rows, self.folders[n], name) for n, rows in copies.states.items()}
+            epochs = {n: rows[-1].leader_epoch if rows else 0 for n, rows in enumerate(self.states)}
+            copies.manifests.append(manifest_of(files, self.folders, epochs))
+            copies.epoch_starts |= {(STATE_TOPIC, n): (epochs[n], 0) for n in files}
+            copies.files, copies.states = [file for own in files.values() for file in own], {}
+        elif self.is_folder:
             copies.files = [File((STATE_TOPIC, n), rows, folder="copied") for n, rows in copies.states.items()]
             copies.states = {}
         return copies.history()

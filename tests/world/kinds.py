@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING
 
 from tests.world.evidence import SKEW_MS, open_data
 from tests.world.faults import WRONG_STATES
+from tests.world.files import ONE_FILE
+from tests.world.files import WHOLE as WHOLE_FOLDERS
 from tests.world.model import LAST_EPOCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.world.evidence import Evidence
     from tests.world.model import Batch, StateRow, World
     from tests.world.random_worlds import Plot
 
 WHOLE = "evidence is whole"
 COMPACTED = "the state is compacted and nothing was lost"
 BUSY = "ids of version 2 have used up producer ids that nothing in the state names, and all words are true"
-KINDS = (WHOLE, COMPACTED, BUSY)
+EMPTIED = "files of the state have holes between them, and the kit says that their folders are whole"
+KINDS = (WHOLE, COMPACTED, BUSY, EMPTIED)
 
 _HALF_USED_UP = LAST_EPOCH // 2 + 1
 _WEEK_MS, _MINUTE_MS = 7 * 86_400_000, 60_000
@@ -35,9 +39,23 @@ def kind_of(plot: Plot, world: World) -> str | None:
     is_said = plot.says_nothing_lost and not world.lost and plot.says_last and world.is_state_last
     if plot.fault is not None or not is_said or any(plot.is_shallow) or not holds_the_answer(world):
         return None
+    if plot.files not in {ONE_FILE, WHOLE_FOLDERS}:
+        return None
+    if plot.files == WHOLE_FOLDERS and has_hole_between_files(plot.evidence(world)):
+        return EMPTIED
     if _used_up(world):
         return BUSY
     return COMPACTED if _is_compacted(world) else WHOLE
+
+
+def has_hole_between_files(given: Evidence) -> bool:
+    """Some file of the state ends before the next one begins."""
+    pairs = (
+        (max((row.offset + 1 for row in rows if row.offset < base), default=0), base)
+        for rows, folder in zip(given.states, given.folders, strict=True)
+        for base in folder.bases[1:]
+    )
+    return any(end < base for end, base in pairs)
 
 
 def can_be_told(plot: Plot, world: World) -> bool:

@@ -146,6 +146,7 @@ class World:
         epochs: how many transactions of version 2 use up a producer id. Where they are less than Kafka's, they are
             the first and the last of Kafka's epochs.
         names_previous: a Complete record that rotates names the producer id before it, and the tool prints that.
+        event_time_ms: by how much clients date what they write into the past, as Kafka Streams does in a backfill.
         is_state_last: the state was copied after every log, as `--state-copied-last` says.
         lost: acknowledged records were lost, as `--no-records-lost` denies.
     """
@@ -165,6 +166,7 @@ class World:
     epochs: int = EPOCHS
     old: frozenset[str] = frozenset()
     names_previous: bool = True
+    event_time_ms: int = 0
     is_state_last: bool = False
     lost: bool = False
     steps: tuple[Step, ...] = field(default=(), compare=False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tests.world.copying import Copier
 from tests.world.disturbances import BEHIND, KILLED, KINDS, SEVERAL, STATE_FIRST, UNNAMED, Clock
 from tests.world.evidence import Evidence, evidence_of
-from tests.world.random_worlds import random_plot
+from tests.world.random_worlds import EVENT_TIME_MS, random_plot
 from tests.world.steps import after
 from tests.world.teller import Teller
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tests.world.random_worlds import Plot
 
+_LOADED = 0.2
 _PAUSES_MS = (0, 1_000, 2_000, 60_000)
 
 
@@ -30,6 +31,9 @@ def told(seed: str, kind: str | None = None, *, asks: bool = True) -> tuple[Plot
         asks: most collectors ask for producers.
     """
     plot = random_plot(f"{seed}, copied", is_faulty=False)
+    is_loaded = random.Random(f"{seed}, its load").random() < _LOADED
+    if is_loaded:
+        plot = replace(plot, event_time_ms=EVENT_TIME_MS)
     source = random.Random(f"{seed}, the copier")
     world = plot.start()
     for step in plot.steps:
@@ -41,6 +45,7 @@ def told(seed: str, kind: str | None = None, *, asks: bool = True) -> tuple[Plot
     clocks = [Clock(source.randint(-most_ms, most_ms), world.now_ms) for _ in range(number)]
     is_calm = source.random() < 0.5
     copier = Copier(world, Teller(plot.names, source, is_calm=is_calm), kind, is_collector, clocks)
+    copier.is_loaded = is_loaded
     asking = random.Random(f"{seed}, what it asks")
     copier.asks_producers = asks and is_collector and asking.random() < 0.7
     copier.is_whole = asking.random() < 0.3

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 
 from tests.world.evidence import BEGAN_MS, Evidence, evidence_of
 from tests.world.faults import FAR_NAMES, FAR_NUMBERS, FAR_STATES, FAULTS, FAULTY, HALVES, TWIN, UNTRUE, WRONG_STATES
+from tests.world.files import ONE_FILE, in_files, kind_of_files
 from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
 from tests.world.steps import after, story_of
 from tests.world.teller import Teller, copies
 
 NAMES = ("a", "b", "c")
+EVENT_TIME_MS = 7_200_000
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class Plot:
     epochs: int = EPOCHS
     old: frozenset[str] = frozenset()
     is_shallow: tuple[bool, ...] = ()
+    files: str = ONE_FILE
+    event_time_ms: int = 0
+    is_copy_dated: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -56,6 +61,7 @@ class Plot:
             epochs=self.epochs,
             old=self.old,
             names_previous=self.names_previous,
+            event_time_ms=self.event_time_ms,
         )
 
     def world(self) -> World:
@@ -70,7 +76,11 @@ class Plot:
         given = evidence_of(world, says_last=self.says_last and world.is_state_last, draws_together=False)
         nothing_lost = self.says_nothing_lost and not world.lost
         given = replace(given, clocks_ms=self.clocks_ms, no_records_lost=nothing_lost, is_shallow=self.is_shallow)
-        return given if self.fault is None else FAULTY[self.fault](given, self, world)
+        if self.fault is not None:
+            return FAULTY[self.fault](given, self, world)
+        states, folders = in_files(given.states, self.files, self.seed)
+        as_of_ms = world.now_ms if self.is_copy_dated else None
+        return replace(given, states=states, folders=folders, as_of_ms=as_of_ms)
 
     def another(self, number: int) -> Plot:
         """That of another cluster."""
@@ -89,6 +99,9 @@ class Plot:
             (any(self.is_shallow), f"shallow dumps: {', '.join(str(n) for n, it in enumerate(self.is_shallow) if it)}"),
             (self.says_last and world.is_state_last, "it is said that the state was copied last, which is true"),
             (self.says_nothing_lost and not world.lost, "it is said that no record was lost, which is true"),
+            (self.fault is None and self.files != ONE_FILE, self.files),
+            (self.event_time_ms > 0, "clients date what they write two hours back"),
+            (self.fault is None and self.is_copy_dated, "it is said when the files were copied"),
         )
         true = tuple(words for holds, words in said if holds)
         return (*story_of(world.steps), *true, *((self.fault,) if self.fault else ()))
@@ -123,6 +136,13 @@ def random_plot(seed: str, *, is_faulty: bool) -> Plot:
         epochs=source.choice((2, 4, 8, EPOCHS)) if is_busy else EPOCHS,
         old=frozenset(name for name in names[1:] if source.random() < 0.5) if version == 2 else frozenset(),
         is_shallow=() if is_told or source.random() < 0.6 else tuple(source.random() < 0.7 for _ in range(partitions)),
+    )
+    of_clients = random.Random(f"{seed}, the clients' clock")
+    plot = replace(
+        plot,
+        files=kind_of_files(seed),
+        event_time_ms=of_clients.choice((0, 0, 0, EVENT_TIME_MS)),
+        is_copy_dated=of_clients.random() < 0.5,
     )
     teller = Teller(names, source, is_calm=is_told or source.random() < 0.4, is_busy=is_busy)
     return replace(plot, steps=_told(plot.start(), fault, teller, is_told=is_told).steps)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.core.answer import answers_of
 from tests.world.evidence import SKEW_MS, TOPIC
-from tests.world.letter.rules import rules_of
+from tests.world.letter.rules import recent_of, rules_of
 from tests.world.random_worlds import random_plot
 
 if TYPE_CHECKING:
@@ -38,3 +38,15 @@ def test_the_judge_follows_the_letter() -> None:
         assert set(found) == set(expected), plot.story()
         assert set(differing.values()) <= {"state_does_not_fit"}, (plot.story(), differing, expected)
     assert open_count > HISTORIES / 2
+
+
+def test_what_was_written_while_it_was_copied_is_so_by_the_letter() -> None:
+    plots = [random_plot(f"letter 1/{n}", is_faulty=False) for n in range(HISTORIES)]
+    given = [plot.evidence(plot.world()) for plot in plots]
+    recent_count = 0
+    for plot, evidence, answer in zip(plots, given, answers_of([e.history() for e in given]), strict=True):
+        found = {(f.partition, f.producer_id) for f in answer.findings if f.topic == TOPIC and f.is_recent}
+        expected = recent_of(evidence, SKEW_MS if evidence.clocks_ms else 0)
+        recent_count += len(expected)
+        assert found == expected, plot.story()
+    assert recent_count

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.core.answer import answer_of
-from tests.world import ways
+from tests.world import files, ways
 from tests.world.evidence import truth_of
 from tests.world.executor import destroyed_by
 from tests.world.known_ways import (
@@ -149,3 +149,22 @@ def test_histories_that_differ_by_the_order_of_independent_steps_count_once() ->
 
 def test_a_write_that_its_coordinator_lists_is_no_late_one() -> None:
     assert plot(*OPEN, WRITE_LATE).world().steps[2:3] != (WRITE_LATE,)
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize(("kind", "first"), [(files.DELETED, 50), (files.SWAPPED, 150)])
+def test_a_folder_that_is_called_whole_and_is_not_makes_wrong_plans(
+    monkeypatch: pytest.MonkeyPatch, kind: str, first: int
+) -> None:
+    """Records that retention deleted, or that the cleaner was moving, decided what the plan would abort."""
+    monkeypatch.setattr("tests.world.random_worlds.kind_of_files", lambda _: kind)
+    assert ways.report_of(50, 2, first=first).wrong == 0
+    in_files = files._in_files
+
+    def lying(*given: Any) -> Any:
+        rows, folder = in_files(*given)
+        return rows, folder._replace(is_whole=True)
+
+    monkeypatch.setattr(files, "_in_files", lying)
+    monkeypatch.setattr("txn_analysis.log.whole_copies._begins_at_zero", lambda _: True)
+    assert ways.report_of(50, 2, first=first).wrong

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tests.core.answer import answer_of, answers_of
 from tests.world.both_engines import ENGINES, compared
-from tests.world.evidence import Truth, truth_of
+from tests.world.evidence import LATE_MS, Truth, open_data, truth_of
 from tests.world.executor import destroyed_by
 from tests.world.kinds import KINDS, answered, can_be_told, kind_of
 from tests.world.random_worlds import Plot, random_plot
@@ -46,7 +46,8 @@ class Report:
     """What so many random histories come to.
 
     `hanging_of` and `found_of` count the true hangs of the kinds of histories that can be told (`kinds`), and `missed`
-    by its kind and rule every one of those that is not planned. `ways` are the wrong plans by what disturbs their
+    by its kind and rule every one of those that is not planned. Of `recent` open transactions, which are said to be
+    written while they were copied, none may be older (`misdated`). `ways` are the wrong plans by what disturbs their
     history, each with its shortest story.
     """
 
@@ -57,6 +58,8 @@ class Report:
     destroyed: int = 0
     hanging: int = 0
     found: int = 0
+    recent: int = 0
+    misdated: int = 0
     hanging_of: Counter[str] = field(default_factory=Counter)
     found_of: Counter[str] = field(default_factory=Counter)
     missed: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -83,6 +86,7 @@ def _note(report: Report, plot: Plot, world: World, truth: Truth, answer: Answer
     report.planned += len(answer.plan)
     report.hanging += len(truth.hanging)
     report.found += len(truth.found)
+    _note_dates(report, world, answer)
     kind = kind_of(plot, world)
     if kind is not None:
         hanging = answered(world, truth.hanging)
@@ -98,6 +102,15 @@ def _note(report: Report, plot: Plot, world: World, truth: Truth, answer: Answer
         if CARRIED_OUT not in report.stories:
             story = told(shrunk(plot, destroys))
             report.stories[CARRIED_OUT] = f"{story}     the plan is carried out after {moment}\n"
+
+
+def _note_dates(report: Report, world: World, answer: Answer) -> None:
+    """Nothing that is said to be written while it was copied is older than that."""
+    logs = [log.copy or () for log in world.logs]
+    began = (open_data(logs[f.partition], f.producer_id) for f in answer.findings if f.is_recent)
+    ages_ms = [world.now_ms - batches[0].at_ms for batches in began]
+    report.recent += len(ages_ms)
+    report.misdated += sum(age_ms >= LATE_MS for age_ms in ages_ms)
 
 
 def _tell(report: Report, plot: Plot) -> None:
@@ -198,6 +211,7 @@ def main(words: Sequence[str]) -> int:
         f"{report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
         f"{report.hanging} true hangs found"
     )
+    print(f"{report.recent} said to be written while they were copied, {report.misdated} wrongly")
     for kind in KINDS:
         missed = {rule: number for (own, rule), number in report.missed.items() if own == kind}
         print(f"{report.found_of[kind]} of {report.hanging_of[kind]} found where {kind}; missed: {missed}")

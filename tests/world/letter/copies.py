@@ -10,6 +10,7 @@ from tests.core.stories import holder
 
 if TYPE_CHECKING:
     from tests.world.evidence import Evidence
+    from tests.world.files import Folder
     from tests.world.model import Batch, StateRow
 
 NEVER_MS = 10**18
@@ -56,6 +57,9 @@ class Part:
     said_ms: int | None = None
     first_ms: int | None = None
     gap_ms: int | None = None
+    hole_ms: int | None = None
+    is_without_first_file: bool = False
+    is_folder_whole: bool = False
     rises: list[Rise] = field(default_factory=list)
     top_epoch: int = -1
 
@@ -108,7 +112,7 @@ class Copies:
                 self._read_export(rows) if given.is_console else self._read_dump(n, rows)
         moments = [b.at_ms for log in self.logs for b in log if b.word]
         moments += [e.at_ms for own in self.ids.values() for e in own]
-        newest = max(moments, default=None)
+        newest = self.newest = max(moments, default=None)
         self.as_of = newest if given.as_of_ms is None else given.as_of_ms
         self.reach = max((ms for ms in (newest, self.as_of) if ms is not None), default=0)
         producers = ((n, b.producer_id) for n, log in enumerate(self.logs) for b in log)
@@ -139,7 +143,23 @@ class Copies:
             part.first_ms = min(part.first_ms or NEVER_MS, r.at_ms)
             part.last_ms, end = r.at_ms, r.offset + 1
             part.said_ms = r.at_ms if self._is_said(r.at_ms) else part.said_ms
+        if self.given.folders:
+            self._read_files(part, self.given.folders[n], rows)
         self.parts[n] = part
+
+    def _read_files(self, part: Part, folder: Folder, rows: tuple[StateRow, ...]) -> None:
+        """Holes between two files, each with the moment behind it, and whether no file is missing.
+
+        Whole folder: the manifest says so, and the first file is named 0.
+        """
+        end = folder.bases[0]
+        part.is_without_first_file = end != 0
+        part.is_folder_whole = folder.is_whole is True and end == 0
+        for base, upper in zip(folder.bases, (*folder.bases[1:], NEVER_MS), strict=True):
+            own = [r for r in rows if base <= r.offset < upper]
+            if base > end:
+                part.hole_ms = max(part.hole_ms or 0, own[0].at_ms if own else NEVER_MS)
+            end = max(end, own[-1].offset + 1 if own else base)
 
     def _read_export(self, rows: tuple[StateRow, ...]) -> None:
         """A Complete record has the time of its decision; it was written before the id's next record."""

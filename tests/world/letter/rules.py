@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.world.evidence import Evidence
-    from tests.world.letter.copies import History
+    from tests.world.letter.copies import History, Part
 
 LATE_MS = 1_200_000
 BUFFER_MS = 300_000
@@ -36,6 +36,14 @@ def _rules(copies: Copies, *, nothing_lost: bool) -> Places:
         for n, i in copies.markers
         if open_data(copies.logs[n], i)
     }
+
+
+def recent_of(given: Evidence, skew_ms: int) -> set[tuple[int, int]]:
+    """The open transactions that were written while they were copied, or a little before."""
+    copies = Copies(given, skew_ms)
+    fit = fit_of(copies, nothing_lost=False)
+    opened = ((n, i) for n, i in copies.markers if open_data(copies.logs[n], i))
+    return {(n, i) for n, i in opened if Asked(copies, fit, n, i, nothing_lost=False).is_recent()}
 
 
 class Asked:
@@ -187,11 +195,27 @@ class Asked:
         written_ms = self.after if self.before is None else self.before
         since_ms = -NEVER_MS if written_ms is None else written_ms - self.copies.skew
         is_unproven = self.fit.is_unproven or (self.fit.is_testable and self.fit.sure_ms < max(since_ms, 1 - NEVER_MS))
+        parts = ([self.part] if self.part else []) if self.own else list(self.copies.parts.values())
+        if any(self._is_file_missing(part, self.marked if self.own else -NEVER_MS) for part in parts):
+            return True
         if self.own:
             return self.part is None or is_unproven
         firsts = [p.first_ms for p in self.copies.parts.values() if p.first_ms is not None]
         is_new = self.before is not None and not any(ms < self.before for ms in firsts)
         return is_new or not self.copies.is_whole or is_unproven or self.fit.is_unproven_for_unknown
+
+    def _is_file_missing(self, part: Part, since_ms: int) -> bool:
+        """Its first file, or one before a moment that matters; not where the folder is whole and nothing was lost."""
+        is_cleaners = part.is_folder_whole and self.nothing_lost
+        has_hole = part.hole_ms is not None and part.hole_ms >= since_ms
+        return not is_cleaners and (part.is_without_first_file or has_hole)
+
+    def is_recent(self) -> bool:
+        """Its first batch is younger than the bound by the brokers' clocks, at the moment that was said of the copy."""
+        said, newest = self.copies.given.as_of_ms, self.copies.newest
+        if said is None or said < (newest or 0) or self.first_after is None or not self.is_exact:
+            return False
+        return self.first_after <= said and said + self.skew - self.first_after < LATE_MS
 
     def may_commit_be_missing(self) -> bool:
         """A decision may be compacted away, or cut off with the state's tail."""
