@@ -49,8 +49,8 @@ def test_without_an_answer_the_step_says_how_to_get_one() -> None:
     (step,) = next_steps(report)
     assert step.text == (
         "For 1 transaction without an answer, since `__transaction_state` is not proven to reach up to the data: "
-        "`--state-copied-last`, if the files were copied so: the logs first and `__transaction_state` last, from the "
-        "leaders; else copy them again in that order."
+        "copy the files again: the logs first and `__transaction_state` last, from the leaders; or "
+        "`--state-copied-last`, if it was copied after all logs, from the leaders."
     )
 
 

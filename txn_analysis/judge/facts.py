@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.copied import NOTHING_COPIED
+from txn_analysis.judge.lacks import TRUE_IF
 from txn_analysis.kafka.transactions import ONGOING, PREPARED, TOMBSTONE
 from txn_analysis.settings import flag_name
 from txn_analysis.text import if_known, utc
@@ -287,14 +288,14 @@ class Facts:
         return f"by {_CLOCKS[basis]} it is {side} transaction.max.timeout.ms + 300000"
 
     def or_word(self, what: str, assurance: str) -> str:
-        """What would settle it, or the operator's word; a word that the files disprove is never asked for.
+        """What would settle it, or the operator's word, and when that is true; a disproved one is never asked for.
 
         Args:
             what: evidence that would do.
             assurance: the setting's name.
         """
         is_void = assurance in self.untrue or not self.state.partitions_seen
-        return what if is_void else f"{what}, or {flag_name(assurance)}"
+        return what if is_void else f"{what}, or {flag_name(assurance)}, {TRUE_IF[assurance]}"
 
     @property
     def copying(self) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ import json
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.judge.lacks import Lack, Settling, lack_of_log
 from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.rules.rule import Doubtful
+from txn_analysis.judge.rules.rule import SHALLOW_DUMP, Doubtful
 from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, LOG, STATE_TOPIC
 from txn_analysis.plan.standing import ToldFinding, unaccepted
@@ -89,7 +90,6 @@ def build_report(
         run_item = run_item.model_copy(update={"verdict_counts": _counts(finding_items.verdict_counts)})
         own = {*finding_items.column("finding_id").to_pylist()}
         accepted = [one for one in accepted if one.finding_id in own]
-    sight = Sight.of(partitions)._replace(has_logs=coverage.has_logs)
     of_run = [] if topics else json.loads(run.warnings)
     return AuditReport(
         run=run_item,
@@ -99,7 +99,7 @@ def build_report(
         findings=finding_items,
         impact=_cluster_impact(partitions, costly),
         warnings=tuple(WarningItem.model_validate(row) for row in of_run),
-        outcome=_outcome(unaccepted(finding_items, accepted), run_item, coverage, sight),
+        outcome=_outcome(unaccepted(finding_items, accepted), run_item, coverage, partitions),
         since=since,
         accepted=tuple(accepted),
         topics=tuple(sorted(topics)),
@@ -121,7 +121,10 @@ def _costly(findings: FindingRows) -> list[_Costly]:
     return findings.where(findings.column("impact").is_valid()).told(_Costly)
 
 
-def _outcome(findings: FindingRows, run: RunItem, coverage: Coverage, sight: Sight) -> OutcomeItem:
+def _outcome(
+    findings: FindingRows, run: RunItem, coverage: Coverage, partitions: Sequence[PartitionHealth]
+) -> OutcomeItem:
+    sight = Sight.of(partitions)._replace(has_logs=coverage.has_logs)
     doubtful = rows_in_doubt(findings, has_state=coverage.has_state)
     answer = outcome_of(findings.told(Answered), has_state=coverage.has_state, sight=sight)
     hanging = findings.of_verdict(Verdict.HANGING)
@@ -134,7 +137,7 @@ def _outcome(findings: FindingRows, run: RunItem, coverage: Coverage, sight: Sig
         partitions=tuple(sorted(meant.topic_partitions)),
         doubtful_count=len(doubtful),
         doubtful_partitions=tuple(sorted(doubtful.topic_partitions)),
-        settled_by=(*_remedies(doubtful, run, coverage), *of_sight),
+        settled_by=(*_remedies(doubtful, run, coverage, partitions), *of_sight),
     )
 
 
@@ -252,57 +255,75 @@ def _verified_part(part: str | None, inputs: list[ReadInput]) -> VerifiedPart | 
 
 
 _LOGS = "the logs of the partitions, audited together with `__transaction_state`"
-_SHALLOW_DUMP = "a dump of the same segments without --deep-iteration and --print-data-log, or the segments themselves"
 
 
 def _what_shows(sight: Sight) -> tuple[Remedy, ...]:
     """What would let a run see all that could hang; nothing where it did."""
     if sight.missing is None:
         return ()
-    text = _SHALLOW_DUMP if sight.contested else _LOGS
-    return (Remedy(missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
+    lack, text = (Lack.CONTESTED_LINES, SHALLOW_DUMP) if sight.contested else (Lack.NO_LOGS, _LOGS)
+    return (Remedy(lack=lack, missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
 
 
-def _remedies(doubtful: FindingRows, run: RunItem, coverage: Coverage) -> tuple[Remedy, ...]:
+def _remedies(
+    doubtful: FindingRows, run: RunItem, coverage: Coverage, partitions: Iterable[PartitionHealth]
+) -> tuple[Remedy, ...]:
     """What would settle the findings that are in doubt, the remedy of most transactions first."""
     if (clusters := coverage.clusters) is not None:
-        return (_remedy_of(doubtful, looks_like(clusters), what_to_do(clusters, run)),)
+        settling = Settling(Lack.TWO_CLUSTERS, looks_like(clusters), what_to_do(clusters, run))
+        return (_remedy_of(doubtful, settling),)
     state = coverage.transaction_state
-    kinds = [_kind(rule, state) for rule in doubtful.column("rule").to_pylist()]
+    of_log = {(p.topic, p.partition): lack_of_log(one.kind for one in p.problems) for p in partitions}
+    kinds = [
+        _kind(one.rule, state, of_log.get((one.topic, one.partition), Lack.LOG_NOT_WHOLE))
+        for one in doubtful.told(_Doubted)
+    ]
     of_kind = {kind: doubtful.where([kind == own for own in kinds]) for kind in sorted({*kinds})}
     is_vouched = bool(run.parameters.get("transaction_state_complete"))
     found = [
-        _remedy(kind, Doubtful(findings, state, run.as_of_ms, is_vouched), is_partial=bool(coverage.asked))
-        for kind, findings in of_kind.items()
+        _remedy(rule, Doubtful(findings, state, run.as_of_ms, is_vouched, lack), is_partial=bool(coverage.asked))
+        for (rule, lack), findings in of_kind.items()
     ]
     return tuple(sorted(found, key=lambda remedy: -remedy.transaction_count))
 
 
-def _kind(name: str, state: Mapping[str, Any]) -> str:
-    """The rule of a finding; without any state that is what is missing, unless its own log is not even whole."""
+class _Doubted(NamedTuple):
+    rule: str
+    topic: str
+    partition: int
+
+
+def _kind(name: str, state: Mapping[str, Any], of_log: Lack) -> tuple[str, Lack]:
+    """The rule of a finding, with what its log lacks where that alone decides.
+
+    Without any state that is what is missing, unless its own log is not even whole.
+    """
     rule = rule_named(name)
-    return name if state.get("seen") or (rule and rule.is_of_the_log) else _NO_STATE
+    if rule is not None and rule.is_of_the_log:
+        return name, of_log
+    return name if state.get("seen") else _NO_STATE, Lack.LOG_NOT_WHOLE
 
 
 def _remedy(kind: str, doubtful: Doubtful, *, is_partial: bool) -> Remedy:
     rule = rule_named(kind)
-    missing, text = (
+    settling = (
         _NO_STATE_GIVEN if kind == _NO_STATE else _OF_ANOTHER_VERSION if rule is None else rule.settling(doubtful)
     )
-    return _remedy_of(doubtful.findings, missing, text + (_OR_ALL if is_partial else ""))
+    return _remedy_of(doubtful.findings, settling._replace(text=settling.text + (_OR_ALL if is_partial else "")))
 
 
-def _remedy_of(findings: FindingRows, missing: str, text: str) -> Remedy:
+def _remedy_of(findings: FindingRows, settling: Settling) -> Remedy:
     places = tuple(sorted(findings.topic_partitions))
-    return Remedy(missing=missing, text=text, transaction_count=len(findings), partitions=places)
+    return Remedy(**settling._asdict(), transaction_count=len(findings), partitions=places)
 
 
 _NO_STATE = "no state"
-_NO_STATE_GIVEN = (
+_NO_STATE_GIVEN = Settling(
+    Lack.NO_STATE,
     "no partition of `__transaction_state` was given",
     "audit them again with `__transaction_state`: all its partitions, copied after the logs, from their leaders",
 )
-_OF_ANOTHER_VERSION = ("evidence is missing", "see the missing evidence below")
+_OF_ANOTHER_VERSION = Settling(Lack.OF_ANOTHER_VERSION, "evidence is missing", "see the missing evidence below")
 _OR_ALL = "; or audit without `--topic` and `--partition`, where more counts as evidence"
 _MOST_FOLDERS = 4
 

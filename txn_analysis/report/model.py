@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
 from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_function, plain_serializer_function_ser_schema
 
+from txn_analysis.judge.lacks import Lack  # noqa: TC001 pydantic reads it
 from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
 from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS, Ending
 from txn_analysis.log.two_logs import TwoClusters
@@ -252,9 +253,11 @@ class Coverage(Item):
 class Remedy(Item):
     """What would settle some of the open transactions that are in doubt: the option or the file, in words.
 
-    `missing` is what is not there. What stands between backticks is to be typed; `partitions` are theirs.
+    `lack` is what is missing, as one of a closed list; `missing` says it in words. What stands between backticks is to
+    be typed; `partitions` are theirs.
     """
 
+    lack: Lack
     missing: str
     text: str
     transaction_count: int

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.partition_count import OF_AN_EXPORT
+from txn_analysis.judge.lacks import TRUE_IF, Lack, Settling
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.settings import flag_name
 from txn_analysis.text import iso_utc, ranges
@@ -29,12 +30,14 @@ class Doubtful(NamedTuple):
         state: what was seen of `__transaction_state`, as the run recorded it.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
         is_state_vouched: the operator gave their word that the state is complete.
+        of_log: what their logs lack.
     """
 
     findings: FindingRows
     state: Mapping[str, Any]
     as_of_ms: int | None
     is_state_vouched: bool
+    of_log: Lack = Lack.LOG_NOT_WHOLE
 
     @property
     def places(self) -> str:
@@ -113,7 +116,7 @@ class Rule:
     would_change: str | None = None
     reason: str
     remedy: str
-    settled_by: Callable[[Doubtful], tuple[str, str]] | None = None
+    settled_by: Callable[[Doubtful], Settling] | None = None
     is_of_the_log: bool = False
 
     def holds_for(self, facts: Facts) -> bool:
@@ -132,90 +135,111 @@ class Rule:
         """What evidence would change the verdict; what is missing, where there was no answer."""
         return self.missing_in(facts) or (() if self.would_change is None else (self.would_change,))
 
-    def settling(self, doubtful: Doubtful) -> tuple[str, str]:
+    def settling(self, doubtful: Doubtful) -> Settling:
         """What some findings of it lack together, and what would settle them, both in words."""
         if self.settled_by is None:
-            return "evidence is missing", self.remedy.rstrip(".")
+            return Settling(Lack.NO_RULE, "evidence is missing", self.remedy.rstrip("."))
         return self.settled_by(doubtful)
 
 
 # What would settle the findings of one rule in one run: what is missing, and the option or the file that would tell.
-# Each function gives both in words; what stands between backticks is to be typed.
+# What stands between backticks is to be typed. Evidence comes first, a word behind it, with when it is true.
+
+SHALLOW_DUMP = "a dump of the same segments without --deep-iteration and --print-data-log, or the segments themselves"
 
 
-def broken_log(doubtful: Doubtful) -> tuple[str, str]:
+def broken_log(doubtful: Doubtful) -> Settling:
     """The logs are not whole."""
-    return (
+    if doubtful.of_log is Lack.TEXT_OF_CLIENTS:
+        printed = f"the dumps of {doubtful.places} print what clients wrote, which may look like lines of the tool"
+        return Settling(doubtful.of_log, printed, f"give {SHALLOW_DUMP}")
+    if doubtful.of_log is Lack.LOG_NOT_COPIED:
+        only_earlier = f"{doubtful.places} are only in an earlier capture"
+        again = f"copy the logs of {doubtful.places} into the next capture, and audit that"
+        return Settling(doubtful.of_log, only_earlier, again)
+    return Settling(
+        Lack.LOG_NOT_WHOLE,
         f"the log of {doubtful.places} is not whole",
         f"copy all files of {doubtful.places} again from the leaders, with the newest producer snapshots",
     )
 
 
-def unknown_time(doubtful: Doubtful) -> tuple[str, str]:
+def unknown_time(doubtful: Doubtful) -> Settling:
     """No clock says how old the data is."""
     as_of_ms = doubtful.as_of_ms
     if as_of_ms is None:
-        return "no broker's clock speaks in the files", "say with `--as-of TIME` when they were copied"
+        when = "say with `--as-of TIME` when they were copied"
+        return Settling(Lack.NO_CLOCK, "no broker's clock speaks in the files", when)
     if all((ms or 0) > as_of_ms for ms in doubtful.findings.column("last_timestamp_ms").to_pylist()):
         later = f"`--as-of TIME`, if the files were copied later than {iso_utc(as_of_ms)}"
-        return "they were written after the moment that counts as that of the copy", later
-    return (
+        return Settling(
+            Lack.WRITTEN_AFTER_COPY, "they were written after the moment that counts as that of the copy", later
+        )
+    return Settling(
+        Lack.NO_TIME,
         "no clock says how old they are",
         f"copy {doubtful.places} again when other transactions have ended there",
     )
 
 
-def foreign_state(doubtful: Doubtful) -> tuple[str, str]:
+def foreign_state(doubtful: Doubtful) -> Settling:
     """The state does not fit the logs."""
     if doubtful.has_misplaced_ids and doubtful.fitting is not None:
         used = f"ids in `__transaction_state` do not lie where they would among {doubtful.state['expected']} partitions"
-        return used, doubtful.right_count
-    return (
+        return Settling(Lack.STATE_COUNT_WRONG, used, doubtful.right_count)
+    return Settling(
+        Lack.STATE_OF_ANOTHER,
         "`__transaction_state` does not fit the logs",
         "copy `__transaction_state` of the cluster that the logs are from, all its partitions",
     )
 
 
-def older_state(doubtful: Doubtful) -> tuple[str, str]:
+def older_state(doubtful: Doubtful) -> Settling:
     """The state may end before the data."""
     order = "the logs first and `__transaction_state` last, from the leaders"
     if doubtful.needs_all_of_the_state:
         all_of_it = "copy all partitions of `__transaction_state` after the logs, from their leaders, and say so with"
-        return (
+        return Settling(
+            Lack.STATE_OLDER_AND_PARTIAL,
             "`__transaction_state` is not whole, and not proven to reach up to the data",
-            f"{all_of_it} `--state-copied-last`",
+            f"{all_of_it} `--state-copied-last`, which is true {TRUE_IF['state_copied_last']}",
         )
-    word = f"`--state-copied-last`, if the files were copied so: {order}; else copy them again in that order"
-    return (
+    word = f"; or `--state-copied-last`, {TRUE_IF['state_copied_last']}"
+    return Settling(
+        Lack.STATE_OLDER,
         "`__transaction_state` is not proven to reach up to the data",
-        word if doubtful.asks_for("state_copied_last") else f"copy the files again: {order}",
+        f"copy the files again: {order}{word if doubtful.asks_for('state_copied_last') else ''}",
     )
 
 
-def early_log(doubtful: Doubtful) -> tuple[str, str]:
+def early_log(doubtful: Doubtful) -> Settling:
     """A log may end before the state."""
-    return (
+    return Settling(
+        Lack.LOG_ENDS_EARLY,
         f"the log of {doubtful.places} is not proven to reach up to `__transaction_state`",
         f"copy {doubtful.places} again, and audit it with the state that you have",
     )
 
 
-def incomplete_state(doubtful: Doubtful) -> tuple[str, str]:
+def incomplete_state(doubtful: Doubtful) -> Settling:
     """A part of the state is missing, broken or not understood."""
     missing = doubtful.state.get("missing") or []
     if missing and doubtful.is_count_open:
-        return (
+        return Settling(
+            Lack.STATE_COUNT_OPEN,
             f"it is not known how many partitions `__transaction_state` has ({doubtful.fitting} fit)",
             doubtful.right_count,
         )
     if missing:
         named = f"`__transaction_state` is without {'partition' if len(missing) == 1 else 'partitions'}"
-        return f"{named} {ranges(missing)}", "copy all partitions of `__transaction_state` from their leaders"
+        copy = "copy all partitions of `__transaction_state` from their leaders"
+        return Settling(Lack.STATE_PARTITIONS, f"{named} {ranges(missing)}", copy)
     parts = doubtful.state.get("partitions") or []
     undecoded = [part["partition"] for part in parts if part.get("undecodable")]
     if undecoded:
         whose = "partition" if len(undecoded) == 1 else "partitions"
-        return (
+        return Settling(
+            Lack.STATE_UNDECODABLE,
             f"records of `__transaction_state` could not be decoded, of {whose} {ranges(undecoded)}",
             (
                 "give the brokers' own files of them in place of what was given, or dump them with the newest "
@@ -223,40 +247,46 @@ def incomplete_state(doubtful: Doubtful) -> tuple[str, str]:
             ),
         )
     if doubtful.state.get("newer") and all(part["is_complete"] for part in parts if part["is_seen"]):
-        return (
+        return Settling(
+            Lack.STATE_OF_TOMORROW,
             "records of `__transaction_state` have fields of a newer Kafka",
             (
                 "give the brokers' own files of `__transaction_state` in place of its text, since their lists are "
                 "known to be whole, or audit with a txn-analysis that knows the fields"
             ),
         )
-    return "`__transaction_state` is not proven complete", _whole_state(doubtful, parts)
+    lack, text = _whole_state(doubtful, parts)
+    return Settling(lack, "`__transaction_state` is not proven complete", text)
 
 
-def _whole_state(doubtful: Doubtful, parts: Sequence[Mapping[str, Any]]) -> str:
+def _whole_state(doubtful: Doubtful, parts: Sequence[Mapping[str, Any]]) -> tuple[Lack, str]:
     """What would prove that no file or record of the state is missing."""
     again = "copy all files of all its partitions from their leaders"
     lacking = [part for part in parts if part["is_seen"] and not part["is_complete"]]
     if doubtful.is_state_vouched or any(part.get("problems") for part in lacking):
-        return again
+        return Lack.STATE_NOT_WHOLE, again
     if lacking and all(part.get("is_folder_whole") for part in lacking):
-        return (
-            "no file of it is missing, and compaction leaves such holes: `--no-records-lost`, if no record of the "
-            "state was ever lost or deleted"
+        return Lack.STATE_CLEANED, (
+            "an earlier capture of the same cluster, in this warehouse, that has the offsets which compaction took; or "
+            "`--no-records-lost`, if no record of the state was ever lost or deleted: no file of it is missing, and "
+            "compaction leaves such holes"
         )
     if lacking and all(OF_AN_EXPORT in part.get("holes", ()) for part in lacking):
-        return f"{again}; or `--transaction-state-complete`, if the export has every record of the state"
-    return (
+        word = "; or `--transaction-state-complete`, if the export has every record of the state"
+        return Lack.EXPORT_NOT_WHOLE, again + word
+    return Lack.STATE_NOT_WHOLE, (
         f"{again}, by the script of `txn-analysis copy-kit`, and give `--no-records-lost` if no record was ever lost "
         "or deleted; or `--transaction-state-complete`: compaction leaves such holes, so it is true if every file of "
         "these folders was copied, and no record was deleted"
     )
 
 
-def lost_records(doubtful: Doubtful) -> tuple[str, str]:
+def lost_records(doubtful: Doubtful) -> Settling:
     """Older records of the state are gone."""
-    word = "`--no-records-lost`, if no acknowledged record of these topics or of the state was ever lost; else "
-    return (
+    word = f"; or `--no-records-lost`, {TRUE_IF['no_records_lost']}"
+    earlier = "an earlier copy of `__transaction_state`, audited before this one into the same warehouse"
+    return Settling(
+        Lack.HISTORY_GONE,
         "older records of `__transaction_state` are gone",
-        (word if doubtful.asks_for("no_records_lost") else "") + "an earlier copy of `__transaction_state`",
+        earlier + (word if doubtful.asks_for("no_records_lost") else ""),
     )

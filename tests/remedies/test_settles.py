@@ -1,0 +1,273 @@
+"""Every lack is settled by what its remedy says to do; a new kind of lack without its lesson here fails.
+
+A lesson takes something away, which is seen to be reported, and does what the words say: with files of the same
+capture, or with those of a later one. A word comes last in every remedy, behind what would make it superfluous.
+"""
+
+from __future__ import annotations
+
+import string
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.acceptance.captures import CASES
+from tests.log.test_header_keys import DEEP, SHALLOW, data, marker
+from tests.manifests import manifest_of
+from tests.oracle.dump_writer import Tool, log_section
+from tests.oracle.model import Batch, Segment
+from tests.remedies.lab import Lab, lacks
+from txn_analysis.judge.lacks import LACK_OF_PROBLEM, Lack
+from txn_analysis.kafka.names import ProblemKind, java_hash, state_partition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from txn_analysis.report.model import Remedy
+
+WORDS = {"state_copied_last": True, "no_records_lost": True}
+FOUR_TWO, DUMPS = "kafka-4.2/capture-1", ("segments", "transaction-state")
+WRONG_ORDER, EMPTIED = "kafka-4.3-wrong-order", "kafka-4.3-emptied-file/capture-1"
+OPENS = replace(data(2, 3, headers="trace"), is_transactional=False)
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is taken away, and what the words say to do; `words` is a part of them."""
+
+    take: Callable[[Lab], Any]
+    do: Callable[[Lab], Any]
+    words: str
+    settings: dict[str, Any] = field(default_factory=lambda: WORDS)
+    then: dict[str, Any] = field(default_factory=dict)
+    is_same_warehouse: bool = False
+
+
+def whole(lab: Lab) -> Lab:
+    return lab.copy(FOUR_TWO, *DUMPS)
+
+
+def without(*patterns: str) -> Callable[[Lab], None]:
+    """The capture without some of its files."""
+
+    def take(lab: Lab) -> None:
+        whole(lab)
+        lab.remove(*patterns)
+
+    return take
+
+
+def changed(name: str, change: Callable[[str], str]) -> Callable[[Lab], None]:
+    """The capture with one file in other words."""
+
+    def take(lab: Lab) -> None:
+        whole(lab)
+        lab.write(name, change((lab.root / "files" / name).read_text()))
+
+    return take
+
+
+def without_batches(text: str, first: int, end: int) -> str:
+    """A dump without some of its batches, with their records."""
+    number, kept = -1, []
+    for line in text.splitlines(keepends=True):
+        number += line.startswith("baseOffset: ")
+        if not first <= number < end:
+            kept.append(line)
+    return "".join(kept)
+
+
+def dumped(lab: Lab, name: str, tool: Tool, *batches: Batch, state: str | None = None) -> None:
+    """One segment of orders-0 as a tool prints it, beside the real state, or another."""
+    if state is None:
+        lab.copy(FOUR_TWO, "transaction-state")
+    else:
+        lab.write("state/0.txt", state)
+    lab.write(f"{name}.txt", log_section("orders-0", Segment(0, batches), tool))
+
+
+def a_night_without_orders_0(lab: Lab) -> None:
+    """A capture, and a later one that lacks the log of a partition."""
+    whole(lab)
+    lab.audit(**WORDS)
+    lab.remove("segments", "transaction-state")
+    lab.copy("kafka-4.2/capture-2", "segments", "producer-snapshots", "transaction-state")
+    lab.remove("segments/*orders-0.txt", "producer-snapshots/*orders-0.txt")
+
+
+def by_the_kit(lab: Lab) -> None:
+    """A state that the cleaner passed, whose manifest says that its folders are whole."""
+    lab.copy(EMPTIED, "log-dirs")
+    folder = lab.root / "files/log-dirs/node1"
+    manifest_of(folder, changed=lambda entry: entry | {"is_folder_whole": entry["topic"] is not None})
+
+
+def one_id() -> str:
+    """The real state's first record, as that of an id which several numbers of partitions put where it lies."""
+    text = (CASES / FOUR_TWO / STATE_1).read_text()
+    first = "".join(text.splitlines(keepends=True)[:4])
+    names = (f"order-service-{letter}" for letter in string.ascii_letters)
+    return first.replace("order-service-2", next(n for n in names if state_partition(java_hash(n), 50) == 1))
+
+
+COPIED_MS = 1_795_230_100_000
+EMPTY_STATE = "Dumping __transaction_state-0/00000000000000000000.log\nLog starting offset: 0\n"
+UNTIMED = replace(data(0, 1), max_timestamp_ms=-1)
+ANOTHERS_END = replace(marker(1, 9), max_timestamp_ms=COPIED_MS - 60_000)
+LATER = replace(data(1, 3), is_transactional=False, max_timestamp_ms=COPIED_MS - 60_000)
+LAST_BATCH = 105
+STATE_1 = "transaction-state/n2.__transaction_state-1.txt"
+ORDERS_0 = "segments/n1.orders-0.txt"
+NOTHING = replace(data(3, 4), is_transactional=False)
+
+LESSONS: dict[Lack, Lesson] = {
+    Lack.NO_LOGS: Lesson(without("segments"), whole, "the logs of the partitions"),
+    Lack.NO_STATE: Lesson(without("transaction-state"), whole, "all its partitions"),
+    Lack.STATE_PARTITIONS: Lesson(without("transaction-state/*-3.txt"), whole, "copy all partitions"),
+    Lack.STATE_OLDER_AND_PARTIAL: Lesson(
+        without("transaction-state/*-3.txt"), whole, "copy all partitions of `__transaction_state` after the logs"
+    ),
+    Lack.STATE_COUNT_WRONG: Lesson(
+        whole,
+        lambda _: None,
+        "`--transaction-state-partitions 4`, the only count that fits",
+        settings=WORDS | {"transaction_state_partitions": 3},
+        then={"transaction_state_partitions": 4},
+    ),
+    Lack.STATE_OF_ANOTHER: Lesson(
+        lambda lab: lab.copy(FOUR_TWO, "segments").copy("kafka-4.2-edge/capture-1", "transaction-state"),
+        lambda lab: whole(lab.remove("transaction-state")),
+        "of the cluster that the logs are from",
+    ),
+    Lack.TWO_CLUSTERS: Lesson(
+        lambda lab: whole(lab).copy("kafka-2.8/capture-1", "segments"),
+        lambda lab: whole(lab.remove("segments")),
+        "audit these folders apart",
+    ),
+    Lack.STATE_OLDER: Lesson(
+        lambda lab: lab.copy(f"{WRONG_ORDER}/capture-1", "shallow", "state"),
+        lambda lab: lab.remove("state").copy(f"{WRONG_ORDER}/capture-2", "state"),
+        "copy the files again: the logs first and `__transaction_state` last",
+    ),
+    Lack.STATE_UNDECODABLE: Lesson(
+        changed(STATE_1, lambda text: text.replace('"transactionStatus":2', '"transactionStatus":77')),
+        lambda lab: lab.remove(STATE_1).copy(FOUR_TWO, "log-dirs/n2/__transaction_state-1"),
+        "the brokers' own files",
+    ),
+    Lack.STATE_OF_TOMORROW: Lesson(
+        lambda lab: lab.copy("kafka-4.4-tomorrow/capture-1", "segments").copy(
+            "kafka-4.4-tomorrow/capture-2", "state-printed"
+        ),
+        lambda lab: lab.remove("segments", "state-printed").copy("kafka-4.4-tomorrow/capture-1", "log-dirs"),
+        "the brokers' own files",
+    ),
+    Lack.STATE_NOT_WHOLE: Lesson(
+        lambda lab: lab.copy(EMPTIED, "log-dirs"),
+        lambda _: None,
+        "compaction leaves such holes, so it is true if every file of these folders was copied",
+        settings=WORDS | {"transaction_max_timeout_ms": 20_000},
+        then={"transaction_state_complete": True},
+    ),
+    Lack.EXPORT_NOT_WHOLE: Lesson(
+        lambda lab: lab.copy("kafka-4.2/capture-2", "segments", "producer-snapshots").copy("kafka-4.2", "console"),
+        lambda lab: lab.remove("console").copy("kafka-4.2/capture-2", "transaction-state"),
+        "copy all files of all its partitions",
+    ),
+    Lack.LOG_ENDS_EARLY: Lesson(
+        changed("segments/n1.orders-1.txt", lambda text: without_batches(text, 89, 105)),
+        whole,
+        "copy orders-1 again, and audit it with the state that you have",
+    ),
+    Lack.STATE_CLEANED: Lesson(
+        by_the_kit,
+        lambda _: None,
+        "no file of it is missing, and compaction leaves such holes",
+        settings={"state_copied_last": True, "transaction_max_timeout_ms": 20_000},
+        then={"no_records_lost": True},
+    ),
+    Lack.HISTORY_GONE: Lesson(
+        lambda lab: lab.copy(EMPTIED, "log-dirs"),
+        lambda _: None,
+        "if no acknowledged record of these topics or of the state was ever lost",
+        settings={"state_copied_last": True, "transaction_state_complete": True, "transaction_max_timeout_ms": 20_000},
+        then={"no_records_lost": True},
+    ),
+    Lack.LOG_NOT_WHOLE: Lesson(
+        changed(ORDERS_0, lambda text: without_batches(text, LAST_BATCH - 1, LAST_BATCH)),
+        whole,
+        "copy all files of orders-0",
+    ),
+    Lack.LOG_NOT_COPIED: Lesson(
+        a_night_without_orders_0,
+        lambda lab: lab.copy("kafka-4.2/capture-2", "segments", "producer-snapshots"),
+        "into the next capture",
+        is_same_warehouse=True,
+    ),
+    Lack.NO_CLOCK: Lesson(
+        lambda lab: dumped(lab, "deep", DEEP, data(0, 1), state=EMPTY_STATE),
+        lambda _: None,
+        "say with `--as-of TIME` when they were copied",
+        then={"as_of_ms": COPIED_MS},
+    ),
+    Lack.WRITTEN_AFTER_COPY: Lesson(
+        lambda lab: dumped(lab, "deep", SHALLOW, replace(data(0, 1), max_timestamp_ms=COPIED_MS + 60_000)),
+        lambda _: None,
+        "if the files were copied later than",
+        then={"as_of_ms": COPIED_MS + 120_000},
+    ),
+    Lack.NO_TIME: Lesson(
+        lambda lab: dumped(lab, "deep", SHALLOW, UNTIMED),
+        lambda lab: dumped(lab, "deep", SHALLOW, UNTIMED, ANOTHERS_END),
+        "again when other transactions have ended there",
+    ),
+    Lack.STATE_COUNT_OPEN: Lesson(
+        lambda lab: dumped(lab, "deep", SHALLOW, data(0, 1), LATER, state=one_id()),
+        lambda lab: lab.remove("state").copy(FOUR_TWO, "transaction-state"),
+        "`--transaction-state-partitions N` with the true count",
+        settings=WORDS | {"transaction_state_partitions": None, "as_of_ms": COPIED_MS},
+        then={"transaction_state_partitions": 4},
+    ),
+    Lack.TEXT_OF_CLIENTS: Lesson(
+        lambda lab: dumped(lab, "deep", DEEP, data(0, 1, size_bytes=200), OPENS, NOTHING),
+        lambda lab: dumped(lab, "shallow", SHALLOW, data(0, 1, size_bytes=200), OPENS, NOTHING),
+        "without --deep-iteration and --print-data-log",
+    ),
+    Lack.CONTESTED_LINES: Lesson(
+        lambda lab: dumped(lab, "deep", DEEP, data(0, 1, size_bytes=200), marker(1, 1), OPENS, data(3, 4)),
+        lambda lab: dumped(lab, "shallow", SHALLOW, data(0, 1, size_bytes=200), marker(1, 1), OPENS, data(3, 4)),
+        "without --deep-iteration and --print-data-log",
+    ),
+}
+
+
+@pytest.mark.parametrize("lack", [*LESSONS], ids=lambda lack: lack.value)
+def test_what_the_remedy_says_settles_it(lack: Lack, tmp_path: Path) -> None:
+    lab, lesson = Lab(tmp_path), LESSONS[lack]
+    lesson.take(lab)
+    before = lab.audit(fresh=not lesson.is_same_warehouse, **lesson.settings)
+    remedies = {remedy.lack: remedy for remedy in before.outcome.settled_by}
+    assert lack in remedies
+    assert lesson.words in remedies[lack].text
+    assert _is_no_word_first(remedies[lack])
+    lesson.do(lab)
+    after = lab.audit(fresh=not lesson.is_same_warehouse, **lesson.settings | lesson.then)
+    assert lack not in lacks(after)
+
+
+def _is_no_word_first(remedy: Remedy) -> bool:
+    words = ("`--state-copied-last`", "`--no-records-lost`", "`--transaction-state-complete`")
+    return not remedy.text.startswith(words)
+
+
+NOTHING_SETTLES = {Lack.NO_RULE, Lack.OF_ANOTHER_VERSION}
+"""The report asks for the JSON of the finding, or shows what is missing of it."""
+
+
+def test_every_lack_has_its_lesson() -> None:
+    assert set(Lack) - NOTHING_SETTLES == set(LESSONS)
+
+
+def test_every_kind_of_problem_of_a_log_is_a_lack() -> None:
+    assert set(LACK_OF_PROBLEM) == set(ProblemKind)
