@@ -34,33 +34,12 @@ def flat(answer: OwnerAnswer) -> str:
     return " ".join(owner_text(answer).split())
 
 
-def test_a_group_whose_offsets_lie_in_an_open_transaction_must_not_be_recreated(tables_of: Tables) -> None:
-    answer = who_is_group(tables_of(NAMED), "billing-readers")
-    assert (answer.held_in, answer.blocks, answer.is_told) == ("__consumer_offsets-0", Blocks.OFFSETS, True)
-    assert [(c.producer_id, c.last_offset, c.is_pending) for c in answer.commits] == [(2, 1, True), (None, 0, False)]
-    assert [(one.topic, one.txn_start_offset, one.verdict) for one in answer.opened] == [
-        ("__consumer_offsets", 1, "hanging")
-    ]
-    assert "UNSTABLE_OFFSET_COMMIT" in flat(answer)
-    assert "Never recreate the group" in flat(answer)
-
-
 @pytest.mark.parametrize("variant", [NAMED, UNNAMED, LIVE], ids=["groups-were-read", "no-names-read", "not-given"])
 def test_a_group_that_no_record_names_may_be_in_a_partition_that_was_not_read(
     tables_of: Tables, variant: Variant
 ) -> None:
     answer = who_is_group(tables_of(variant), "payroll")
     assert (answer.is_told, answer.blocks, bool(answer.missing)) == (False, Blocks.UNKNOWN, True)
-
-
-def test_an_id_with_a_transaction_is_shown_with_the_moment_at_which_it_ends(tables_of: Tables) -> None:
-    answer = who_is_id(tables_of(LIVE), "inventory-sync")
-    (owner,) = answer.owners
-    began_ms, timeout_ms = answer.changes[-1].at_ms, answer.changes[-1].timeout_ms
-    assert owner.ending is not None
-    assert (began_ms or 0) + (timeout_ms or 0) == owner.ending.times_out_ms
-    assert [way.result for way in owner.ways] == ["abort"]
-    assert "its coordinator aborts it by 2026-11-21T03:12:23.597Z" in flat(answer)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ class Case:
         who: a transactional id, of which `describe` and `who` are asked.
         offset: topic, partition and offset, of which `explain` is asked.
         flags: of each audit; a file is meant as one under data/cases/.
+        group: a consumer group, of which `who` is asked as well.
         is_text_too: the text of each answer is kept as well.
         is_page_too: the page of the report, and that of the nights.
     """
@@ -49,6 +50,7 @@ class Case:
     who: str
     offset: tuple[str, int, int]
     flags: Words = FOUR
+    group: str = ""
     is_text_too: bool = False
     is_page_too: bool = False
 
@@ -86,6 +88,8 @@ def questions(case: Case) -> Iterator[Question]:
         "verify-history": ("verify", "--history"),
         "captures": ("captures",),
     }
+    if case.group:
+        rows["who-group"] = ("who", "--group", case.group)
     plan = ("abort-plan", "--expired")
     for name, words in rows.items():
         yield Question(f"{name}.json", (*words, "--format", "json"))
@@ -138,6 +142,8 @@ CASES = (
         ),
         "cdc-accounts",
         ("accounts", 1, 4),
+        (*FOUR, "--topic-config", "kafka-4.2-edge/topics.txt", "--free-bytes", "1000000000"),
+        group="billing-readers",
         is_text_too=True,
     ),
     Case(
