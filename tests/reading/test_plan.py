@@ -161,7 +161,6 @@ def test_what_a_client_wrote_cannot_refuse_the_file() -> None:
         (record(0, value=b"\xff\xfe"), False),
         (record(0).replace(b"keySize: 1", b"keySize: 4"), False),
         (record(0, headers=b"a", printed=False), False),
-        (b"", False),
         (record(0) + record(1), False),
     ],
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
@@ -31,6 +32,7 @@ from txn_analysis.reading.text.section import NO_PARTITION, Section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txn_analysis.reading.inputs.cut_dumps import Cut
     from txn_analysis.reading.inputs.find_files import SourceFile
     from txn_analysis.reading.inputs.recognise import Recognition
     from txn_analysis.reading.inputs.survey import SectionMark, TrailerMark
@@ -194,14 +196,23 @@ def _dump_sections(
     trailers = {trailer.end: trailer for chunk in chunks for trailer in chunk.trailers}
     sections: list[Section] = []
     ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
-    for (mark, is_proven), end in zip(marks, ends, strict=True):
+    cuts = [*(_cut_between(one, other) for (one, _), (other, _) in pairwise(marks)), chunks[-1].cut][: len(marks)]
+    for (mark, is_proven), end, cut in zip(marks, ends, cuts, strict=True):
+        if cut is not None and isinstance(mark.body, Body):
+            problems.append((cut.start, f"{cut}. {_COPY_AGAIN}"))
         if isinstance(mark.body, Refusal):
             problems.append((mark.start, str(mark.body)))
         elif mark.body is None:
             problems.append((mark.start, f"the dump ends before this section's header line. {_COPY_AGAIN}"))
-        else:
+        elif cut is None or end == text_end:  # what is wrong with a file is wrong with its last section alone
             sections.append(_section(len(sections), mark, end, trailers.get(end), is_proven=is_proven))
     return sections, problems
+
+
+def _cut_between(mark: SectionMark, following: SectionMark) -> Cut | None:
+    """How a section was cut that another one follows; a record of a client may hold what looks like the next one."""
+    cut = following.cut_before
+    return cut if cut is not None and (cut.seen_count == 0 or _is_decoded(mark)) else None
 
 
 def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[SectionMark, bool]]:

@@ -14,11 +14,14 @@ from blake3 import blake3
 from txn_analysis.kafka.names import LOG
 from txn_analysis.reading.grammar.forms import DUMPING_START, INVALID_BYTES
 from txn_analysis.reading.grammar.noise import NOISE_BYTES, export_noise, noise_end
-from txn_analysis.reading.inputs.dumping_lines import StartProver, printed_reach
+from txn_analysis.reading.inputs.cut_dumps import Cut, cut_before
+from txn_analysis.reading.inputs.dumping_lines import LOOK_BACK_BYTES, StartProver, printed_reach
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, Refusal, recognise
 from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from txn_analysis.kafka.batch_headers import Read
 
 CHUNK_BYTES = 8 << 20  # part of what an `input_id` means: never to be changed
@@ -41,7 +44,8 @@ class SectionMark:
     """One `Dumping …` line.
 
     `body` is None where the text ends before the section's header line, and `file` where its path is refused. `proof`
-    says whether the line can stand inside a record, by a look back that began at byte `anchor`.
+    says whether the line can stand inside a record, by a look back that began at byte `anchor`. `cut_before` is how the
+    section before it was cut.
     """
 
     start: int
@@ -51,6 +55,7 @@ class SectionMark:
     body: Body | Refusal | None
     proof: str
     anchor: int
+    cut_before: Cut | None = None
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,7 @@ class ChunkFacts:
     reach: int
     recognition: Recognition | Refusal | None
     cut_object: int | None
+    cut: Cut | None = None
 
 
 @dataclass(frozen=True)
@@ -112,16 +118,19 @@ def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:
     last_newline = start - 1 + around.rfind(b"\n", 1, 1 + len(text))
     if len(around) <= 1 + len(text) and _is_export_noise(around[last_newline - start + 2 :]):
         last_newline = end - 1  # a console that was stopped ends no line
+    marks = _marks(read, around, start, end, reach)
+    is_last = len(around) <= 1 + len(text)
     return ChunkFacts(
         start,
         end,
         blake3(text).digest(DIGEST_BYTES),
-        _marks(read, around, start, end, reach),
+        marks,
         _trailers(read, around, start, end),
         last_newline if last_newline >= start else None,
         max((bound for _, bound in reach), default=0),
         recognise(bytes(text[:HEAD_BYTES]), len(text)) if start == 0 else None,
-        None if len(around) > 1 + len(text) or last_newline == end - 1 else _cut_object(read, end),
+        None if not is_last or last_newline == end - 1 else _cut_object(read, end),
+        cut_before(read, _since(read, marks, start), end) if is_last and last_newline == end - 1 else None,
     )
 
 
@@ -144,7 +153,7 @@ def _cut_object(read: Read, text_bytes: int) -> int | None:
 
 
 def _marks(read: Read, around: bytes, start: int, end: int, reach: list[tuple[int, int]]) -> tuple[SectionMark, ...]:
-    marks = []
+    marks: list[SectionMark] = []
     places = [place for place, _ in reach]
     bounds = list(accumulate((bound for _, bound in reach), max))
     provers = StartProver(read, is_decoded=False), StartProver(read, is_decoded=True)
@@ -155,9 +164,21 @@ def _marks(read: Read, around: bytes, start: int, end: int, reach: list[tuple[in
         if mark is not None:
             before = bisect_left(places, mark.anchor)
             is_hidden = before > 0 and mark.anchor < bounds[before - 1]
+            mark = replace(mark, cut_before=cut_before(read, _since(read, marks, start), at))
             marks.append(replace(mark, proof=UNPROVEN) if is_hidden else mark)
         found = _next_dumping(around, found + 1)
     return tuple(marks)
+
+
+def _since(read: Read, marks: Sequence[SectionMark], start: int) -> int:
+    """Where the batches of the section begin that a chunk from `start` on goes on with, behind some marks of it; or a
+    part of them.
+    """
+    if marks:
+        return marks[-1].body_start
+    back = max(0, start - LOOK_BACK_BYTES)
+    before = read(back, start)
+    return back + max(before.rfind(DUMPING_START), 0)
 
 
 def _next_dumping(text: bytes, at: int) -> int:
