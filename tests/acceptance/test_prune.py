@@ -225,6 +225,7 @@ def test_an_old_capture_keeps_the_files_that_fill_a_gap(old_night: Path) -> None
     expected = answers(audited(old_night, FIRST, 100, without="orders-0"))
     (item,) = pruned(old_night).clusters
     assert item.captures_kept == ("day-000",)
+    assert item.kept[0].why.endswith(": a transaction is open there")
     assert answers(rejudged(old_night, 100)) == expected
     assert any(place[:2] == ("orders", 0) for place in expected)
 
@@ -236,15 +237,14 @@ def test_records_of_the_coordinator_that_bear_on_what_is_open_stay(old_night: Pa
     assert answers(rejudged(old_night, 100)) == expected
 
 
-def test_a_report_says_which_prune_took_what_an_answer_may_lack(old_night: Path) -> None:
-    """What was open on a partition is ended in the last night, so that its old files go; then a cut copy comes."""
-    audited(old_night, SECOND, 100)
-    (item,) = pruned(old_night).clusters
-    later = audited(old_night, THIRD, 101, without="__transaction_state")
+def test_a_report_says_which_prune_took_what_an_answer_may_lack(nights: Path) -> None:
+    """What was open is ended in the last night, so that the old capture goes; then a copy without the state comes."""
+    (item,) = pruned(nights).clusters
+    later = audited(nights, THIRD, 102, without="__transaction_state")
     lacking = [finding for finding in later.findings if finding.verdict is Verdict.INCONCLUSIVE]
     assert [one.prune_id for one in later.run.prunes] == [item.prune_id]
     assert lacking
-    again = load_report(opened(old_night), Settings(warehouse=str(old_night)))
+    again = load_report(opened(nights), Settings(warehouse=str(nights)))
     assert again.run.prunes == later.run.prunes
 
 

@@ -226,6 +226,7 @@ def _of_cluster(item: PrunedItem, answer: PruneAnswer) -> list[str]:
     if item.runs_kept:
         lines.append(f"  {count(len(item.runs_kept), 'old run')} stay, for what is still open or not known to be done")
     if item.captures_kept:
-        why = item.why or "they fill gaps of newer ones, or bear on what is open"
-        lines.append(f"  {count(len(item.captures_kept), 'old capture')} keep files: {why}")
+        why = f": {item.why}" if item.why else ""
+        lines.append(f"  {count(len(item.captures_kept), 'old capture')} stay whole{why}")
+        lines += [f"    {escape(one.capture)}: {escape(one.why)}" for one in item.kept if not item.why]
     return lines

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,10 +88,9 @@ class OldEvidence:
     old: Sequence[str]
     before_ms: int
 
-    def taken(self) -> list[ReadInput]:
-        """The files of old captures that bear on no answer any more."""
-        if self.why_all_stay is not None:
-            return []
+    @cached_property
+    def why_kept(self) -> dict[str, str]:
+        """Of each old capture that stays, why, oldest first; a capture goes as a whole or not at all."""
         of_captures: defaultdict[str, list[ReadInput]] = defaultdict(list)
         for item in self.inputs:
             of_captures[item.capture].append(item)
@@ -100,15 +98,19 @@ class OldEvidence:
         contents = {item.content for item in kept}
         for item in kept:
             self._keep(item)
-        taken = []
-        for own in (of_captures[capture] for capture in self.old):
-            stays = [item.content not in contents and self._is_needed(item) for item in own]
-            for item in compress(own, stays):
-                self._keep(item)
-            left = [item for item, is_needed in zip(own, stays, strict=True) if not is_needed]
-            # What files say of their broker and cluster stays beside those that stay.
-            taken += [item for item in left if not _is_of_no_partition(item)] if any(stays) else left
-        return taken
+        found = {}
+        for capture, own in ((capture, of_captures[capture]) for capture in self.old):
+            whys = (self._why_needed(item) for item in own if item.content not in contents)
+            why = self.why_all_stay or next((why for why in whys if why is not None), None)
+            if why is not None:
+                found[capture] = why
+                for item in own:
+                    self._keep(item)
+        return dict(reversed(found.items()))
+
+    def taken(self) -> list[ReadInput]:
+        """The files of old captures that bear on no answer any more."""
+        return [item for item in self.inputs if item.capture in self.old and item.capture not in self.why_kept]
 
     @cached_property
     def why_all_stay(self) -> str | None:
@@ -195,10 +197,24 @@ class OldEvidence:
                     kept.offsets[partition] = np.unique(own if known is None else np.concatenate([known, own]))
                 kept.exported.update(_exported(rows))
 
-    def _is_needed(self, item: ReadInput) -> bool:
-        """Whether an old file bears on an answer; of one that says nothing of a partition, others decide."""
-        sections = sections_of(item)
-        return any(map(self._bears, sections)) or (_has_state(item) and self._has_records(item))
+    def _why_needed(self, item: ReadInput) -> str | None:
+        """Why an old file bears on an answer; None where it does not, and of one that says nothing of a partition."""
+        section = next(filter(self._bears, sections_of(item)), None)
+        if section is not None:
+            return f"{section.topic}-{section.partition}: {self._why(section)}"
+        if _has_state(item) and self._has_records(item):
+            return f"{STATE_TOPIC}: no newer file has what it says of what is open"
+        return None
+
+    def _why(self, section: InputSection) -> str:
+        place = section.topic, section.partition
+        if section.kind == STATE:
+            return "no newer file begins so early"
+        if place in self._told or self._open_at.get(place):
+            return "a transaction is open there"
+        if section.kind == LOG and self._settled.get(place, False):
+            return "its log goes on behind newer copies"
+        return "newer copies do not prove its log whole"
 
     def _bears(self, section: InputSection) -> bool:
         place = section.topic, section.partition

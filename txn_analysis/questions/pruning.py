@@ -32,12 +32,19 @@ _NOT_JUDGED = "no run judged all of a capture of it yet"
 _NOT_DATED = "no broker's clock and no run says how old its captures are"
 
 
+class KeptCapture(Item):
+    """An old capture that stays as a whole, and why."""
+
+    capture: str
+    why: str
+
+
 class PrunedItem(Item):
     """What a prune takes of one cluster; captures and runs oldest first.
 
-    Of `captures` files are taken, of `captures_kept` some or all stay although they are old, as newer ones need them,
-    and so do `runs_kept`. `before_ms` is null where nothing says how old the captures are; `why` says why nothing, or
-    no file, is taken. `row_count` counts rows of all tables that count for nothing then, `size_bytes` their files.
+    `captures` are taken, `captures_kept` stay although they are old, as something newer needs them: `kept` says what.
+    So do `runs_kept`. `before_ms` is null where nothing says how old the captures are; `why` says why nothing, or
+    no capture, is taken. `row_count` counts rows of all tables that count for nothing then, `size_bytes` their files.
     """
 
     cluster: str
@@ -45,6 +52,7 @@ class PrunedItem(Item):
     before_ms: int | None
     captures: tuple[str, ...] = ()
     captures_kept: tuple[str, ...] = ()
+    kept: tuple[KeptCapture, ...] = ()
     input_count: int = 0
     runs: tuple[str, ...] = ()
     runs_kept: tuple[str, ...] = ()
@@ -141,9 +149,8 @@ def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_
         prune_id=None,
         before_ms=before_ms,
         captures=tuple(name for name in old if name in gone_captures),
-        captures_kept=tuple(
-            dict.fromkeys(i.capture for i in inputs if i.capture in old and (i.capture, i.input_id) not in gone)
-        ),
+        captures_kept=tuple(evidence.why_kept),
+        kept=tuple(KeptCapture(capture=name, why=why) for name, why in evidence.why_kept.items()),
         input_count=len(taken),
         runs=gone_runs,
         runs_kept=tuple(run.run_id for run in old_runs if run.run_id in needed),

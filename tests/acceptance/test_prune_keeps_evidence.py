@@ -1,0 +1,147 @@
+"""Age takes no capture that holds what disproves an answer: an election that lost a commit's marker, months ago."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.oracle.cluster import Cluster
+from tests.oracle.copies import Log
+from tests.oracle.dump_writer import Tool
+from txn_analysis.pipeline import steps
+from txn_analysis.questions.pruning import prune
+from txn_analysis.settings import Settings
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import INPUTS
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from txn_analysis.questions.pruning import PrunedItem
+    from txn_analysis.report.model import AuditReport
+
+PLACE = ("orders", 0)
+DAY_MS, HOUR_MS = 86_400_000, 3_600_000
+WORDS = {"no_records_lost": True, "state_copied_last": True, "transaction_state_complete": True}
+
+
+def no_session() -> Any:
+    pytest.fail("Spark was started")
+
+
+class History:
+    """A cluster, each of whose nights is copied into a folder and audited into one warehouse."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.number, self.is_led_anew = folder, 0, False
+        self.cluster = Cluster({"orders": 2}, state_partitions=1)
+        for name in ("payer", "other"):
+            self.cluster.init_producer(name)
+
+    @property
+    def warehouse(self) -> Path:
+        return self.folder / "warehouse"
+
+    def commit(self, name: str, *places: tuple[str, int]) -> None:
+        cluster = self.cluster
+        cluster.add_partitions(name, *places)
+        value = cluster.ids[name].value
+        for place in places:
+            cluster.produce(place, value.producer_id, value.producer_epoch)
+        cluster.end_transaction(name, "Commit")
+
+    def lose_the_marker(self) -> None:
+        """An unclean election: a broker leads that never had the end marker, and goes on at a higher leader epoch."""
+        old = self.cluster.logs[PLACE]
+        new = Log(*PLACE)
+        for at, batch in takewhile(lambda one: not one[1].is_control, old.batches):
+            new.batches.append((at, batch))
+            new.state.append(batch)
+        self.cluster.logs[PLACE], self.is_led_anew = new, True
+
+    def compact_the_state(self) -> None:
+        """The cleaner leaves the newest record of each id."""
+        log = self.cluster.states[0]
+        newest = {
+            record.state.transactional_id: at for at, b in log.batches for record in b.all_records() if record.state
+        }
+        log.batches = [one for one in log.batches if one[0] in newest.values()]
+
+    def night(self) -> AuditReport:
+        """Copied, audited, and a day goes by."""
+        self.number += 1
+        night = self.folder / f"night-{self.number}"
+        night.mkdir()
+        if self.is_led_anew:
+            log = self.cluster.logs[PLACE]
+            log.batches = [(at, replace(batch, leader_epoch=int(k > 0))) for k, (at, batch) in enumerate(log.batches)]
+        for name, text in self.cluster.copy().files(Tool((4, 1), deep=True, payload=False), snapshots=False).items():
+            (night / name).write_bytes(text)
+        said = {"warehouse": str(self.warehouse), "capture": night.name, "max_clock_skew_ms": 0}
+        settings = Settings.model_validate(WORDS | said | {"transaction_state_partitions": 1})
+        report = steps.audit(no_session, [str(night)], settings)
+        self.cluster.sleep(DAY_MS)
+        return report
+
+    def pruned(self, keep_ms: int) -> PrunedItem:
+        (item,) = prune(open_warehouse(no_session, str(self.warehouse)), keep_ms, 2_000_000_000_000, 0).clusters
+        return item
+
+
+def verdict(report: AuditReport) -> tuple[Verdict, str]:
+    (found,) = (f for f in report.findings if (f.topic, f.partition) == PLACE and f.producer_id == 0)
+    return found.verdict, found.rule
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> History:
+    """Night 1 has the COMMIT marker of `payer`; then it is lost, and the log goes on by others."""
+    history = History(tmp_path)
+    history.commit("payer", PLACE)
+    history.commit("other", PLACE, ("orders", 1))
+    assert [f for f in history.night().findings if f.producer_id == 0] == []
+    history.lose_the_marker()
+    for _ in range(3):
+        history.commit("other", PLACE, ("orders", 1))
+    return history
+
+
+def test_the_capture_with_the_marker_stays_as_long_as_the_row_is_open(history: History) -> None:
+    history.night()
+    history.compact_the_state()
+    for _ in range(3):
+        history.commit("other", PLACE, ("orders", 1))
+        expected = verdict(history.night())
+    assert expected == (Verdict.SUSPECT, "commit_marker_missing")
+    item = history.pruned(DAY_MS)
+    assert "night-1" not in item.captures
+    assert "night-1" in item.captures_kept
+    history.commit("other", PLACE, ("orders", 1))
+    assert verdict(history.night()) == expected
+
+
+def test_without_that_capture_the_commit_would_be_aborted(history: History, tmp_path: Path) -> None:
+    """What the capture is kept from: nothing else disproves that no records were lost."""
+    history.night()
+    history.compact_the_state()
+    for _ in range(3):
+        history.commit("other", PLACE, ("orders", 1))
+        history.night()
+    last = tmp_path / f"night-{history.number}"
+    said = WORDS | {"warehouse": str(tmp_path / "alone"), "max_clock_skew_ms": 0, "transaction_state_partitions": 1}
+    assert verdict(steps.audit(no_session, [str(last)], Settings.model_validate(said)))[0] is Verdict.HANGING
+
+
+def test_a_capture_that_is_needed_stays_whole_and_says_why(history: History) -> None:
+    history.night()
+    history.commit("other", PLACE, ("orders", 1))
+    history.night()
+    item = history.pruned(DAY_MS)
+    kept = {one.capture: one.why for one in item.kept}
+    assert kept["night-1"] == "they disprove what you vouched for"
+    held = open_warehouse(no_session, str(history.warehouse)).held(INPUTS, "capture", "path").to_pylist()
+    files = {Path(row["path"]).name for row in held if row["capture"] == "night-1"}
+    assert files == {file.name for file in (history.folder / "night-1").iterdir()}
