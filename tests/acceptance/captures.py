@@ -58,6 +58,11 @@ VARIANTS = (
     Variant("kafka-4.2-edge/capture-1", SEGMENTS),
     Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots")),
     Variant("kafka-4.2-tv2/capture-1", SEGMENTS),
+    Variant(
+        "twin-no-commit",
+        SEGMENTS,
+        (("transaction_state_partitions", 3), ("max_clock_skew_ms", 1_000), *TRUE_WORDS),
+    ),
     Variant("kafka-4.2/capture-1", ("log-dirs",)),
     Variant("kafka-4.2-lost-marker/capture-1", ("log-dirs",)),
     Variant("kafka-4.2-rotation/capture-1", ("log-dirs",)),

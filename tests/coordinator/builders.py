@@ -53,6 +53,7 @@ def record(
         "recorded_ms": at_ms,
         "start_ms": start_ms,
         "client_transaction_version": None,
+        "leader_epoch": 5,
     }
     return StateRecord(**known | changes)
 
@@ -65,7 +66,7 @@ def tombstone(at_ms: int) -> StateRecord:
 
 def exported(*history: StateRecord) -> list[StateRecord]:
     """The same records as a console consumer prints them: without the times of their batches."""
-    return [each._replace(recorded_ms=None) for each in history]
+    return [each._replace(recorded_ms=None, leader_epoch=None) for each in history]
 
 
 def state_row(

@@ -333,6 +333,46 @@ def test_what_confirms_a_marker_surely(history: list[StateRecord], *, is_sure: b
     assert found == {AT_MS if is_sure else None}
 
 
+ABORTED = [each._replace(state=each.state and each.state.replace("Commit", "Abort")) for each in COMMITTED]
+
+
+def test_an_abort_confirms_by_a_decision_to_abort() -> None:
+    """And counts for whose state it is alone."""
+    aborted = MARKER._replace(kind=ABORT)
+    found = told(aborted, history=ABORTED)
+    assert (found.sure_of_any_ms, found.sure_ms, counts(found)) == (AT_MS, None, SILENT)
+    assert told(aborted, history=COMMITTED).sure_of_any_ms is None
+    assert told(MARKER, history=COMMITTED).sure_of_any_ms == AT_MS
+
+
+LONE = record("CompleteCommit", AT_MS + 10)._replace(last_update_ms=AT_MS - 5)
+
+
+@pytest.mark.parametrize(
+    ("marker", "lone", "is_sure"),
+    [
+        pytest.param(MARKER, LONE._replace(leader_epoch=5), True, id="of-its-epoch-and-written-by-its-coordinator"),
+        pytest.param(MARKER, LONE._replace(leader_epoch=6), True, id="or-by-a-later-one"),
+        pytest.param(MARKER, LONE._replace(leader_epoch=4), False, id="by-an-earlier-leader"),
+        pytest.param(MARKER, LONE._replace(leader_epoch=None), False, id="nothing-says-by-whom-as-in-an-export"),
+        pytest.param(MARKER, LONE._replace(producer_epoch=4), False, id="of-another-producer-epoch"),
+        pytest.param(MARKER._replace(producer_epoch=None), LONE, False, id="whose-epoch-is-not-printed"),
+        pytest.param(MARKER._replace(coordinator_epoch=None), LONE, False, id="whose-coordinator-is-not-printed"),
+        pytest.param(MARKER._replace(kind=ABORT), LONE, False, id="of-the-other-kind"),
+    ],
+)
+def test_what_compaction_left_confirms_a_marker_of_its_epoch_and_leader(
+    marker: EndMarker, lone: StateRecord, *, is_sure: bool
+) -> None:
+    """An id that commits all the time has a Complete record near any marker of another cluster."""
+    assert (told(marker, history=[lone]).sure_of_any_ms is not None) is is_sure
+
+
+def test_only_the_newest_marker_that_is_not_later_than_the_state_is_asked_for() -> None:
+    later = MARKER._replace(offset=51, at_ms=END_MS + 1)
+    assert told(MARKER, later, history=COMMITTED).newest_ms == AT_MS
+
+
 EXPORTED = replace(ALL_GIVEN, exports=frozenset(range(4)), is_export_complete=True)
 NEW_ID = exported(record("Empty", 5, epoch=0))
 
@@ -427,7 +467,8 @@ def contradicted(confirmed: int, *producer_ids: int) -> MarkerSums:
 
 
 def fit(sums: MarkerSums, **changes: Any) -> Fit:
-    known: dict[str, Any] = {"misplaced": None, "cluster_ids": ()}
+    """Whether a state fits that is of the logs' cluster, by the `cluster.id` of both."""
+    known: dict[str, Any] = {"misplaced": None, "cluster_ids": (), "of_one_cluster": {HERE}}
     return fit_of(sums, **known | changes)
 
 
@@ -474,7 +515,7 @@ def test_where_nothing_hangs_since_the_state_may_be_anothers(
     sums: MarkerSums, *, is_copied_last: bool, known: bool, unknown: bool
 ) -> None:
     found = fit(sums)
-    said = [bool(found.doubts(AT_MS, is_known=i, is_copied_last=is_copied_last)) for i in (True, False)]
+    said = [bool(found.doubts(HERE, AT_MS, is_known=i, is_copied_last=is_copied_last)) for i in (True, False)]
     assert said == [known, unknown]
 
 
@@ -488,9 +529,41 @@ def test_where_nothing_hangs_since_the_state_may_be_anothers(
     ],
 )
 def test_of_some_partitions_alone_a_state_must_surely_confirm_a_marker(sums: MarkerSums, *, is_in_doubt: bool) -> None:
-    found = fit_of(sums, misplaced=None, cluster_ids=(), is_partial=True)
-    said = [bool(found.doubts(AT_MS, is_known=i, is_copied_last=False)) for i in (True, False)]
+    found = fit(sums, is_partial=True)
+    said = [bool(found.doubts(HERE, AT_MS, is_known=i, is_copied_last=False)) for i in (True, False)]
     assert said == [is_in_doubt, is_in_doubt]
+
+
+@pytest.mark.parametrize(
+    ("sums", "is_in_doubt"),
+    [
+        pytest.param(replace(MARKED, sure_ms=AT_MS, newest_ms=AT_MS), False, id="the-newest-commit-is-sure"),
+        pytest.param(replace(MARKED, sure_ms=AT_MS, newest_ms=AT_MS + 1), True, id="an-older-one-is"),
+        pytest.param(replace(MARKED, newest_ms=AT_MS), True, id="none-is"),
+        pytest.param(MarkerSums(newest_ms=AT_MS), False, id="no-marker-is-unsure"),
+    ],
+)
+def test_where_nothing_bounds_the_data_the_newest_commit_must_be_sure(sums: MarkerSums, *, is_in_doubt: bool) -> None:
+    said = [bool(fit(sums).doubts(HERE, None, is_known=i, is_copied_last=True)) for i in (True, False)]
+    assert said == [is_in_doubt, is_in_doubt]
+
+
+@pytest.mark.parametrize(
+    ("sums", "by_ms", "is_shown"),
+    [
+        pytest.param(MarkerSums(), AT_MS, False, id="no-marker-is"),
+        pytest.param(MarkerSums(sure_of_any_ms=AT_MS), AT_MS, True, id="one-as-late-as-the-data-is"),
+        pytest.param(MarkerSums(sure_of_any_ms=AT_MS - 1), AT_MS, False, id="only-an-older-one"),
+        pytest.param(MarkerSums(sure_of_any_ms=AT_MS), None, False, id="nothing-says-how-late-that-is"),
+    ],
+)
+def test_a_state_is_shown_to_be_of_this_cluster_by_a_marker(
+    sums: MarkerSums, by_ms: int | None, *, is_shown: bool
+) -> None:
+    """Or by one `cluster.id`."""
+    told = fit(sums, of_one_cluster=()).doubts(HERE, by_ms, is_known=True, is_copied_last=True)
+    assert any("meta.properties" in words for words in told) is not is_shown
+    assert not fit(sums).doubts(HERE, by_ms, is_known=True, is_copied_last=True)
 
 
 @pytest.mark.parametrize(
@@ -522,6 +595,8 @@ SUMS = st.builds(
     st.none() | WITNESSES,
     st.none() | WITNESSES,
     st.booleans(),
+    st.none() | st.integers(1, 9),
+    st.none() | st.integers(1, 9),
     st.none() | st.integers(1, 9),
 )
 

@@ -180,6 +180,7 @@ class World:
         described: answers to DescribeProducers, beside logs that were fetched.
         high_watermarks: by folder and partition, what the folder's checkpoint says.
         cluster_ids: of the folders' `meta.properties`.
+        cluster_id: what a `meta.properties` beside every file states.
         epoch_starts: by partition, the newest leader epoch of its `leader-epoch-checkpoint`, and where that begins.
         manifests: what is said of the copying.
     """
@@ -194,6 +195,7 @@ class World:
     described: list[Described] = field(default_factory=list)
     high_watermarks: dict[tuple[str, tuple[str, int]], int] = field(default_factory=dict)
     cluster_ids: list[str] = field(default_factory=list)
+    cluster_id: str | None = None
     epoch_starts: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     manifests: list[Manifest] = field(default_factory=list)
 
@@ -211,11 +213,13 @@ class World:
         sections += [_marked(folder, place, mark) for (folder, place), mark in self.high_watermarks.items()]
         sections += [_of_cluster(stated) for stated in self.cluster_ids]
         sections += [_epoch_start(place, *newest) for place, newest in self.epoch_starts.items()]
+        sections = [section | {"cluster_id": self.cluster_id} for section in sections]
         rows = [_state_row(n, offset, r) for n, own in self.states.items() for offset, r in enumerate(own)]
         rows += [row for file in self.files for row in file.records()]
         if self.export:
+            of_cluster = {"topic": None, "partition": None, "cluster_id": self.cluster_id}
             kind = "console_text" if self.is_export_text else "console_json"
-            sections.append(_section(("export", 0), kind, len(self.export)) | {"topic": None, "partition": None})
+            sections.append(_section(("export", 0), kind, len(self.export)) | of_cluster)
             newest_ms = max(r["last_update_ms"] or 0 for r in self.export)
             rows += [_exported(n, r, newest_ms) for n, r in enumerate(self.export)]
         taken = [row for snapshot in self.snapshots for row in snapshot.rows()]

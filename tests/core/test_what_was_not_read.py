@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.core.histories import File
-from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, places
+from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,3 +201,45 @@ def test_a_list_of_another_id_is_none_of_its_own() -> None:
     """`others` has fields of tomorrow; what `billing` lists is whole."""
     story = late_write().records("11:02", "Ongoing", name="others", producer_id=9, topic_partitions=places(ORDERS_1))
     assert newer(story, may_list=True, may_name=False).rule() == "partition_not_in_transaction"
+
+
+AWAY = next(name for name in "abc" if holder(name, 2) != holder("billing", 2))
+
+
+def unexplained(clock: str = "10:00:01") -> Story:
+    """A commit of another producer is in the log, and among the records that could be decoded is none of it."""
+    story = late_write().writes("10:00", producer_id=5).marks(clock, producer_id=5)
+    return story.others_commit("11:30").records("11:31", "Empty", name=AWAY, producer_id=8)
+
+
+def test_a_marker_that_nothing_explains_contradicts_a_state_of_which_all_could_be_decoded() -> None:
+    answer = unexplained().answer()
+    assert answer.state is not None
+    assert answer.state.fit.sums.against.marker_count == 1
+    assert "state_incomplete" in {finding.rule for finding in answer.findings}
+
+
+def of_two_partitions(clock: str = "10:00:01") -> Story:
+    """The same, where the record that could not be decoded is in the partition of the state that is not billing's."""
+    story = unexplained(clock)
+    world = story.world
+    world.settings = world.settings.model_copy(update={"transaction_state_partitions": 2})
+    rows = world.states.pop(0)
+    world.states = {n: [r for r in rows if holder(r["transactional_id"], 2) == n] for n in range(2)}
+    away = world.states[1 - holder("billing", 2)]
+    away.append(undecoded(away[-1] | {"offset": len(away)}, is_key_read=True))
+    return story
+
+
+@pytest.mark.parametrize("clock", ["10:00:01", "23:00"])
+def test_a_marker_whose_decision_may_not_have_been_decoded_leaves_nothing_hanging(clock: str) -> None:
+    """It contradicts nothing, disproves no word, and is never said to be another cluster's."""
+    story = of_two_partitions(clock).says(**WORDS)
+    answer = story.answer()
+    assert answer.state is not None
+    sums = answer.state.fit.sums
+    assert (sums.against.marker_count, sums.later, answer.state.fit.misfits) == (0, None, ())
+    assert sums.has_later_unexplained is (clock == "23:00")
+    (found,) = [f for f in answer.findings if f.producer_id == 7]
+    assert found.rule == "state_incomplete"
+    assert any("it may be one of the others" in words for words in found.missing_evidence)

@@ -119,6 +119,7 @@ class Case:
     partitions: tuple[StatePartition, ...] = ALL_SEEN
     fit: Fit = field(default_factory=Fit)
     settings: Row = field(default_factory=dict)
+    is_of_one_cluster: bool = True
     as_of_ms: int | None = NOW_MS
     newest_ms: int | None = NOW_MS
 
@@ -130,8 +131,9 @@ class Case:
     def judged(self) -> Judgement:
         """The rule that fires, and the facts of the case."""
         known = None if self.known is None else KNOWN._replace(**self.known)
-        state = StateEvidence(list(self.partitions), FOUR, self.fit)
         opened, health = OPEN._replace(**self.open), HEALTH._replace(**self.health)
+        of_one_cluster = frozenset({opened.topic_partition} if self.is_of_one_cluster else ())
+        state = StateEvidence(list(self.partitions), FOUR, replace(self.fit, of_one_cluster=of_one_cluster))
         moments = Moments(self.as_of_ms, self.newest_ms)
         return judgement_of(facts_of(opened, health, known, state, self.run_settings(), moments))
 

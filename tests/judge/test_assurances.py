@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -64,7 +65,8 @@ def judged(
     settings: Settings = EVERY_WORD,
 ) -> Found:
     """Open transactions of orders-0 and orders-1 with every word given."""
-    state = StateEvidence(list(partitions), FOUR, fit or Fit())
+    fit = replace(fit or Fit(), of_one_cluster={o.topic_partition for o in opened})
+    state = StateEvidence(list(partitions), FOUR, fit)
     health = [HEALTH._replace(partition=n, truncated_marker_offset=truncated_marker_offset) for n in range(2)]
     logs = {TopicPartition(h.topic, h.partition): h for h in health}
     known = {o.key: KNOWN for o in opened} | (views or {})

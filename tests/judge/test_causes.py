@@ -68,7 +68,8 @@ def judged(
     settings = Settings.model_validate(
         {"transaction_state_partitions": 4, "max_clock_skew_ms": 0, "no_records_lost": no_records_lost}
     )
-    state, moments = StateEvidence(list(partitions), FOUR), Moments(NOW_MS, NOW_MS)
+    fit = Fit(of_one_cluster={opened.topic_partition})
+    state, moments = StateEvidence(list(partitions), FOUR, fit), Moments(NOW_MS, NOW_MS)
     found = judgement_of(facts_of(opened, HEALTH, known, state, settings, moments, state_leader_epoch)).cause
     assert found is not None
     return found

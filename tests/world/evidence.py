@@ -57,6 +57,7 @@ class Evidence:
         described: by partition what its leader said of its producers.
         folders: by partition of the state how it lies in files, and what a manifest says of that; empty where each is
             one file.
+        cluster_id: that of the folders of all files; None where nothing states one.
     """
 
     logs: tuple[tuple[Batch, ...], ...]
@@ -76,6 +77,7 @@ class Evidence:
     absent_logs: frozenset[int] = frozenset()
     described: tuple[tuple[int, Description], ...] = ()
     folders: tuple[Folder, ...] = ()
+    cluster_id: str | None = None
 
     def history(self) -> History:
         """It as the core takes it."""
@@ -99,6 +101,7 @@ class Evidence:
         copies.states, copies.export = (
             ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
         )
+        copies.cluster_id = self.cluster_id
         copies.manifests, copies.epoch_starts = list(self.manifests), dict(self.epoch_starts)
         copies.described = [_described(number, answer) for number, answer in self.described]
         if self.folders and copies.states:

@@ -39,7 +39,8 @@ EARLY = "--as-of is earlier than the copy"
 LEFT_BEHIND = "a log is that of a replica that was left behind"
 
 HALVES = (HALF_UNSAID, HALF_SAID)
-WRONG_STATES = (MISCOUNTED, FOREIGN, TWIN, *HALVES)
+WRONG_COUNTS = (MISCOUNTED, *HALVES)
+WRONG_STATES = (FOREIGN, TWIN, *WRONG_COUNTS)
 
 
 def _untrue(given: Evidence, *_: object) -> Evidence:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tests.world.evidence import SKEW_MS, open_data
-from tests.world.faults import WRONG_STATES
+from tests.world.faults import WRONG_COUNTS
 from tests.world.files import ONE_FILE
 from tests.world.files import WHOLE as WHOLE_FOLDERS
 from tests.world.model import LAST_EPOCH
@@ -59,8 +59,8 @@ def has_hole_between_files(given: Evidence) -> bool:
 
 
 def can_be_told(plot: Plot, world: World) -> bool:
-    """That a state is not the logs' own can be told by the commits of others alone, in each log."""
-    return plot.fault not in WRONG_STATES or all(any(_is_commit(b) for b in log.copy or ()) for log in world.logs)
+    """That a state is not whole can be told by the commits of others alone, in each log."""
+    return plot.fault not in WRONG_COUNTS or all(any(_is_commit(b) for b in log.copy or ()) for log in world.logs)
 
 
 def holds_the_answer(world: World) -> bool:

@@ -41,6 +41,7 @@ class Plot:
     files: str = ONE_FILE
     event_time_ms: int = 0
     is_copy_dated: bool = False
+    cluster_id: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -76,6 +77,7 @@ class Plot:
         given = evidence_of(world, says_last=self.says_last and world.is_state_last, draws_together=False)
         nothing_lost = self.says_nothing_lost and not world.lost
         given = replace(given, clocks_ms=self.clocks_ms, no_records_lost=nothing_lost, is_shallow=self.is_shallow)
+        given = replace(given, cluster_id=self.cluster_id)
         if self.fault is not None:
             return FAULTY[self.fault](given, self, world)
         states, folders = in_files(given.states, self.files, self.seed)
@@ -97,6 +99,7 @@ class Plot:
             (self.version > 1 and self.epochs != EPOCHS, f"a producer id has {self.epochs} epochs"),
             (bool(self.old), f"{', '.join(sorted(self.old))} speak version 1"),
             (any(self.is_shallow), f"shallow dumps: {', '.join(str(n) for n, it in enumerate(self.is_shallow) if it)}"),
+            (self.cluster_id is not None, "all files are of folders of one cluster.id"),
             (self.says_last and world.is_state_last, "it is said that the state was copied last, which is true"),
             (self.says_nothing_lost and not world.lost, "it is said that no record was lost, which is true"),
             (self.fault is None and self.files != ONE_FILE, self.files),
@@ -111,7 +114,8 @@ def random_plot(seed: str, *, is_faulty: bool) -> Plot:
     """A random one; most have hours at their end, in which what hangs gets late.
 
     Of those without a fault two of five are *told*: nothing is lost, the logs are copied first, all words are said
-    and true, and mostly something hangs. In a busy one ids use up their producer ids.
+    and true, and mostly something hangs. In a busy one ids use up their producer ids. Half of those with the state of
+    their cluster have a `cluster.id` that says so.
     """
     source = random.Random(seed)
     fault = source.choice(FAULTS) if is_faulty else None
@@ -144,6 +148,8 @@ def random_plot(seed: str, *, is_faulty: bool) -> Plot:
         event_time_ms=of_clients.choice((0, 0, 0, EVENT_TIME_MS)),
         is_copy_dated=of_clients.random() < 0.5,
     )
+    has_id = fault not in WRONG_STATES and random.Random(f"{seed}, its cluster.id").random() < 0.5
+    plot = replace(plot, cluster_id="one cluster" if has_id else None)
     teller = Teller(names, source, is_calm=is_told or source.random() < 0.4, is_busy=is_busy)
     return replace(plot, steps=_told(plot.start(), fault, teller, is_told=is_told).steps)
 

@@ -74,7 +74,8 @@ class Hole(NamedTuple):
 class StatePartition:
     """One partition of `__transaction_state`: up to when it speaks, and what it cannot prove.
 
-    `is_console` says that only a console export speaks for it. `chain` is what its records say of themselves.
+    `is_console` says that only a console export speaks for it. `chain` is what its records say of themselves, `decoded`
+    the same as if there were no others than those that could be decoded.
     `log_dir_end_ms` is the newest last moment of any partition of the state in the log directories that hold it: an id
     that is stuck writes nothing more into its own partition. `holes` are waived by --transaction-state-complete,
     `problems` never. `is_folder_whole`: a manifest shows that no file of it is missing, so that compaction left the
@@ -86,6 +87,7 @@ class StatePartition:
     is_seen: bool = False
     is_console: bool = False
     chain: StateChain = NO_RECORDS
+    decoded: StateChain = NO_RECORDS
     log_dir_end_ms: int | None = None
     problems: list[str] = field(default_factory=list)
     holes: list[Hole] = field(default_factory=list)
@@ -290,6 +292,7 @@ def state_evidence_of(
         partition.keyless_count += len(doubts)
         partition.problems += doubts
         chain = chains.get(partition.state_partition, partition.chain)
+        partition.decoded = chain
         # What could not be decoded may be anything, and later than everything.
         partition.chain = chain._replace(gap_end_ms=UNBOUNDED_MS) if partition.undecodable_count else chain
     return StateEvidence(partitions, count)

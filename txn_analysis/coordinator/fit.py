@@ -17,12 +17,23 @@ from txn_analysis.text import utc
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from txn_analysis.kafka.transactions import TopicPartition
+
 FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 _MORE_AGAINST = "more COMMIT markers in the logs contradict __transaction_state than it confirms"
 _ANOTHERS, _INCOMPLETE = "it is another cluster's", "it lacks records of its own ids"
 UNCONFIRMED = (
-    "it surely confirms no end marker of the logs that is as late as the data: nothing shows that it is the state of "
-    "this cluster"
+    "it surely confirms no COMMIT marker of the logs that is as late as the data, so that it may be a clone's: give a "
+    "partition with a later end marker"
+)
+NOT_SHOWN = (
+    "nothing shows that it is the state of this cluster: no cluster.id names its files and those of the log, and it "
+    "surely confirms no end marker of the logs that is as late as the data. Copy meta.properties beside both, audit "
+    "the log directories, or give a partition with a later end marker"
+)
+_UNEXPLAINED = (
+    "has no decision among the records that could be decoded: it may be one of the others. Copy, or dump, those so "
+    "that each can be decoded"
 )
 
 
@@ -92,7 +103,12 @@ class MarkerSums:
         unprinted_of_unknown: one of a producer that it does not know.
         unreached: a marker of an unknown producer that would contradict it if every partition reached past it.
         is_unsure: some COMMIT, or marker of unprinted kind, is not surely confirmed: its decision may be gone.
-        sure_ms: when the newest marker was written that is surely confirmed; None without one.
+        sure_ms: when the newest of these was written that is surely confirmed; None without one.
+        newest_ms: when the newest of these was written that is not later than the state's last moment.
+        sure_of_any_ms: as `sure_ms`, of ABORT markers as well.
+        unexplained: a marker that would contradict the state, or disprove that it was copied last, but that a record
+            which could not be decoded may be its decision.
+        has_later_unexplained: one that is later than the last moment of its id's partition is among these.
         has_recent: transactions ended not long ago, so that their ids cannot have expired.
         knows_recent: the state has, or had, the producer id of one of these.
         coordinator_epochs: by partition of the state the highest coordinator epoch of a marker of its ids' producers.
@@ -108,6 +124,10 @@ class MarkerSums:
     unreached: Witness | None = None
     is_unsure: bool = False
     sure_ms: int | None = None
+    newest_ms: int | None = None
+    sure_of_any_ms: int | None = None
+    unexplained: Witness | None = None
+    has_later_unexplained: bool = False
     has_recent: bool = False
     knows_recent: bool = False
     coordinator_epochs: Mapping[int, int] = field(default_factory=dict)
@@ -125,6 +145,10 @@ class MarkerSums:
             _earlier(self.unreached, other.unreached),
             self.is_unsure or other.is_unsure,
             later_of(self.sure_ms, other.sure_ms),
+            later_of(self.newest_ms, other.newest_ms),
+            later_of(self.sure_of_any_ms, other.sure_of_any_ms),
+            _earlier(self.unexplained, other.unexplained),
+            self.has_later_unexplained or other.has_later_unexplained,
             self.has_recent or other.has_recent,
             self.knows_recent or other.knows_recent,
             {
@@ -154,12 +178,14 @@ class Fit:
         sums: what the markers say.
         in_any_case: those of `unfit` that nothing which could not be decoded would explain.
         is_partial: the end markers are those of some partitions alone: what the others would say is not known.
+        of_one_cluster: partitions whose files, and those of the state, are of folders of one `cluster.id`.
     """
 
     unfit: tuple[str, ...] = ()
     sums: MarkerSums = MarkerSums()
     in_any_case: tuple[str, ...] = ()
     is_partial: bool = False
+    of_one_cluster: Collection[TopicPartition] = frozenset()
 
     @property
     def misfits(self) -> tuple[str, ...]:
@@ -181,26 +207,51 @@ class Fit:
         told = () if witness is None else (f"{witness}, has no decision in __transaction_state, which reaches past it",)
         return (*self.misfits, *told)
 
-    def doubts(self, since_ms: int | None, *, is_known: bool, is_copied_last: bool) -> tuple[str, ...]:
+    def doubts(
+        self, where: TopicPartition, by_ms: int | None, *, is_known: bool, is_copied_last: bool
+    ) -> tuple[str, ...]:
         """Why the state may be another cluster's after all, or not all of it, in words; nothing hangs where it may be.
 
-        A state that is compacted can have lost the decision of any marker, so that none contradicts it. Where it says
-        nothing of some marker, it must confirm another one, of `since_ms` or later, as the state of a cluster that was
-        cloned before confirms what both have in common. And no marker contradicts the logs' own state; one whose kind a
-        shallow dump does not print may be an administrator's abort, which costs an answer. For unknown producers those
-        of other unknown ones count as well, and those that would contradict it if it was copied last, as the operator
-        says.
+        A `cluster.id`, or an end marker that the state surely confirms, shows that it is the logs' own; a clone has the
+        same id, and confirms what both have in common. A state that is compacted can have lost the decision of any
+        marker, so that none contradicts it. Where it says nothing of some COMMIT marker, it must confirm another one as
+        late as the data. And no marker contradicts the logs' own state; one whose kind a shallow dump does not print
+        may be an administrator's abort, which costs an answer. For unknown producers those of other unknown ones count
+        as well, and those that would contradict it if it was copied last, as the operator says.
+
+        Args:
+            where: the partition of the open data.
+            by_ms: when that was written at the latest, less what clocks may differ; None where nothing bounds it.
+            is_known: the state has, or had, its producer id.
+            is_copied_last: the state was copied after the logs.
         """
         sums = self.sums
         witnesses = [sums.against.first, sums.unprinted]
         if not is_known:
             witnesses += [sums.unprinted_of_unknown, sums.unreached if is_copied_last else None]
-        is_confirmed = sums.sure_ms is not None and (since_ms is None or sums.sure_ms >= since_ms)
+        is_own = where in self.of_one_cluster or _is_as_late(sums.sure_of_any_ms, by_ms)
+        is_confirmed = _is_as_late(sums.sure_ms, sums.newest_ms if by_ms is None else by_ms)
         unconfirmed = (UNCONFIRMED,) if (sums.is_unsure or self.is_partial) and not is_confirmed else ()
-        return (*unconfirmed, *(f"{w}, has no decision in it" for w in witnesses if w is not None))
+        shown = () if is_own else (NOT_SHOWN,)
+        unexplained = () if sums.unexplained is None else (f"{sums.unexplained}, {_UNEXPLAINED}",)
+        told = (f"{w}, has no decision in it" for w in witnesses if w is not None)
+        return (*shown, *unconfirmed, *told, *unexplained)
 
 
-def fit_of(sums: MarkerSums, *, misplaced: str | None, cluster_ids: Collection[str], is_partial: bool = False) -> Fit:
+def _is_as_late(marker_ms: int | None, since_ms: int | None) -> bool:
+    """A marker was written, and no earlier; never where nothing tells since when."""
+    return marker_ms is not None and since_ms is not None and marker_ms >= since_ms
+
+
+def fit_of(
+    sums: MarkerSums,
+    *,
+    misplaced: str | None,
+    cluster_ids: Collection[str],
+    is_partial: bool = False,
+    of_one_cluster: Collection[TopicPartition] = frozenset(),
+    has_undecodable: bool = False,
+) -> Fit:
     """Whether the state fits the logs.
 
     Args:
@@ -208,8 +259,10 @@ def fit_of(sums: MarkerSums, *, misplaced: str | None, cluster_ids: Collection[s
         misplaced: that ids lie in partitions that their hash does not give, in words; None where all lie well.
         cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
         is_partial: only some logs are asked for.
+        of_one_cluster: as of `Fit`.
+        has_undecodable: some record of the state could not be decoded, and may name any producer.
     """
     several = f"the files are of several clusters: cluster.id {' and '.join(sorted(cluster_ids))}"
     in_any_case = (*([] if misplaced is None else [misplaced]), *([several] if len(cluster_ids) > 1 else []))
-    is_foreign = sums.has_recent and not sums.knows_recent
-    return Fit((*in_any_case, *([FOREIGN] if is_foreign else [])), sums, in_any_case, is_partial)
+    is_foreign = sums.has_recent and not sums.knows_recent and not has_undecodable
+    return Fit((*in_any_case, *([FOREIGN] if is_foreign else [])), sums, in_any_case, is_partial, of_one_cluster)

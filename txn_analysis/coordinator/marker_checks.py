@@ -17,7 +17,15 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import ABSENT, numbers, place_in
 from txn_analysis.coordinator.fit import NO_EPOCH, Contradictions, MarkerSums, Witness
 from txn_analysis.coordinator.history import COMMIT
-from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, columns_of
+from txn_analysis.coordinator.marker_columns import (
+    EPOCHS,
+    IS_ABORT,
+    IS_COMMIT,
+    IS_UNPRINTED,
+    KINDS,
+    columns_of,
+    of_kinds,
+)
 from txn_analysis.coordinator.producer_bounds import (
     DECIDED_WITHIN_MS,
     EVER,
@@ -25,8 +33,10 @@ from txn_analysis.coordinator.producer_bounds import (
     Bounds,
     Decisions,
     IdsOfProducers,
+    LoneCompletions,
     are_within,
     bounds_of,
+    close_to,
 )
 from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
@@ -78,36 +88,54 @@ class _Check:
     asked: Collection[int]
 
     def sums(self) -> MarkerSums:
-        """Of COMMIT markers and those of unprinted kind; repetitions say nothing where one of them is confirmed."""
+        """Of COMMIT and unprinted markers; repetitions say nothing where one of them is confirmed.
+
+        Those of aborts confirm alone.
+        """
         own = self.markers
-        counts = (own.kind != IS_ABORT) & (own.at_ms != NO_TIME)
-        of_epochs = MarkerSums(
-            coordinator_epochs=self._coordinator_epochs, unknown_coordinator_epoch=self._unknown_coordinator_epoch
+        has_time = own.at_ms != NO_TIME
+        counts, is_sure = (own.kind != IS_ABORT) & has_time, self._is_sure & has_time
+        of_any = MarkerSums(
+            sure_of_any_ms=self._newest_ms(is_sure),
+            coordinator_epochs=self._coordinator_epochs,
+            unknown_coordinator_epoch=self._unknown_coordinator_epoch,
         )
         if not counts.any():
-            return of_epochs
-        is_sure, confirms = self._is_sure & counts, self._confirms & counts
+            return of_any
+        is_sure, confirms = is_sure & counts, self._confirms & counts
+        end_ms = self.state.last_moment_ms
         is_later = counts & (own.at_ms > self._bound("end_ms")) & ~self._is_served
+        is_undecoded = self._bound("may_be_undecoded")
         is_settled = self._in_run(confirms | ((own.kind == IS_UNPRINTED) & self._is_served))
         of_all = MarkerSums(
             confirmed_count=int(confirms.sum()),
-            later=self._first(is_later),
+            later=self._first(is_later & ~is_undecoded),
+            unexplained=self._first(is_later & is_undecoded),
+            has_later_unexplained=bool((is_later & is_undecoded).any()),
             is_unsure=bool((counts & ~self._in_run(is_sure)).any()),
-            sure_ms=int(own.at_ms[is_sure].max()) if is_sure.any() else None,
+            sure_ms=self._newest_ms(is_sure),
+            newest_ms=None if end_ms is None else self._newest_ms(counts & (own.at_ms <= end_ms)),
         )
-        return of_epochs.plus(of_all).plus(self._of_unconfirmed(counts & ~is_settled))
+        return of_any.plus(of_all).plus(self._of_unconfirmed(counts & ~is_settled))
+
+    def _newest_ms(self, are_these: Array) -> int | None:
+        return int(self.markers.at_ms[are_these].max()) if are_these.any() else None
 
     def _of_unconfirmed(self, is_left: Array) -> MarkerSums:
-        """What markers say that nothing confirms; where the kind is not printed, one contradicts nothing by itself."""
+        """What markers say that nothing confirms; one of unprinted or undecoded decisions contradicts nothing itself."""
         if not is_left.any():
             return MarkerSums()
         own, is_known = self.markers, self._bound("is_known")
         said, said_if_reached = self._said(is_left)
         is_commit, is_unprinted = own.kind == IS_COMMIT, own.kind == IS_UNPRINTED
+        is_undecoded = self._bound("may_be_undecoded")
+        unexplained = self._first(is_undecoded & self._is_doubt(said))
+        said = np.where(is_undecoded, _NOTHING, said)
         is_doubt = is_unprinted & self._is_doubt(said)
         return MarkerSums(
             against=self._contradictions(is_commit & (said == _AGAINST)),
             more_if_nothing_was_lost=self._contradictions(is_commit & (said == _AGAINST_IF_NOTHING_WAS_LOST)),
+            unexplained=unexplained,
             unprinted=self._first(is_doubt & is_known),
             unprinted_of_unknown=self._first(is_doubt & ~is_known),
             unreached=self._first(~is_known & self._is_doubt(said_if_reached)),
@@ -209,19 +237,15 @@ class _Check:
 
     @cached_property
     def _decided(self) -> tuple[Array, ...]:
-        """Of each decision and partition: key, kind, and moments as in `Decisions`."""
+        """Of each decision and partition: key of producer and place, kind, and moments as in `Decisions`."""
         own, place_count = Decisions.of(self._ids, self.state), len(self.markers.places)
         producer = self._ids.producer[self._ids.id_of[own.record]]
         lists = self._ids.topic_partitions.take(pa.array(own.record))
         decision, listed = pc.list_parent_indices(lists).to_numpy(), lists.flatten()
         place = self._places_of(listed)
         decision, place = decision[place != ABSENT], place[place != ABSENT]
-        place, decision = place[own.has_places[decision]], decision[own.has_places[decision]]
-        # Decisions without places serve everywhere: they have keys behind those of all places.
-        alone = np.flatnonzero(~own.has_places)
-        key = np.concatenate([-1 - producer[alone], producer[decision] * place_count + place])
-        of = np.concatenate([alone, decision])
-        return key, *(column[of].astype(np.int64) for column in own[2:])
+        key = producer[decision] * place_count + place
+        return key, *(column[decision].astype(np.int64) for column in own[1:])
 
     def _places_of(self, listed: pa.StructArray) -> Array:
         """Of partitions of topics their numbers among those of the markers; -1 where none has one."""
@@ -235,28 +259,20 @@ class _Check:
         place = place_in(keys[order], own)
         return np.where(place == ABSENT, ABSENT, order[place])
 
-    def _are_served(self, start_ms: Array, stop_ms: Array, of: Array, *, anywhere: bool = False) -> Array:
+    def _are_served(self, start_ms: Array, stop_ms: Array, of: Array) -> Array:
         """Whether a decision of its kind serves a marker; an unprinted marker may be of either kind."""
-        key, is_commit = self._decided[0][of], self._decided[1][of].astype(bool)
         own = self.markers
-        where = own.producer * len(own.places) + own.place
-        keys = [where] if not anywhere else [where, len(own.producers) * len(own.places) + own.producer]
-        key = np.where(key < 0, len(own.producers) * len(own.places) - 1 - key, key)
-        # A COMMIT asks the commits, under odd keys; an unprinted marker asks all decisions, under even ones.
-        of_key = np.concatenate([2 * key, 2 * key[is_commit] + 1])
-        starts, stops = (np.concatenate([ms, ms[is_commit]]) for ms in (start_ms, stop_ms))
-        is_commit_marker = (own.kind == IS_COMMIT).astype(np.int64)
-        asked = np.concatenate([2 * each + is_commit_marker for each in keys])
-        found = are_within(asked, np.tile(own.at_ms, len(keys)), of_key, starts, stops)
-        is_served: Array = np.logical_or.reduce(np.split(found, len(keys)))
-        return is_served
+        key, is_commit = self._decided[0][of], self._decided[1][of].astype(bool)
+        keys, starts, stops = of_kinds(key, is_commit, start_ms, stop_ms)
+        asked = KINDS * (own.producer * len(own.places) + own.place) + own.kind
+        return are_within(asked, own.at_ms, keys, starts, stops)
 
     @cached_property
     def _confirms(self) -> Array:
         """A COMMIT marker can be that of a commit."""
         key, _, prepared_ms, completed_ms, *_ = self._decided
-        of, skew_ms = np.flatnonzero(key >= 0), self.state.max_clock_skew_ms
-        is_served = self._are_served(prepared_ms[of] - skew_ms, completed_ms[of] + skew_ms, of)
+        skew_ms = self.state.max_clock_skew_ms
+        is_served = self._are_served(prepared_ms - skew_ms, completed_ms + skew_ms, np.arange(len(key)))
         confirms: Array = is_served & (self.markers.kind == IS_COMMIT)
         return confirms
 
@@ -264,8 +280,8 @@ class _Check:
     def _is_served(self) -> Array:
         """A marker can be that of a decision; of one that is its id's last, up to the end of the state."""
         key, _, prepared_ms, _, _, until_ms = self._decided
-        of, skew_ms = np.flatnonzero(key >= 0), self.state.max_clock_skew_ms
-        return self._are_served(prepared_ms[of] - skew_ms, until_ms[of] + skew_ms, of)
+        skew_ms = self.state.max_clock_skew_ms
+        return self._are_served(prepared_ms - skew_ms, until_ms + skew_ms, np.arange(len(key)))
 
     @cached_property
     def _is_sure(self) -> Array:
@@ -274,12 +290,35 @@ class _Check:
         A decision that is the newest record of another cluster's id, or hangs there for hours, serves any marker.
         """
         _, _, prepared_ms, _, next_ms, _ = self._decided
-        of, skew_ms = np.flatnonzero(next_ms != NEVER), self.state.max_clock_skew_ms
-        start_ms, stop_ms, within_ms = prepared_ms[of] - skew_ms, next_ms[of] + skew_ms, DECIDED_WITHIN_MS + skew_ms
-        after = np.minimum(stop_ms, prepared_ms[of] + within_ms)
-        before = np.maximum(start_ms, next_ms[of] - within_ms)
-        starts, stops = np.concatenate([start_ms, before]), np.concatenate([after, stop_ms])
-        return self._are_served(starts, stops, np.concatenate([of, of]), anywhere=True)
+        of = np.flatnonzero(next_ms != NEVER)
+        starts, stops = close_to(prepared_ms[of], next_ms[of], self.state.max_clock_skew_ms)
+        is_sure: Array = self._are_served(starts, stops, np.concatenate([of, of])) | self._is_sure_of_lone
+        return is_sure
+
+    @cached_property
+    def _is_sure_of_lone(self) -> Array:
+        """The same by a Complete record whose Prepare is gone, of the marker's epoch.
+
+        It lists no partition, so that of a producer that commits all the time one stands near any marker of another
+        cluster. It was written by the coordinator that wrote the marker, or by a later one.
+        """
+        lone, own = LoneCompletions.of(self._ids), self.markers
+        is_sure = np.zeros(len(own.at_ms), bool)
+        asked = np.flatnonzero((own.producer_epoch >= 0) & (own.coordinator_epoch >= 0))
+        asked = asked[self._serve(lone, asked)]
+        for epoch in np.unique(lone.leader_epoch)[::-1].tolist():  # the newest one serves most
+            left = asked[~is_sure[asked] & (own.coordinator_epoch[asked] <= epoch)]
+            is_sure[left] = self._serve(lone.only(lone.leader_epoch == epoch), left)
+        return is_sure
+
+    def _serve(self, lone: LoneCompletions, asked: Array) -> Array:
+        """Whether one of these serves a marker, whoever led."""
+        own = self.markers
+        starts, stops = close_to(lone.decided_ms, lone.written_ms, self.state.max_clock_skew_ms)
+        key = np.tile(lone.producer * EPOCHS + lone.producer_epoch, 2)
+        keys, starts, stops = of_kinds(key, np.tile(lone.is_commit, 2), starts, stops)
+        asked_key = KINDS * (own.producer[asked] * EPOCHS + own.producer_epoch[asked]) + own.kind[asked]
+        return are_within(asked_key, own.at_ms[asked], keys, starts, stops)
 
     # Coordinator epochs.
 

@@ -131,6 +131,8 @@ def markers_since(markers: pa.Table, since_ms: Mapping[Key, int]) -> dict[Key, l
 # What columns hold where a row of Kafka's says nothing; no epoch is below 0.
 _ANY_EPOCH = 2**31
 IS_ABORT, IS_COMMIT, IS_UNPRINTED = 0, 1, 2
+KINDS = 3
+EPOCHS = 2**15  # more than any producer epoch
 
 
 class MarkerColumns(NamedTuple):
@@ -223,3 +225,10 @@ def _places(markers: pa.Table) -> tuple[list[TopicPartition], Array]:
     topic_of, number_of = np.divmod(own, max(len(partitions), 1))
     places = [TopicPartition(names[t], int(partitions[n])) for t, n in zip(topic_of, number_of, strict=True)]
     return places, place
+
+
+def of_kinds(key: Array, is_commit: Array, start_ms: Array, stop_ms: Array) -> tuple[Array, Array, Array]:
+    """Intervals of decisions under keys of the kinds of markers that they serve: of their own, and unprinted ones."""
+    kind = np.where(is_commit, IS_COMMIT, IS_ABORT)
+    keys = np.concatenate([KINDS * key + IS_UNPRINTED, KINDS * key + kind])
+    return keys, np.tile(start_ms, 2), np.tile(stop_ms, 2)

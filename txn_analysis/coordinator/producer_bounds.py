@@ -60,18 +60,30 @@ def are_within(key: Array, at_ms: Array, of_key: Array, start_ms: Array, stop_ms
 DECIDED_WITHIN_MS = 60_000
 
 
+def close_to(decided_ms: Array, next_ms: Array, skew_ms: int) -> tuple[Array, Array]:
+    """When the marker of a decision was written, if it was between that and the next record, and close to one.
+
+    Returns:
+        Two intervals for each: where they begin, and where they end.
+    """
+    within_ms, start_ms, stop_ms = DECIDED_WITHIN_MS + skew_ms, decided_ms - skew_ms, next_ms + skew_ms
+    after, before = np.minimum(stop_ms, decided_ms + within_ms), np.maximum(start_ms, next_ms - within_ms)
+    return np.concatenate([start_ms, before]), np.concatenate([after, stop_ms])
+
+
 @dataclass(frozen=True)
 class StateAtHand:
     """What of the state can confirm or contradict a marker.
 
     Attributes:
-        chains: by number, the partitions of the state that were given.
+        chains: by number, the partitions of the state that were given, as far as their records could be decoded.
         is_whole: all partitions were given, and no larger count of partitions fits the ids.
         exports: numbers of those for which only a console export speaks.
         is_export_complete: the operator says that the exports are complete.
         is_nothing_lost: the operator says that no record was ever lost.
         max_clock_skew_ms: by how much two brokers' clocks may differ.
         known_since_ms: an id that was last used before this moment may have been forgotten.
+        undecodable: numbers of those with a record that could not be decoded, which may be any decision.
     """
 
     chains: Mapping[int, StateChain]
@@ -81,6 +93,7 @@ class StateAtHand:
     is_nothing_lost: bool
     max_clock_skew_ms: int
     known_since_ms: int | None
+    undecodable: frozenset[int] = frozenset()
 
     def of_chains(self, partitions: Array, name: str, of_none: int) -> Array:
         """Of partitions of the state a moment or an epoch that their chains say; one word for all that is not known."""
@@ -89,6 +102,11 @@ class StateAtHand:
         order = np.argsort(numbers_of)
         place = place_in(numbers_of[order], partitions)
         return np.where(place == ABSENT, of_none, said[order][place]) if len(said) else np.full(len(place), of_none)
+
+    @property
+    def last_moment_ms(self) -> int | None:
+        """The last moment of any partition."""
+        return latest(*(chain.last_moment_ms for chain in self.chains.values()))
 
     def gap_end_ms(self, partition: int) -> int | None:
         """The moment behind the newest hole of a partition, or behind what an export can lack; None without one."""
@@ -100,13 +118,14 @@ def state_at_hand(state: StateEvidence, settings: Settings, newest_ms: int | Non
     """What of the state was given, as far as it can confirm or contradict a marker."""
     given = {p.state_partition: p for p in state.expected if p.is_seen}
     return StateAtHand(
-        chains={number: partition.chain for number, partition in given.items()},
+        chains={number: partition.decoded for number, partition in given.items()},
         is_whole=len(given) == state.expected_count and state.count.larger is None,
         exports=frozenset(number for number, partition in given.items() if partition.is_console),
         is_export_complete=settings.transaction_state_complete,
         is_nothing_lost=settings.no_records_lost,
         max_clock_skew_ms=settings.max_clock_skew_ms,
         known_since_ms=minus(newest_ms, settings.transactional_id_expiration_ms),
+        undecodable=frozenset(number for number, partition in given.items() if partition.undecodable_count),
     )
 
 
@@ -123,6 +142,8 @@ class IdsOfProducers(NamedTuple):
         is_own: of each record, it has, or had, the producer id as its own.
         is_commit: of each record, it is one of a commit.
         state_partition: of each record; -1 where it is not known.
+        producer_epoch: of each record; -1 where it has none.
+        leader_epoch: of the batch of each record; -1 where it is not known.
         topic_partitions: of each record, the lists of partitions.
     """
 
@@ -135,6 +156,8 @@ class IdsOfProducers(NamedTuple):
     is_own: Array
     is_commit: Array
     state_partition: Array
+    producer_epoch: Array
+    leader_epoch: Array
     topic_partitions: pa.ListArray
 
     @classmethod
@@ -151,7 +174,8 @@ class IdsOfProducers(NamedTuple):
         current, previous = (numbers(found.field(name), ABSENT) for name in ("producer_id", "previous_producer_id"))
         partition = numbers(found.field("state_partition"), ABSENT)
         last = first + lengths - 1
-        begins = records.begins_an_id(current, previous, numbers(found.field("producer_epoch"), ABSENT))
+        epoch, leader_epoch = (numbers(found.field(name), ABSENT) for name in ("producer_epoch", "leader_epoch"))
+        begins = records.begins_an_id(current, previous, epoch)
         asked = producer_ids[place[rows]][id_of]
         return cls(
             producer=place[rows],
@@ -163,26 +187,25 @@ class IdsOfProducers(NamedTuple):
             is_own=(current == asked) | (previous == asked),
             is_commit=records.is_of_commit,
             state_partition=partition,
+            producer_epoch=epoch,
+            leader_epoch=leader_epoch,
             topic_partitions=found.field("topic_partitions"),
         )
 
 
 class Decisions(NamedTuple):
-    """Decisions: Prepare records, and Complete records whose Prepare is gone, whose value has the decision's time.
+    """Decisions: the Prepare records of producers.
 
     Attributes:
         record: the number of its record in `IdsOfProducers`.
-        has_places: the partitions that it lists are known; they are gone with a Prepare record.
         is_commit: its kind.
         prepared_ms: the moment of the decision.
         completed_ms: when its Complete record was written at the latest; EVER where that is not there.
-        next_ms: when the id's next record was written at the latest, whichever it is; NEVER where there is none. Of a
-            Complete record it is its own.
+        next_ms: when the id's next record was written at the latest, whichever it is; NEVER where there is none.
         until_ms: as `next_ms`; where there is none, when its partition of the state ends.
     """
 
     record: Array
-    has_places: Array
     is_commit: Array
     prepared_ms: Array
     completed_ms: Array
@@ -198,16 +221,50 @@ class Decisions(NamedTuple):
         next_ms = np.where(has_next, np.append(written_ms[1:], NEVER)[: len(written_ms)], NEVER)
         is_done = has_next & np.append(records.completes[1:], False)[: len(written_ms)]
         until_ms = np.where(has_next, next_ms, state.of_chains(ids.state_partition, "last_until_as_of_ms", NEVER))
-        is_decision = ids.is_own & records.is_prepared
+        found = np.flatnonzero(ids.is_own & records.is_prepared)
+        prepared_ms = np.where(moment_ms == NO_TIME, 0, moment_ms)
+        completed_ms = np.where(is_done, next_ms, EVER)
+        of_each = (ms[found] for ms in (prepared_ms, completed_ms, next_ms, until_ms))
+        return cls(found, ids.is_commit[found], *of_each)
+
+
+class LoneCompletions(NamedTuple):
+    """Complete records whose Prepare compaction took; they list no partition, and their value has the decision's time.
+
+    Attributes:
+        producer: its producer's place among those that are asked about.
+        producer_epoch: that of its value.
+        is_commit: its kind.
+        decided_ms: the moment of the decision.
+        written_ms: when it was written at the latest.
+        leader_epoch: of its batch. Those without one, as in exports, are left out.
+    """
+
+    producer: Array
+    producer_epoch: Array
+    is_commit: Array
+    decided_ms: Array
+    written_ms: Array
+    leader_epoch: Array
+
+    @classmethod
+    def of(cls, ids: IdsOfProducers) -> LoneCompletions:
+        """Those under the producer ids."""
+        records = ids.records
         is_alone = ids.is_own & records.is_completed & ~records.completes & (records.last_update_ms != NO_TIME)
-        found = np.flatnonzero(is_decision | is_alone)
-        alone = is_alone[found]
-        prepared_ms = np.where(
-            alone, records.last_update_ms[found], np.where(moment_ms == NO_TIME, 0, moment_ms)[found]
+        found = np.flatnonzero(is_alone & (ids.leader_epoch != ABSENT) & (ids.producer_epoch != ABSENT))
+        return cls(
+            producer=ids.producer[ids.id_of[found]],
+            producer_epoch=ids.producer_epoch[found],
+            is_commit=ids.is_commit[found],
+            decided_ms=records.last_update_ms[found],
+            written_ms=np.minimum(records.written_by_ms, EVER)[found],
+            leader_epoch=ids.leader_epoch[found],
         )
-        by_ms = [np.where(is_done, next_ms, EVER), next_ms, until_ms]
-        of_alone = (np.where(alone, written_ms[found], ms[found]) for ms in by_ms)
-        return cls(found, ~alone, ids.is_commit[found], prepared_ms, *of_alone)
+
+    def only(self, are_these: Array) -> LoneCompletions:
+        """Some of them."""
+        return LoneCompletions(*(column[are_these] for column in self))
 
 
 class Bounds(NamedTuple):
@@ -221,6 +278,7 @@ class Bounds(NamedTuple):
         ahead_of: coordinator epochs above this are above the leader epochs of all of them.
         ahead_since_ms: from here on such a marker says so, as an id that is gone may have expired before.
         kept_ms: what led to markers after this moment is all there, if no leader's end was lost.
+        may_be_undecoded: a record that could not be decoded may be a decision of its own.
     """
 
     is_known: Array
@@ -230,6 +288,7 @@ class Bounds(NamedTuple):
     ahead_of: Array
     ahead_since_ms: Array
     kept_ms: Array
+    may_be_undecoded: Array
 
 
 _ANY_EPOCH = 2**31
@@ -258,6 +317,9 @@ def bounds_of(ids: IdsOfProducers, count: int, state: StateAtHand) -> Bounds:
     everywhere_ms = state.of_chains(given, "last_moment_ms", NEVER)
     reached_ms = np.where(has_home, EVER, everywhere_ms.min() if len(given) else NEVER)
     np.minimum.at(reached_ms, of, state.of_chains(at_home, "last_moment_ms", NEVER))
+    may_be_undecoded = ~has_home & bool(state.undecodable)
+    if state.undecodable:
+        may_be_undecoded[of[np.isin(at_home, [*state.undecodable])]] = True
     kept_ms = np.where(is_known, NONE_YET, EVER)
     np.maximum.at(kept_ms, ids.producer, _kept_ms(ids, state))
     return Bounds(
@@ -268,6 +330,7 @@ def bounds_of(ids: IdsOfProducers, count: int, state: StateAtHand) -> Bounds:
         ahead_of=largest("leader_epoch", _ANY_EPOCH, _ANY_EPOCH, -1),
         ahead_since_ms=np.where(is_gone, NEVER if state.known_since_ms is None else state.known_since_ms, NEVER),
         kept_ms=kept_ms,
+        may_be_undecoded=may_be_undecoded,
     )
 
 

@@ -204,7 +204,8 @@ def read_at(rows: pa.Table, name: str) -> pa.Table:
     return rows if pc.all(is_there).as_py() is not False else rows.filter(is_there)
 
 
-_RECORD = pa.struct([*(STATES.field(n) for n in SAID), ("is_hidden", pa.bool_()), STATES.field("is_id_uncertain")])
+_NOT_COMPARED = ("held_by", "is_id_uncertain", "leader_epoch")
+_RECORD = pa.struct([*map(STATES.field, SAID), ("is_hidden", pa.bool_()), *map(STATES.field, _NOT_COMPARED[1:])])
 HISTORIES = pa.schema([AUDIT, ("producer_ids", pa.list_(pa.int64())), ("history", pa.list_(_RECORD))])
 """One row is one transactional id: the producer ids that it has, or had, and its records, oldest first; never none."""
 LAST_RECORDS = pa.schema(
@@ -259,7 +260,7 @@ def histories_of(states: pa.Table, audit: Array, ordered: InOrder) -> pa.Table:
         audit: of each row the number of its audit.
         ordered: the records of ids, as of `by_id`.
     """
-    rows = states.select([*SAID, "held_by", "is_id_uncertain"]).take(pa.array(ordered.row)).combine_chunks()
+    rows = states.select([*SAID, *_NOT_COMPARED]).take(pa.array(ordered.row)).combine_chunks()
     of_audit = pa.array(audit[ordered.row[ordered.first]], AUDIT.type)
     return pa.table([of_audit, _producers(rows, ordered), _records(rows, ordered)], schema=HISTORIES)
 
@@ -269,8 +270,8 @@ def _records(rows: pa.Table, ordered: InOrder) -> pa.ListArray:
     stops = ordered.first + ordered.length
     is_hidden = np.zeros(len(ordered.row), bool)
     is_hidden[stops - 1] = ordered.is_hidden
-    columns = {name: _whole(rows[name]) for name in (*SAID, "is_id_uncertain")}
-    columns |= {"state_partition": _whole(rows["held_by"]), "is_hidden": pa.array(is_hidden)}
+    columns = {name: _whole(rows[name]) for name in (*SAID, *_NOT_COMPARED)}
+    columns |= {"state_partition": columns["held_by"], "is_hidden": pa.array(is_hidden)}
     columns["topic_partitions"] = _never_null(columns["topic_partitions"])
     arrays = of_types((columns[field.name] for field in _RECORD), _RECORD)
     return pa.ListArray.from_arrays(

@@ -73,6 +73,19 @@ class Case(NamedTuple):
         return latest(self.partition.last_moment_ms, self.copied.reach_ms.get(self.opened.topic_partition))
 
     @property
+    def is_state_last(self) -> bool:
+        """The state was copied last, as somebody says, as far as it decides here.
+
+        Not where it has a record that could not be decoded, and some marker that is later than the state may be of it:
+        that does not disprove the word, and the word waives nothing there.
+        """
+        where = self.holder
+        is_undecoded = (
+            self.state.has_undecodable if self.known is None else where is not None and where.undecodable_count
+        )
+        return self.settings.state_copied_last and not (is_undecoded and self.state.fit.sums.has_later_unexplained)
+
+    @property
     def since_ms(self) -> int | None:
         """From when on the id's history counts: the producer's last end marker in the partition, if there is one."""
         return minus(self.opened.last_marker_ms, self.settings.max_clock_skew_ms)
@@ -191,7 +204,7 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
     producer every partition decides, since its id could be in any of them.
     """
     opened, known, state, settings = case.opened, case.known, case.state, case.settings
-    before_ms, must_reach = opened.appended_before_ms, not settings.state_copied_last
+    before_ms, must_reach = opened.appended_before_ms, not case.is_state_last
     holder = case.holder
     deciding_end_ms = state.earliest_end_ms if known is None else UNBOUNDED_MS if holder is None else holder.moment_ms
     bound_ms = plus(before_ms, settings.max_clock_skew_ms)
@@ -204,7 +217,7 @@ def _state_reach(case: Case, leader_epoch: int | None) -> StateReach:
         is_epoch_ahead=known is not None and proven(more(opened.max_producer_epoch, known.state_epoch)),
         misfits=_misfits(case),
         gaps=tuple(_gaps(case)),
-        end_ms=latest(end_ms, case.moments.as_of_ms) if settings.state_copied_last else end_ms,
+        end_ms=latest(end_ms, case.moments.as_of_ms) if case.is_state_last else end_ms,
         partitions_seen=state.seen_count,
         partitions_expected=state.expected_count,
         leader_epoch=leader_epoch,
@@ -223,11 +236,11 @@ def _misfits(case: Case) -> tuple[str, ...]:
 
 def _gaps(case: Case) -> list[str]:
     words, state = Words.of(case.settings), case.state
-    is_copied_last = case.settings.state_copied_last
+    is_copied_last = case.is_state_last
     opened = case.opened
-    written_ms = opened.appended_after_ms if opened.appended_before_ms is None else opened.appended_before_ms
-    since_ms = minus(written_ms, case.settings.max_clock_skew_ms)
-    told = state.fit.doubts(since_ms, is_known=case.known is not None, is_copied_last=is_copied_last)
+    by_ms = minus(opened.appended_before_ms, case.settings.max_clock_skew_ms)
+    is_known, where = case.known is not None, opened.topic_partition
+    told = state.fit.doubts(where, by_ms, is_known=is_known, is_copied_last=is_copied_last) if state.seen_count else ()
     doubts = [f"__transaction_state: {words}" for words in told]
     if case.known is not None:
         if case.holder is None:

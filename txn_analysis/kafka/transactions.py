@@ -75,6 +75,7 @@ class StateRecord(NamedTuple):
     everything of it is None. Tagged fields of a newer Kafka leave open whether its list is whole (`may_list_more`), and
     which producer ids it names (`may_name_more`).
     `is_hidden`: a later record of its id could not be decoded, so that it is not the newest.
+    `leader_epoch` is that of its batch, None in an export.
     `is_id_uncertain`: a tombstone of an export as text, where ids are printed raw: some id is gone that ends so.
     """
 
@@ -97,6 +98,7 @@ class StateRecord(NamedTuple):
     may_name_more: bool | None = None
     is_hidden: bool = False
     is_id_uncertain: bool = False
+    leader_epoch: int | None = None
 
     @property
     def moment_ms(self) -> int | None:

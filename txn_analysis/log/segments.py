@@ -68,7 +68,8 @@ def brokers_of(
     `replication-offset-checkpoint` lists its replicas. Empty where a broker of the judged capture has none of its own.
     """
     own = [section for section in sections if not section.capture_rank]
-    nodes = {s.log_dir: s.stated for s in own if s.kind == NODE_ID and s.log_dir is not None}
+    held = {s.log_dir for s in own if s.kind in _OF_REPLICAS}  # a meta.properties may lie beside dumps as well
+    nodes = {s.log_dir: s.stated for s in own if s.kind == NODE_ID and s.log_dir is not None and s.log_dir in held}
     if not nodes.keys() <= {s.log_dir for s in own if s.kind == HIGH_WATERMARK}:
         return {}
     found: defaultdict[TopicPartition, set[str | None]] = defaultdict(set)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from txn_analysis.columns.values import NAMED, VALUES, rows_named, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
+from txn_analysis.coordinator.one_cluster import of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
@@ -162,6 +163,8 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
             misplaced=own.misplaced,
             cluster_ids=files[n].cluster_ids,
             is_partial=given.audits[n].is_partial,
+            has_undecodable=own.has_undecodable,
+            of_one_cluster=of_one_cluster(given.audits[n].sections, given.audits[n].manifests),
         )
         for n, own in seen.items()
     }

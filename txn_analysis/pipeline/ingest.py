@@ -23,6 +23,7 @@ from txn_analysis.reading.inputs.accounting import (
     rejected_in_log,
     rejected_outside,
 )
+from txn_analysis.reading.inputs.clusters import cluster_ids
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.manifest import manifest_inputs, split_manifests
 from txn_analysis.reading.inputs.planned_input import check_inputs
@@ -195,13 +196,18 @@ def _account(
     asked: Asked | None,
 ) -> list[ReadInput]:
     """One row of `inputs` for each input; content that was read before keeps what was found then."""
-    named = [*(p.input_id for p in settled), *map(str, asked or ())]  # others read of the same files are another one
+    rejects, clusters = content.rejects_by_input(), cluster_ids(settled)
+    # Others read of the same files are another capture; so are the same dumps in folders of another cluster.
+    beside = [
+        f"{p.input_id} {clusters[p.input_id]}" for p in settled if p.input_id in clusters and not p.is_broker_file
+    ]
+    named = [*(p.input_id for p in settled), *map(str, asked or ()), *beside]
     capture = settings.capture or "capture-" + _digest(named)[:12]
-    rejects = content.rejects_by_input()
     rows = []
     for planned in settled:
         rejected = rejected_bytes(planned, rejects[planned.input_id])
         row = read_input(planned, settings.cluster, capture, content, rejected, asked)
+        row = row._replace(cluster_id=clusters.get(planned.input_id))
         rows.append(row.found_as(known.get(row.content, row)))
     return rows
 

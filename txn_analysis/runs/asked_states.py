@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from txn_analysis.runs.past_run import PastRun
 
 
-_PLACED_BY = ("input_id", "ordinal", "offset", "transactional_id_hash")
+_PLACED_BY = ("input_id", "ordinal", "offset", "leader_epoch", "transactional_id_hash")
 _COLUMNS = tuple(dict.fromkeys((*SAID, *_PLACED_BY)))
 _HELD_ROWS = 1 << 16
 

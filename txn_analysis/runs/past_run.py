@@ -7,7 +7,6 @@ later capture is ever seen, whatever order they were fed in.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.state_records import Placing, StateFiles
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.fact_finding import Moments
-from txn_analysis.kafka.names import BINARY_GRAMMARS
 from txn_analysis.settings import Settings
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
@@ -32,7 +30,7 @@ from txn_analysis.tables import (
     PartitionHealth,
     UsedBatchRange,
 )
-from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, is_asked
+from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, is_asked, log_dir
 from txn_analysis.tables.readings import doubt_in_words, doubt_of
 
 if TYPE_CHECKING:
@@ -196,20 +194,14 @@ def sections_of(item: ReadInput) -> list[InputSection]:
             capture_rank=item.capture_rank,
             is_end_proven=is_end_proven,
             input_problem=problem if doubt is None or problem is not None else doubt_in_words(doubt),
-            log_dir=_log_dir(item.path, section),
+            log_dir=log_dir(item.path, section.dump_path, section.grammar),
             path=item.path,
             doubt=doubt,
+            cluster_id=item.cluster_id,
         )
         for section, is_end_proven, problem in zip(item.sections, starts_proven, problems, strict=True)
         for doubt in (doubt_of(section.kind, section.grammar, item.reading_version),)
     ]
-
-
-def _log_dir(path: str, section: ReadSection) -> str | None:
-    """The log directory that a broker's own file lies in; None for a dump, and where its path does not say."""
-    place = section.dump_path
-    is_inside = section.grammar in BINARY_GRAMMARS and path.endswith(place)
-    return os.path.normpath(path.removesuffix(place) or os.curdir) if is_inside else None
 
 
 def _moments(inputs: list[ReadInput]) -> dict[str, int | None]:

@@ -6,10 +6,11 @@ No text of a span is ever kept.
 from __future__ import annotations
 
 import json
+import os
 from typing import Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import Counts, Int32
-from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.kafka.names import BINARY_GRAMMARS, STATE_TOPIC
 from txn_analysis.tables.readings import FIRST_READING, is_read_otherwise
 from txn_analysis.tables.schema import STRING, Col, Table, adds_up, at_least, columns_of, not_negative, one_of
 
@@ -33,6 +34,18 @@ class ReadSection(NamedTuple):
     stated: str | None = None
     rival_positions: tuple[int, ...] | None = None
     leader_epoch: Int32 | None = None
+
+
+def log_dir(path: str, place: str, grammar: str | None) -> str | None:
+    """The log directory that a broker's own file lies in; None for a dump, and where its path does not say.
+
+    Args:
+        path: where it was found.
+        place: its name within the log directory, as `dump_path`.
+        grammar: of its section.
+    """
+    is_inside = grammar in BINARY_GRAMMARS and path.endswith(place)
+    return os.path.normpath(path.removesuffix(place) or os.curdir) if is_inside else None
 
 
 class AskedPartition(NamedTuple):
@@ -105,6 +118,7 @@ class InputSection(NamedTuple):
     `leader_epoch` are found from its batches: None without any. Text, tears and proofs are of files of batches alone.
     `input_problem` says what is wrong with its end, `log_dir` which log directory it lies in: None for a dump. `path`
     is where its file was found. `doubt` says what an earlier reading believed of it that today's does not.
+    `cluster_id` is what the `meta.properties` of its folder states.
     """
 
     input_id: str
@@ -129,6 +143,7 @@ class InputSection(NamedTuple):
     path: str | None = None
     leader_epoch: int | None = None
     doubt: str | None = None
+    cluster_id: str | None = None
 
     @property
     def shown_path(self) -> str:
@@ -176,6 +191,9 @@ class ReadInput(NamedTuple):
     reading_version: Annotated[
         Int32 | None,
         "number of the reading that found this: another one says something else of the same bytes. NULL: that of 1.0.0",
+    ] = None
+    cluster_id: Annotated[
+        str | None, "the cluster.id that a meta.properties beside it, or in its log directory, states; NULL without one"
     ] = None
     capture_rank: int = 0  # as evidence of a run: 0 for the judged capture, 1 for the one before it, and so on
 

@@ -23,9 +23,11 @@ HALF_USED_UP = 16_384
 class Fit:
     """What speaks against the state: for everything, or by producer.
 
-    `is_later` says that a marker is later than the state. Nothing hangs by a state that is unproven, as none of the
-    markers is surely confirmed, or one is contradicted; and nothing of an unknown producer by one that is unproven for
-    those, as a marker would contradict it if its kind were known, or the word of the operator is true.
+    `is_later` says that a marker is later than the state. Nothing hangs by a state that is unproven, as one of the
+    markers is contradicted; and nothing of an unknown producer by one that is unproven for those, as a marker would
+    contradict it if its kind were known, or the word of the operator is true. `is_testable`: some COMMIT marker is not
+    surely confirmed. `sure_ms` is when the newest one was written that is, `newest_ms` when the newest one before the
+    state's last moment, and `sure_of_any_ms` when the newest marker of either kind that is surely confirmed.
     """
 
     for_all: bool = False
@@ -33,7 +35,9 @@ class Fit:
     is_later: bool = False
     is_unproven: bool = False
     is_testable: bool = False
-    sure_ms: int = -NEVER_MS
+    sure_ms: int | None = None
+    newest_ms: int | None = None
+    sure_of_any_ms: int | None = None
     is_unproven_for_unknown: bool = False
 
     def is_against(self, producer_id: int, *, is_known: bool) -> bool:
@@ -62,7 +66,12 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
                 is_doubted |= any(m.is_of_unknown_kind and test.is_contradicted(m, i) for m in run)
             else:
                 found.is_unproven_for_unknown |= any(test.is_contradicted(m, i, is_reached=is_last) for m in run)
-    found.sure_ms = max((m.at_ms for (_, m), own in owners.items() if own.are_sure()), default=-NEVER_MS)
+    sure = [m for (_, m), own in owners.items() if own.are_sure()]
+    found.sure_of_any_ms = max((m.at_ms for m in sure), default=None)
+    found.sure_ms = max((m.at_ms for m in sure if m.may_be("COMMIT")), default=None)
+    end_ms = max((part.last_ms for part in copies.parts.values() if part.last_ms is not None), default=-NEVER_MS)
+    before = [m.at_ms for markers in copies.markers.values() for m in markers if m.may_be("COMMIT")]
+    found.newest_ms = max((ms for ms in before if ms <= end_ms), default=None)
     found.is_testable = is_unsure
     found.is_unproven = bool(contradicted_count) or is_doubted
     found.for_all = contradicted_count > confirmed_count or _is_foreign(copies) or _is_misplaced(copies)
@@ -70,7 +79,7 @@ def fit_of(copies: Copies, *, nothing_lost: bool) -> Fit:
 
 
 class _Owners:
-    """The decisions that a COMMIT marker, or one of unknown kind, may be of; each with the record behind it."""
+    """The decisions that a marker may be of: of its kind, or of any if that is unknown; each with the next record."""
 
     def __init__(self, copies: Copies, m: Marker, n: int, producer_id: int) -> None:
         self.copies, self.m, self.producer_id = copies, m, producer_id
@@ -79,7 +88,7 @@ class _Owners:
             (e, after)
             for own in self.histories
             for word in ("Commit", "Abort")
-            if m.may_be("COMMIT") and m.may_be(word.upper())
+            if m.may_be(word.upper())
             for e, after in prepared(own, word, n, producer_id)
             if e.at_ms - copies.skew <= m.at_ms
         ]
@@ -104,13 +113,19 @@ class _Owners:
         )
 
     def _left_alone(self) -> Iterator[tuple[int, int]]:
-        """From when to when, by Complete records whose Prepare compaction took: their value has the decision's time."""
+        """From when to when, by Complete records whose Prepare compaction took: their value has the decision's time.
+
+        Of the marker's own producer epoch, and of a leader that is not before the marker's coordinator.
+        """
+        if self.copies.given.is_console or self.m.is_of_unknown_kind:
+            return
         for own in self.histories:
             for before, e in zip((None, *own), own, strict=False):
                 kind = e.word.removeprefix("Complete")
                 is_alone = kind != e.word and (before is None or before.word != f"Prepare{kind}")
                 is_its_own = self.producer_id in (e.row.producer_id, e.row.previous_producer_id)
-                if is_alone and is_its_own and self.m.may_be("COMMIT") and self.m.may_be(kind.upper()):
+                is_led = e.row.epoch == self.m.epoch and e.row.leader_epoch >= self.m.coordinator_epoch
+                if is_alone and is_its_own and is_led and self.m.may_be(kind.upper()):
                     yield e.row.update_ms, e.by_ms
 
     def are_behind(self) -> bool:

@@ -192,9 +192,10 @@ class Asked:
 
     def is_state_incomplete(self) -> bool:
         """What could hold the answer was not given, or was made again; or confirms nothing where it should."""
-        written_ms = self.after if self.before is None else self.before
-        since_ms = -NEVER_MS if written_ms is None else written_ms - self.copies.skew
-        is_unproven = self.fit.is_unproven or (self.fit.is_testable and self.fit.sure_ms < max(since_ms, 1 - NEVER_MS))
+        by_ms = None if self.before is None else self.before - self.copies.skew
+        is_own = self.copies.given.cluster_id is not None or _is_no_earlier(self.fit.sure_of_any_ms, by_ms)
+        is_confirmed = _is_no_earlier(self.fit.sure_ms, self.fit.newest_ms if by_ms is None else by_ms)
+        is_unproven = not is_own or self.fit.is_unproven or (self.fit.is_testable and not is_confirmed)
         parts = ([self.part] if self.part else []) if self.own else list(self.copies.parts.values())
         if any(self._is_file_missing(part, self.marked if self.own else -NEVER_MS) for part in parts):
             return True
@@ -226,6 +227,11 @@ class Asked:
         is_cut = any(by + self.skew >= first and after - self.skew <= last for after, by, _ in rises)
         is_aged = not self.is_exact and any(d.word == "Commit" for d in self.unserved)
         return (bool(self.hiding) or is_cut or is_aged) and not self.nothing_lost
+
+
+def _is_no_earlier(marker_ms: int | None, since_ms: int | None) -> bool:
+    """A marker was written, and no earlier than something whose time is known."""
+    return marker_ms is not None and since_ms is not None and marker_ms >= since_ms
 
 
 RULES: dict[str, Callable[[Asked], bool]] = {

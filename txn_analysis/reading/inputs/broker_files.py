@@ -48,10 +48,11 @@ if TYPE_CHECKING:
 _METADATA_TOPIC = "__cluster_metadata"
 
 _SEGMENT_NAME = re.compile(r"\d{20}\.log")
+_META = "meta.properties"
 _OF_LOG_DIR = {
     "replication-offset-checkpoint": HIGH_WATERMARK,
     "log-start-offset-checkpoint": LOG_START,
-    "meta.properties": CLUSTER_ID,
+    _META: CLUSTER_ID,
 }
 _OF_PARTITION = {
     "leader-epoch-checkpoint": LEADER_EPOCH,
@@ -172,7 +173,7 @@ def _outside(seen: _Seen, log_dirs: set[str]) -> Sorted:
     above, folder = _split(seen.folder)
     if not seen.size_bytes and _SNAPSHOT_DUMP.search(seen.name):
         return PassedOver("empty dumps of .snapshot files")  # the tool found no producer, or failed: it proves nothing
-    if seen.folder in log_dirs:
+    if seen.folder in log_dirs or seen.name == _META:  # which may lie beside dumps as well
         return _in_log_dir(seen)
     is_inside = above in log_dirs
     if is_inside and folder == _REMOTE_CACHE:

@@ -1,0 +1,141 @@
+"""Pairs of twins: the logs of one cluster with the state of another that has the same ids and producer ids.
+
+`python -m tests.world.twins --pairs 20000` judges so many with both words said, half of them with logs that hold no
+COMMIT marker; a plan that aborts what the logs' own cluster has in progress, or acknowledged, is wrong. Beside them it
+counts the true hangs that are found by logs with their own state: as texts, and where one `cluster.id` names both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING
+
+from tests.core.answer import answers_of
+from tests.world.evidence import Evidence, truth_of
+from tests.world.faults import FAULTY, FOREIGN, TWIN
+from tests.world.files import ONE_FILE
+from tests.world.random_worlds import Plot, random_plot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tests.world.model import World
+
+AT_ONCE = 250
+_SHOWN = 5
+_ABORTED = {"PrepareCommit": "PrepareAbort", "CompleteCommit": "CompleteAbort"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One history with the state of another cluster, and with its own, as it is copied as text and with `cluster.id`.
+
+    Attributes:
+        plot: of the logs' cluster.
+        world: what is true of it.
+        of_twin: its logs with the twin's state.
+        as_text: its logs with its own state.
+        by_cluster_id: the same, where both are said to be of one cluster.
+    """
+
+    plot: Plot
+    world: World
+    of_twin: Evidence
+    as_text: Evidence
+    by_cluster_id: Evidence
+
+    @property
+    def given(self) -> tuple[Evidence, Evidence, Evidence]:
+        """All that is judged of it."""
+        return self.of_twin, self.as_text, self.by_cluster_id
+
+
+@dataclass
+class Report:
+    """What so many pairs come to; `problems` are the stories of the first wrong plans."""
+
+    pairs: int = 0
+    without_commits: int = 0
+    wrong: int = 0
+    planned_of_twins: int = 0
+    hanging: int = 0
+    found_as_text: int = 0
+    found_by_cluster_id: int = 0
+    wrong_of_own: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def pair(seed: str, number: int) -> Pair:
+    """A random one; every second has no COMMIT marker in its logs, every third twin is a clone with a common past."""
+    told = next(plot for plot in _plots(f"twins {seed}/{number}") if not any(plot.is_shallow))
+    plot = replace(told, says_last=True, says_nothing_lost=True, cluster_id=None, files=ONE_FILE)
+    if number % 2:
+        plot = replace(plot, steps=tuple(s._replace(kind="abort") if s.kind == "commit" else s for s in plot.steps))
+    world = plot.world()
+    own = plot.evidence(world)
+    own = _without_commits(own) if number % 2 else own
+    fault = TWIN if number % 3 == 2 else FOREIGN
+    of_twin = FAULTY[fault](replace(own, state_copied_last=True, no_records_lost=True), plot, world)
+    return Pair(plot, world, of_twin, own, replace(own, cluster_id="one cluster"))
+
+
+def _plots(seed: str) -> Iterator[Plot]:
+    return (random_plot(f"{seed}, {number}", is_faulty=False) for number in count())
+
+
+def _without_commits(given: Evidence) -> Evidence:
+    """The same, where what others did in one go was aborted as well."""
+    logs = tuple(tuple(b._replace(word=b.word and "ABORT") for b in log) for log in given.logs)
+    states = tuple(tuple(r._replace(state=_ABORTED.get(r.state or "", r.state)) for r in rows) for rows in given.states)
+    return replace(given, logs=logs, states=states)
+
+
+def report_of(pairs: int, seed: int) -> Report:
+    """Judge so many pairs."""
+    report = Report()
+    for begin in range(0, pairs, AT_ONCE):
+        some = [pair(str(seed), number) for number in range(begin, min(begin + AT_ONCE, pairs))]
+        answers = iter(answers_of([given.history() for each in some for given in each.given]))
+        for each in some:
+            of_twin, as_text, by_cluster_id = (
+                truth_of(each.world, answer, given.logs) for given, answer in zip(each.given, answers, strict=False)
+            )
+            report.pairs += 1
+            has_commits = any(b.word == "COMMIT" for log in each.of_twin.logs for b in log)
+            report.without_commits += not has_commits
+            report.wrong += bool(of_twin.wrong)
+            report.planned_of_twins += len(of_twin.found)
+            report.hanging += len(as_text.hanging)
+            report.found_as_text += len(as_text.found)
+            report.found_by_cluster_id += len(by_cluster_id.found)
+            report.wrong_of_own += bool(as_text.wrong or by_cluster_id.wrong)
+            if (of_twin.wrong or as_text.wrong or by_cluster_id.wrong) and len(report.problems) < _SHOWN:
+                report.problems.append(f"{of_twin.wrong} {as_text.wrong} {each.plot}\n{each.of_twin}")
+    return report
+
+
+def main(words: Sequence[str]) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.world.twins", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(words)
+    began = time.monotonic()
+    report = report_of(given.pairs, given.seed)
+    for problem in report.problems:
+        print(problem)
+    print(
+        f"{report.pairs} pairs of twins with seed {given.seed} in {time.monotonic() - began:.0f} s, "
+        f"{report.without_commits} without a COMMIT marker: {report.wrong} wrong; "
+        f"of {report.hanging} true hangs {report.found_as_text} are found by texts with their own state, "
+        f"{report.found_by_cluster_id} with one cluster.id; {report.wrong_of_own} wrong of these"
+    )
+    return int(report.wrong + report.wrong_of_own > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
