@@ -116,7 +116,7 @@ format: $(READY) ## Format the code, and mend what lint can mend
 	@$(BIN)/ruff check --fix .
 
 golden: $(READY) ## Write what the commands answer of every case into tests/golden anew; then read `git diff`
-	@$(BIN)/python -m pytest -q -m golden --update-golden $(IN_TWO) tests/golden tests/plan
+	@$(BIN)/python -m pytest -q -m golden --update-golden $(IN_TWO) tests/golden tests/judge tests/plan
 
 docs: $(SPARK) ## Write what is made in README.md and docs/: tables, rules, outputs of commands (about 30 s)
 	@$(BIN)/python -m tests.docs

@@ -16,7 +16,7 @@ from tests.coordinator.builders import exported, known_of, marker_rows, record
 from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
-from txn_analysis.coordinator.marker_checks import FAR_FROM_ROTATION, sums_of_markers
+from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.producer_bounds import DECIDED_WITHIN_MS, StateAtHand
 from txn_analysis.kafka.transactions import TopicPartition
 
@@ -67,6 +67,9 @@ def ending_at(at_ms: int | None, *numbers: int) -> StateAtHand:
     ended = dict.fromkeys(numbers or (HOME,), WHOLE._replace(last_moment_ms=at_ms, last_until_as_of_ms=at_ms))
     return replace(ALL_GIVEN, chains={**ALL_GIVEN.chains, **ended})
 
+
+MIDDLE_EPOCH = 2**14
+"""Of the 32,767 that a producer id has."""
 
 CONFIRMED, CONTRADICTED, SILENT = (1, 0), (0, 1), (0, 0)
 
@@ -203,8 +206,8 @@ def test_what_contradicts_the_state_for_a_producer_that_nobody_knows(
 @pytest.mark.parametrize(
     ("producer_epoch", "expected"),
     [
-        pytest.param(FAR_FROM_ROTATION - 1, CONTRADICTED, id="far-from-the-last-epoch"),
-        pytest.param(FAR_FROM_ROTATION, SILENT, id="its-id-may-have-rotated-and-the-last-record-names-it-no-more"),
+        pytest.param(MIDDLE_EPOCH - 1, CONTRADICTED, id="far-from-the-last-epoch"),
+        pytest.param(MIDDLE_EPOCH, SILENT, id="its-id-may-have-rotated-and-the-last-record-names-it-no-more"),
         pytest.param(None, SILENT, id="of-an-epoch-that-is-not-printed"),
     ],
 )
@@ -605,3 +608,18 @@ SUMS = st.builds(
 def test_sums_add_up_however_they_are_split(one: MarkerSums, other: MarkerSums, third: MarkerSums) -> None:
     assert one.plus(other) == other.plus(one)
     assert one.plus(other).plus(third) == one.plus(other.plus(third))
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        pytest.param(MarkerSums(is_unsure=True), id="a-marker-that-is-not-surely-confirmed"),
+        pytest.param(MarkerSums(sure_ms=0), id="when-the-newest-was-surely-confirmed"),
+        pytest.param(MarkerSums(has_recent=True), id="transactions-ended-lately"),
+        pytest.param(MarkerSums(knows_recent=True), id="and-an-id-of-them-is-known"),
+        pytest.param(MarkerSums(coordinator_epochs={1: 0}), id="a-coordinators-first-epoch"),
+        pytest.param(MarkerSums(unknown_coordinator_epoch=0), id="that-of-a-producer-nobody-knows"),
+    ],
+)
+def test_what_one_partition_says_holds_beside_another_that_says_nothing(seen: MarkerSums) -> None:
+    assert seen.plus(MarkerSums()) == MarkerSums().plus(seen) == seen

@@ -44,7 +44,7 @@ ARROW = "  =>  "
 _STORIES = "tests/core/test_no_wrong_abort.py"
 _OF_RULES = (
     *(f"tests/judge/test_{name}.py" for name in ("proof_table", "loss", "log_reach", "assurances", "outcome")),
-    *("tests/judge/test_being_written.py", "tests/judge/test_no_none.py", _STORIES),
+    *("tests/judge/test_words.py", "tests/judge/test_being_written.py", "tests/judge/test_no_none.py", _STORIES),
 )
 _OF_FIT = ("tests/coordinator/test_fit.py", _STORIES)
 _OF_HISTORY = (
@@ -66,7 +66,7 @@ _OF_SCRIPT = ("tests/plan/test_renderings.py", "tests/plan/test_script_checks.py
 TESTS: dict[str, Sequence[str]] = {
     "judge/rules/__init__.py": _OF_RULES,
     "judge/rules/by_the_coordinator.py": _OF_RULES,
-    "judge/rules/rule.py": _OF_RULES,
+    "judge/rules/rule.py": (*_OF_RULES, "tests/report/test_settling.py"),
     "judge/fact_finding.py": _OF_RULES,
     "judge/facts.py": _OF_RULES,
     "coordinator/history.py": _OF_HISTORY,

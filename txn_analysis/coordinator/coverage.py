@@ -75,7 +75,7 @@ class StatePartition:
     """One partition of `__transaction_state`: up to when it speaks, and what it cannot prove.
 
     `is_console` says that only a console export speaks for it. `chain` is what its records say of themselves, `decoded`
-    the same as if there were no others than those that could be decoded.
+    what those say that could be decoded.
     `log_dir_end_ms` is the newest last moment of any partition of the state in the log directories that hold it: an id
     that is stuck writes nothing more into its own partition. `holes` are waived by --transaction-state-complete,
     `problems` never. `is_folder_whole`: a manifest shows that no file of it is missing, so that compaction left the
@@ -99,7 +99,7 @@ class StatePartition:
 
     @property
     def moment_ms(self) -> int | None:
-        """The last moment of which the partition speaks."""
+        """The last moment that it speaks of."""
         return self.chain.last_moment_ms
 
     def gaps(self, words: Words, since_ms: int | None = None) -> list[str]:
@@ -151,8 +151,6 @@ class StateEvidence:
     def seen_count(self) -> int:
         """Partitions that the capture holds."""
         return sum(p.is_seen and p.state_partition < self.expected_count for p in self.partitions)
-
-    # What an unknown producer asks of all partitions that there are, found once for all of them.
 
     @cached_property
     def is_given(self) -> bool:
@@ -291,10 +289,9 @@ def state_evidence_of(
         partition.undecodable_count += len(doubts)
         partition.keyless_count += len(doubts)
         partition.problems += doubts
-        chain = chains.get(partition.state_partition, partition.chain)
-        partition.decoded = chain
-        # What could not be decoded may be anything, and later than everything.
-        partition.chain = chain._replace(gap_end_ms=UNBOUNDED_MS) if partition.undecodable_count else chain
+        partition.decoded = partition.chain = chains.get(partition.state_partition, partition.chain)
+        if partition.undecodable_count:  # these may be anything, and later than everything
+            partition.chain = partition.decoded._replace(gap_end_ms=UNBOUNDED_MS)
     return StateEvidence(partitions, count)
 
 
@@ -358,7 +355,7 @@ def _add_section(partition: StatePartition, section: StateSection, count: int) -
 def _such_as(ids: tuple[str, ...], count: int) -> str:
     """The ids with the partition that Kafka's hash gives them."""
     shown = [name if len(name) <= _ID_WIDTH else f"{name[:_ID_WIDTH]}..." for name in ids]
-    homes = [state_partition(java_hash(name), count) for name in ids]
+    homes = (state_partition(java_hash(name), count) for name in ids)
     named = [f"'{name}' (to {home})" for name, home in zip(shown, homes, strict=True)]
     return f", such as {', '.join(named)}" if named else ""
 
@@ -377,7 +374,7 @@ def _in_file_order(section: StateSection) -> tuple[int, int, int, str]:
 
 
 def _add_files(partition: StatePartition, ordered: list[StateSection]) -> None:
-    ends: list[tuple[int, StateSection]] = [(_end(s), s) for s in ordered]
+    ends = [(_end(s), s) for s in ordered]
     if ordered and ordered[0].file_base_offset != 0:
         partition.holes.append(Hole(f"does not begin with its first file, but with {ordered[0].file_base_offset}"))
     for (end, before), (_, section) in pairwise(ends):

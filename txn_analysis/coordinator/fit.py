@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.logic import later_of
 from txn_analysis.text import utc
@@ -35,9 +36,6 @@ _UNEXPLAINED = (
     "has no decision among the records that could be decoded: it may be one of the others. Copy, or dump, those so "
     "that each can be decoded"
 )
-
-
-NO_EPOCH = -1  # below that of any leader
 
 
 class Witness(NamedTuple):
@@ -152,7 +150,7 @@ class MarkerSums:
             self.has_recent or other.has_recent,
             self.knows_recent or other.knows_recent,
             {
-                n: max(own.get(n, NO_EPOCH) for own in (self.coordinator_epochs, other.coordinator_epochs))
+                n: max(own.get(n, ABSENT) for own in (self.coordinator_epochs, other.coordinator_epochs))
                 for n in self.coordinator_epochs.keys() | other.coordinator_epochs.keys()
             },
             later_of(self.unknown_coordinator_epoch, other.unknown_coordinator_epoch),

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, numbers, place_in
-from txn_analysis.coordinator.fit import NO_EPOCH, Contradictions, MarkerSums, Witness
+from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
 from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.coordinator.marker_columns import (
     EPOCHS,
@@ -122,7 +122,7 @@ class _Check:
         return int(self.markers.at_ms[are_these].max()) if are_these.any() else None
 
     def _of_unconfirmed(self, is_left: Array) -> MarkerSums:
-        """What markers say that nothing confirms; one of unprinted or undecoded decisions contradicts nothing itself."""
+        """What unconfirmed markers say; of unprinted kind, or beside undecoded records, one contradicts nothing."""
         if not is_left.any():
             return MarkerSums()
         own, is_known = self.markers, self._bound("is_known")
@@ -325,7 +325,7 @@ class _Check:
     @cached_property
     def _epochs(self) -> Array:
         """Of each producer the highest coordinator epoch of its markers; below zero where none is printed."""
-        found = np.full(len(self.markers.producers), NO_EPOCH, np.int64)
+        found = np.full(len(self.markers.producers), ABSENT, np.int64)
         np.maximum.at(found, self.markers.producer, self.markers.coordinator_epoch)
         return found
 
@@ -335,13 +335,13 @@ class _Check:
         is_placed = self._ids.home != ABSENT
         home, epoch = self._ids.home[is_placed], self._epochs[self._ids.producer[is_placed]]
         found = {int(n): int(epoch[home == n].max()) for n in np.unique(home)}
-        return {n: highest for n, highest in found.items() if highest > NO_EPOCH}
+        return {n: highest for n, highest in found.items() if highest > ABSENT}
 
     @property
     def _unknown_coordinator_epoch(self) -> int | None:
         is_known = np.isin(np.arange(len(self.markers.producers)), self._ids.producer)
-        highest = int(self._epochs[~is_known].max(initial=NO_EPOCH))
-        return highest if highest > NO_EPOCH else None
+        highest = int(self._epochs[~is_known].max(initial=ABSENT))
+        return highest if highest > ABSENT else None
 
     # What was found.
 

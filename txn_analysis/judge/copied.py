@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from txn_analysis.coordinator.fit import NO_EPOCH
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.names import LOG_KINDS, STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_order import BROKER, OrderOfCopies
@@ -263,7 +263,7 @@ def _doubts_of_state(copying: Copying, state: StateEvidence) -> list[str]:
             found.append(f"{where}: {copying.why_not_whole(where)}")
             continue
         own.append(copy.leader_epoch)
-        of_markers = epochs.get(partition.state_partition, NO_EPOCH)
+        of_markers = epochs.get(partition.state_partition, ABSENT)
         if of_markers > copy.leader_epoch:
             found.append(f"{where}: an end marker knows leader epoch {of_markers} of it")
     unknown = state.fit.sums.unknown_coordinator_epoch
