@@ -142,6 +142,19 @@ def test_without_a_session_more_than_this_process_may_hold_is_refused(
         audit(None, PARTS, settings(tmp_path / "warehouse"))
 
 
+def test_what_was_ingested_is_read_before_any_audit(spark: SparkSession, tmp_path: Path) -> None:
+    ours = settings(tmp_path).model_copy(update={"capture": "tonight"})
+    ingest(spark, PARTS, ours)
+    batches = read(None, tmp_path, "log_batches", capture="tonight")
+    assert len(batches) == read(spark, tmp_path, "log_batches", capture="tonight").count() > 0
+    inputs = read(None, tmp_path, "inputs", capture="tonight")
+    assert {*batches["input_id"].to_pylist()} <= {*inputs["input_id"].to_pylist()}
+    with pytest.raises(AuditError, match="table findings: its rows are a run's: name a run in place of capture"):
+        read(None, tmp_path, "findings", capture="tonight")
+    with pytest.raises(AuditError, match="cluster default has no capture yesterday yet"):
+        read(None, tmp_path, "inputs", capture="yesterday")
+
+
 def test_frames_belong_to_the_session_that_asked(theirs: SparkSession, report: AuditReport, folder: Path) -> None:
     found = findings(theirs, folder)
     found.createOrReplaceTempView("found_now")

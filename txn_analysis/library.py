@@ -11,11 +11,14 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, overload
 
+import pyarrow as pa
+
 from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions import loaded_report
 from txn_analysis.questions.pruning import prune as prune_warehouse
 from txn_analysis.runs import decisions
+from txn_analysis.runs.past_run import Evidence
 from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import forget as forget_capture
 from txn_analysis.runs.run_tables import run_tables
@@ -23,13 +26,12 @@ from txn_analysis.settings import parse_age, parse_time
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, PARTITION_HEALTH, RUNS
+from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.pipeline.ingest import Ingested
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.spark.jobs import Spark
+    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Decision, Table
 
     Path = str | os.PathLike[str]
@@ -120,20 +123,38 @@ def abort_plan(
 
 @overload
 def read(
-    spark: None, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
+    spark: None,
+    warehouse: Path,
+    table: str,
+    run_id: str | None = None,
+    *,
+    cluster: str = "default",
+    capture: str | None = None,
 ) -> pa.Table: ...
 
 
 @overload
 def read(
-    spark: SparkSession, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
+    spark: SparkSession,
+    warehouse: Path,
+    table: str,
+    run_id: str | None = None,
+    *,
+    cluster: str = "default",
+    capture: str | None = None,
 ) -> DataFrame: ...
 
 
 def read(
-    spark: SparkSession | None, warehouse: Path, table: str, run_id: str | None = None, *, cluster: str = "default"
+    spark: SparkSession | None,
+    warehouse: Path,
+    table: str,
+    run_id: str | None = None,
+    *,
+    cluster: str = "default",
+    capture: str | None = None,
 ) -> DataFrame | pa.Table:
-    """The rows of one table that belong to one run: of any table of docs/tables.md, by its name.
+    """The rows of one table that belong to one run, or to one capture: of any table of docs/tables.md, by its name.
 
     Of tables with a `run_id` the rows that the run wrote; of `inputs` the files of its captures, and of all others the
     rows of these files that count, so that what a killed audit left is never among them.
@@ -144,21 +165,40 @@ def read(
         table: its name, such as `partition_health`.
         run_id: the run; the cluster's last one where none is named.
         cluster: whose last run is meant.
+        capture: in place of a run, the files of this capture alone, judged or not: what `ingest` read of them.
 
     Returns:
         A frame of the session; without one, a `pyarrow.Table`. Columns and units are those of docs/tables.md.
 
     Raises:
-        ConfigError: there is no table of this name.
-        WarehouseError: there is no such warehouse, or no such run.
+        ConfigError: there is no table of this name; or a capture is named, and its files have no rows in the table.
+        WarehouseError: there is no such warehouse, run or capture.
     """
     named = {one.name: one for one in ALL_TABLES}
     if table not in named:
         raise ConfigError(f"table {table}: there is no such table; there are {', '.join(sorted(named))}")
     root = os.fspath(warehouse)
     with _at_work(spark, root) as own:
-        tables = run_tables(open_warehouse(own, root), cluster, run_id)
+        opened = open_warehouse(own, root)
+        if capture is not None:
+            return _rows_of_capture(spark, opened, named[table], cluster, capture)
+        tables = run_tables(opened, cluster, run_id)
         return tables.rows(named[table]) if spark is None else _frame(tables, named[table])
+
+
+def _rows_of_capture(
+    spark: SparkSession | None, warehouse: Warehouse, table: Table, cluster: str, capture: str
+) -> DataFrame | pa.Table:
+    evidence = Evidence.of_capture_alone(warehouse, cluster, capture)
+    if table is INPUTS:
+        own = {"cluster": [cluster], "capture": [capture]}
+        return warehouse.held(table, **own) if spark is None else warehouse.frame(table, **own)
+    if "input_id" not in table.names or "run_id" in table.names:
+        raise ConfigError(f"table {table.name}: its rows are a run's: name a run in place of capture {capture}")
+    if spark is not None:
+        return _of_files(warehouse, evidence, table)
+    batches = [batch.select([*table.names]) for batch in evidence.batches(table, *table.names)]
+    return pa.Table.from_batches(batches) if batches else table.arrow_schema.empty_table()
 
 
 def _frame(tables: RunTables, table: Table) -> DataFrame:
@@ -166,12 +206,16 @@ def _frame(tables: RunTables, table: Table) -> DataFrame:
     warehouse, run_id = tables.warehouse, tables.run.run_id
     if (own := tables.own(table)) is not None:
         return warehouse.frame(table, **own)
-    evidence = tables.finished.evidence
     if table is ENDED_TRANSACTIONS:
         ended, piece = warehouse.frame(table), "struct(ingest_id, input_id, section_index, first_position) AS piece"
         pieces = warehouse.frame(PARTITION_HEALTH, run_id=[run_id]).selectExpr("explode(linked_pieces) AS piece")
         of_pieces = ended.selectExpr("*", piece).join(pieces, "piece", "left_semi").drop("piece")
         return of_pieces.unionAll(ended.where(f"ingest_id = '{run_id}'"))
+    return _of_files(warehouse, tables.finished.evidence, table)
+
+
+def _of_files(warehouse: Warehouse, evidence: Evidence, table: Table) -> DataFrame:
+    """The rows of a content table that are of the files of some evidence."""
     keys = ", ".join(f"'{ingest_id} {input_id}'" for ingest_id, input_id in evidence.read_inputs)
     rows = warehouse.frame(table, ingest_id=evidence.ingests)
     return rows.where(f"concat(ingest_id, ' ', input_id) IN ({keys})" if keys else "false")

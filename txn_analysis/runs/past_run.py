@@ -7,7 +7,7 @@ later capture is ever seen, whatever order they were fed in.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +108,16 @@ class Evidence:
             raise WarehouseError(f"{warehouse.root}: cluster {cluster} has {wanted} yet: audit its files first")
         judged = capture or names[-1]
         return cls._of(warehouse, tuple(reversed(names[: names.index(judged) + 1])), inputs)
+
+    @classmethod
+    def of_capture_alone(cls, warehouse: Warehouse, cluster: str, capture: str) -> Self:
+        """The files of one capture, without those that lie behind it.
+
+        Raises:
+            WarehouseError: the cluster has no such capture.
+        """
+        known = cls.of_capture(warehouse, cluster, capture)
+        return replace(known, captures=(capture,), inputs=tuple(i for i in known.inputs if i.capture == capture))
 
     @classmethod
     def of_run(cls, warehouse: Warehouse, run: RunRecord) -> Self:
