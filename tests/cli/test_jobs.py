@@ -54,6 +54,13 @@ def test_the_last_step_prints_the_request_that_the_verb_prints(
 def test_a_step_before_its_time_says_which_one_comes_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("ingest", tmp_path / "warehouse", *PATHS) == 0
     assert run("judge", tmp_path / "warehouse") == 2
-    assert "Run jobs/reconstruct.py first." in capsys.readouterr().err
+    assert "Run jobs/reconstruct.py with the same ones first." in capsys.readouterr().err
     assert run("abort_plan", tmp_path / "warehouse") == 2
-    assert "Run jobs/judge.py first." in capsys.readouterr().err
+    assert "Run jobs/judge.py with the same ones first." in capsys.readouterr().err
+
+
+def test_a_step_with_other_settings_says_which_it_has(judged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("judge", judged, "--transaction-max-timeout-ms", "60000") == 2
+    line = capsys.readouterr().err
+    assert "capture tonight is not reconstructed with the settings of this step" in line
+    assert "transaction_max_timeout_ms 60000" in line

@@ -13,23 +13,24 @@ from txn_analysis.pipeline.ingest import ingest as read_inputs
 from txn_analysis.pipeline.judging import judge as judged_of
 from txn_analysis.pipeline.linking import WrittenLogs, linked_logs
 from txn_analysis.pipeline.planning import plan_of
-from txn_analysis.pipeline.run import Run, start_run
+from txn_analysis.pipeline.run import Run, parameters, start_run
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
 from txn_analysis.report.terminal import Progress
 from txn_analysis.runs.decisions import accepted_of, read_decisions
 from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.prunes import prunes_of
+from txn_analysis.settings import Settings
 from txn_analysis.spark.jobs import followed, in_parallel
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, RUNS
 from txn_analysis.tables.schema import ONLY
+from txn_analysis.text import escape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.settings import Settings
     from txn_analysis.spark.jobs import Spark
 
 
@@ -101,10 +102,21 @@ def judge(spark: Spark, settings: Settings, progress: Progress | None = None) ->
     run = _run_to_write(spark, settings)
     logs = WrittenLogs(run)
     if not logs.health[ONLY] and any(s.kind == "log" for item in run.evidence.inputs for s in item.sections):
-        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not reconstructed. Run jobs/reconstruct.py first.")
+        raise _not_yet(run, "reconstructed", "jobs/reconstruct.py")
     with (progress or Progress()).stage("judging") as tell, followed(tell):
         judged_of(run, logs).write()
     return run
+
+
+def _not_yet(run: Run, what: str, job: str) -> WarehouseError:
+    """The error of a step whose step before was not done, or was done with other settings: then it is another run."""
+    usual = parameters(Settings())
+    own = {name: value for name, value in parameters(run.settings).items() if value != usual.get(name)}
+    said = ", ".join(f"{name} {value}" for name, value in own.items()) or "all as they are by default"
+    capture = f"{run.settings.warehouse}: capture {escape(run.evidence.capture)}"
+    return WarehouseError(
+        f"{capture} is not {what} with the settings of this step ({escape(said)}). Run {job} with the same ones first."
+    )
 
 
 def plan_aborts(spark: Spark, settings: Settings, progress: Progress | None = None) -> Run:
@@ -115,7 +127,7 @@ def plan_aborts(spark: Spark, settings: Settings, progress: Progress | None = No
     """
     run = _run_to_write(spark, settings)
     if not len(run.held(RUNS, "run_id")):
-        raise WarehouseError(f"{settings.warehouse}: {run.run_id} is not judged. Run jobs/judge.py first.")
+        raise _not_yet(run, "judged", "jobs/judge.py")
     with (progress or Progress()).stage("planning") as tell, followed(tell):
         run.replace(plan_of(run).to_batches(), ABORT_PLAN)
     return run
