@@ -16,13 +16,15 @@ from txn_analysis.columns.records import plain
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import prune
-from txn_analysis.settings import Settings
+from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ACCEPTED, ALL_TABLES, INPUTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from txn_analysis.report.model import AuditReport
 
@@ -156,6 +158,27 @@ def test_its_rows_name_no_machine(nights: Path) -> None:
 
 def test_a_third_night_is_judged_as_behind_nights_of_today(nights: Path, todays: Path) -> None:
     assert findings(audited(nights, 3)) == findings(audited(todays, 3))
+
+
+@pytest.mark.cluster
+def test_a_third_night_by_sparks_tasks_is_judged_as_in_this_process(
+    spark: SparkSession, nights: Path, tmp_path: Path
+) -> None:
+    """Tasks write files with the columns that came since, and the driver commits them to the tables of 1.0.0."""
+    here = shutil.copytree(nights, tmp_path / "here")
+    expected = findings(audited(here, 3))
+    settings = of_night(nights, 3).model_copy(update={"engine": EngineName.SPARK})
+    night = CASES / "kafka-4.2/capture-3"
+    steps.audit(
+        spark, [str(night / part) for part in ("segments", "transaction-state", "producer-snapshots")], settings
+    )
+    loaded = load_report(open_warehouse(no_session, str(nights)), of_night(nights, 3))
+    assert findings(loaded) == findings(load_report(open_warehouse(no_session, str(here)), of_night(here, 3)))
+    assert len(loaded.findings) == len(expected) > 0
+    for table in ALL_TABLES:  # Delta in Spark reads old files and new ones, by the schema that grew
+        of_delta = spark.read.format("delta").load(str(nights / table.name))
+        assert {f.name for f in DeltaTable(str(here / table.name)).schema().fields} == {*of_delta.columns}
+        assert of_delta.count() == len(open_warehouse(no_session, str(nights)).held(table))
 
 
 def test_its_nights_judged_again_are_judged_as_today(nights: Path, todays: Path) -> None:

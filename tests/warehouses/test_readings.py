@@ -12,9 +12,11 @@ from tests.warehouses.kept import FORGED, NIGHTS, unpacked
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.runs.past_run import sections_of
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, RUNS, TRANSACTION_STATES, readings
+from txn_analysis.tables.inputs import ReadInput
 from txn_analysis.tables.readings import ChangedReading
 from txn_analysis.verdict import Verdict
 
@@ -155,6 +157,17 @@ def test_where_the_reading_is_the_same_nothing_is_read_again(monkeypatch: pytest
     before = open_warehouse(no_session, str(nights)).versions([TRANSACTION_STATES])
     steps.audit(no_session, [str(night / part) for part in ("segments", "transaction-state")], settings)
     assert open_warehouse(no_session, str(nights)).versions([TRANSACTION_STATES]) == before
+
+
+def test_of_what_was_not_understood_another_reading_is_asked(tmp_path: Path) -> None:
+    """The names of states that tools of Kafka 4.4 print were undecodable records, whose text was rejected."""
+    warehouse = open_warehouse(no_session, str(unpacked(NIGHTS, tmp_path)))
+    state = next(row for row in warehouse.records(ReadInput, INPUTS) if row.kind == "transaction_state_dump")
+    assert not state.is_read_otherwise
+    cut = state._replace(rejected_bytes=1, parsed_bytes=state.parsed_bytes - 1)
+    assert cut.is_read_otherwise
+    assert not cut._replace(reading_version=readings.READING_VERSION).is_read_otherwise
+    assert not any(section.doubt for section in sections_of(cut))
 
 
 def test_a_run_says_which_reading_it_knew(forged: Path) -> None:

@@ -34,7 +34,7 @@ from txn_analysis.tables import (
 )
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
-from txn_analysis.tables.readings import doubt_of
+from txn_analysis.tables.readings import READING_VERSION, doubt_of
 from txn_analysis.text import clip, escape, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
@@ -217,6 +217,8 @@ class RunTables(RunRows):
         Another reading of them may be in the warehouse since: the run does not rest on that one.
         """
         version = self.run.reading_version
+        if version == READING_VERSION:
+            return {}
         doubts = (
             (item.path, doubt_of(section.kind, section.grammar, version))
             for item in self.finished.evidence.inputs

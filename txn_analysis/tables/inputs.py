@@ -204,8 +204,9 @@ class ReadInput(NamedTuple):
 
     @property
     def is_read_otherwise(self) -> bool:
-        """Today's reading says something else of its kind than the one that found this."""
-        return any(is_read_otherwise(s.kind, s.grammar, self.reading_version) for s in self.sections)
+        """Today's reading may say something else of it than the one that found this."""
+        known, is_understood = self.reading_version, not self.rejected_bytes and self.problem is None
+        return any(is_read_otherwise(s.kind, s.grammar, known, is_understood=is_understood) for s in self.sections)
 
     def is_newer_than(self, other: ReadInput) -> bool:
         """It is of a newer reading than another input."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_JSON, CONSOLE_TEXT, STATE
+from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_JSON, CONSOLE_TEXT, LOG, SNAPSHOT, STATE, TXNINDEX
 
 FIRST_READING = 1
 """That of 1.0.0, whose rows say no number."""
@@ -18,7 +18,8 @@ class ChangedReading(NamedTuple):
 
     `doubt` says what an earlier reading believed that today's does not, as the end of a sentence about the file: what
     such a reading found counts as a file that is not whole, of an export as undecodable records. None where an earlier
-    reading believed less. A doubt is for batches (`LOG`, `STATE`) and exports; other kinds know no such gap.
+    reading believed less: of what it understood whole, today's says the same. A doubt is for batches (`LOG`, `STATE`)
+    and exports; other kinds know no such gap.
     """
 
     version: int
@@ -34,18 +35,22 @@ class ChangedReading(NamedTuple):
 
 CHANGED_READINGS = (
     ChangedReading(2, CONSOLE_TEXT, "takes lines for records that may be a part of somebody's id"),
-    # The names of states that tools of Kafka 4.4 print were undecodable records.
-    ChangedReading(2, STATE, None),
-    ChangedReading(2, CONSOLE_JSON, None),
+    ChangedReading(2, CONSOLE_JSON, "does not compare the records with the number that the consumer counted"),
+    # The names of states that tools of Kafka 4.4 print were undecodable, and lines that others print were rejected.
+    *(ChangedReading(2, kind, None) for kind in (STATE, LOG, SNAPSHOT, TXNINDEX)),
 )
 
 READING_VERSION = max(change.version for change in CHANGED_READINGS)
 """The number of today's reading: of the last line above."""
 
 
-def is_read_otherwise(kind: str, grammar: str | None, version: int | None) -> bool:
-    """Whether today's reading of a section is another one than that of a number; None is of 1.0.0."""
-    return any(change.is_of(kind, grammar, version) for change in CHANGED_READINGS)
+def is_read_otherwise(kind: str, grammar: str | None, version: int | None, *, is_understood: bool) -> bool:
+    """Whether today's reading of a section is another one than that of a number; None is of 1.0.0.
+
+    `is_understood` says that nothing of its file was rejected then, nor is wrong with it.
+    """
+    changes = (change for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
+    return any(change.doubt is not None or not is_understood for change in changes)
 
 
 def doubt_of(kind: str, grammar: str | None, version: int | None) -> str | None:
