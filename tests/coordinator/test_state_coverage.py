@@ -99,7 +99,7 @@ def test_decoder_errors_and_broken_batches_are_problems() -> None:
 def test_the_kind_of_a_problem_decides_and_no_words(kind: str, is_counted: bool) -> None:
     reason = "file 00000000000000000000.log has no batch for offset 7: offsets 5 to 7 are in no file"
     state_0 = HEALTH._replace(topic="__transaction_state", partition=0, problems=(Problem(7, kind, reason),))
-    evidence = state_evidence_of(StateCount(1, GIVEN), [FIRST_FILE], {}, {}, [state_0])
+    evidence = state_evidence_of(StateCount(1, GIVEN), [FIRST_FILE], {}, {}, [state_0], {})
     assert evidence.partitions[0].problems == ([reason] if is_counted else [])
 
 
@@ -187,7 +187,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     sections[2] = replace(sections[2], undecodable_count=2)
     moments = {0: 500, 1: 900, 2: 500}
     chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
-    state = state_evidence_of(FOUR, sections, {}, chains, [])
+    state = state_evidence_of(FOUR, sections, {}, chains, [], {})
     coverage = state.coverage(NO_WORDS)
     told = {p.partition: (p.is_seen, p.is_complete, p.seen_to_ms) for p in coverage.partitions}
     assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}

@@ -11,6 +11,7 @@ import pytest
 
 from tests.core.histories import File
 from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, places
+from txn_analysis.columns.arrays import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,3 +244,29 @@ def test_a_marker_whose_decision_may_not_have_been_decoded_leaves_nothing_hangin
     (found,) = [f for f in answer.findings if f.producer_id == 7]
     assert found.rule == "state_incomplete"
     assert any("it may be one of the others" in words for words in found.missing_evidence)
+
+
+def of_two_dumps(end: int) -> Story:
+    """A dump of the state without its decoder lies beside a decoded one, and goes on up to an offset."""
+    story = late_write().says(**WORDS)
+    rows = story.world.states[0]
+    batches = [
+        {"max_timestamp_ms": at("9:00"), "producer_id": ABSENT, "leader_epoch": 0, "offset": n} for n in range(end)
+    ]
+    story.world.logs[STATE_0] = batches
+    story.world.states, story.world.files = {}, [File(STATE_0, rows, name="decoded")]
+    return story
+
+
+def test_a_dump_without_its_decoder_holds_records_that_could_not_be_decoded() -> None:
+    """But for those that a decoded one beside it has as well."""
+    held = len(late_write().world.states[0])
+    assert of_two_dumps(held).rule() == "partition_not_in_transaction"
+    assert of_two_dumps(held + 1).rule() == "state_incomplete"
+
+
+def test_an_export_of_which_no_record_could_be_decoded_may_hold_any_id() -> None:
+    story = late_write().says(**WORDS)
+    row = undecoded(story.world.states[0][-1] | {"last_update_ms": None}, is_key_read=False)
+    story.world.export.append(row)
+    assert story.rule() == "state_incomplete"

@@ -22,7 +22,7 @@ from tests.hostile.fuzz import run_fuzz
 from tests.proof.by_kafka import kafka_log, kafka_requests
 from tests.proof.part import Figure, Found, Part, none_of
 from tests.torture.safety import run_safety
-from tests.world import alone, copies_proof, small, ways
+from tests.world import alone, copies_proof, small, twins, ways
 from tests.world.both_engines import Compared, compared
 from tests.world.kinds import KINDS
 
@@ -135,6 +135,21 @@ def copies(count: int, seed: int) -> Found:
         none_of("open transactions wrongly said to be such", report.misdated),
     )
     return Found(figures, report.stories)
+
+
+def pairs_of_twins(count: int, seed: int) -> Found:
+    """Logs of one cluster with the state of another that has the same ids and producer ids."""
+    report = twins.report_of(count, seed)
+    figures = (
+        Figure("pairs of twins judged, both words said", report.pairs),
+        Figure("of these, with logs without a COMMIT marker", report.without_commits, least=1),
+        none_of("pairs with a wrong plan", report.wrong),
+        none_of("wrong plans of logs with their own state", report.wrong_of_own),
+        Figure("true hangs of logs with their own state", report.hanging),
+        Figure("of these found as texts", report.found_as_text, least=1),
+        Figure("of these found with one cluster.id", report.found_by_cluster_id, least=1),
+    )
+    return Found(figures, report.problems)
 
 
 def partitions_alone(count: int, seed: int) -> Found:
@@ -283,6 +298,14 @@ PARTS = (
         histories,
         size=20_000,
         sample=300,
+    ),
+    Part(
+        "twins",
+        "no state of another cluster with the same ids makes a live transaction hang",
+        "python -m tests.world.twins --pairs {size} --seed {seed}",
+        pairs_of_twins,
+        size=20_000,
+        sample=250,
     ),
     Part(
         "copies",

@@ -71,7 +71,9 @@ class Report:
 
 def pair(seed: str, number: int) -> Pair:
     """A random one; every second has no COMMIT marker in its logs, every third twin is a clone with a common past."""
-    told = next(plot for plot in _plots(f"twins {seed}/{number}") if not any(plot.is_shallow))
+    told = next(
+        p for p in _plots(f"twins {seed}/{number}") if not any(p.is_shallow) and (number % 2 == 0 or _aborts(p))
+    )
     plot = replace(told, says_last=True, says_nothing_lost=True, cluster_id=None, files=ONE_FILE)
     if number % 2:
         plot = replace(plot, steps=tuple(s._replace(kind="abort") if s.kind == "commit" else s for s in plot.steps))
@@ -85,6 +87,11 @@ def pair(seed: str, number: int) -> Pair:
 
 def _plots(seed: str) -> Iterator[Plot]:
     return (random_plot(f"{seed}, {number}", is_faulty=False) for number in count())
+
+
+def _aborts(plot: Plot) -> bool:
+    """No step but `commit` commits: a new instance that comes back does."""
+    return all(step.kind != "restart" for step in plot.steps)
 
 
 def _without_commits(given: Evidence) -> Evidence:

@@ -266,7 +266,7 @@ def state_evidence_of(
     console: dict[int, StateSection],
     chains: Mapping[int, StateChain],
     followed: Iterable[PartitionHealth],
-    doubts: Sequence[str] = (),
+    doubts: Mapping[int | None, Sequence[str]],
 ) -> StateEvidence:
     """The coverage of every partition; whether the state fits the logs is asked afterwards (`coordinator.fit`).
 
@@ -276,19 +276,19 @@ def state_evidence_of(
         console: as for `state_coverage`.
         chains: by partition, what its records say of themselves, of all captures.
         followed: all partitions whose logs were followed; of the state's they say what is wrong with the log.
-        doubts: of exports that an earlier version read too trustingly: each counts as an undecodable record of any id.
+        doubts: by partition, None for any: what of it was not understood; each counts as an undecodable record.
     """
-    # Holes are compaction, or are counted between the files.
-    problems = {
+    problems = {  # holes are compaction, or are counted between the files
         view.partition: [problem.reason for problem in view.problems if problem.kind not in HOLES]
         for view in followed
         if view.topic == STATE_TOPIC
     }
     partitions = state_coverage(count.used, sections, problems, console)
     for partition in partitions:
-        partition.undecodable_count += len(doubts)
-        partition.keyless_count += len(doubts)
-        partition.problems += doubts
+        own = [*doubts.get(None, ()), *(doubts.get(partition.state_partition, ()) if partition.is_seen else ())]
+        partition.undecodable_count += len(own)
+        partition.keyless_count += len(own)
+        partition.problems += own
         partition.decoded = partition.chain = chains.get(partition.state_partition, partition.chain)
         if partition.undecodable_count:  # these may be anything, and later than everything
             partition.chain = partition.decoded._replace(gap_end_ms=UNBOUNDED_MS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from txn_analysis.columns.arrays import ABSENT, codes_of, numbers, of_types
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
-from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_JSON, CONSOLE_TEXT, STATE
+from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE, STATE_TOPIC
 from txn_analysis.kafka.transactions import NAMED, PREPARE_ABORT, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.readings import doubt_in_words
@@ -79,6 +80,8 @@ class StateFiles:
         text_exports: the inputs that are console exports as text.
         cluster_ids: every `cluster.id` that a log directory states in its `meta.properties`.
         doubts: of each export of the judged capture of which an earlier reading believed too much, why.
+        undecoded: by partition, which dumps of it in the judged capture were made without their decoder, and hold more
+            than the others.
     """
 
     every: tuple[StateFile, ...] = ()
@@ -86,12 +89,14 @@ class StateFiles:
     text_exports: frozenset[str] = frozenset()
     cluster_ids: frozenset[str] = frozenset()
     doubts: tuple[str, ...] = ()
+    undecoded: Mapping[int | None, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, sections: Collection[InputSection]) -> StateFiles:
         """Among all sections of the evidence."""
+        every = [StateFile(*(getattr(s, name) for name in StateFile._fields)) for s in sections if s.kind == STATE]
         return cls(
-            tuple([StateFile(*(getattr(s, name) for name in StateFile._fields)) for s in sections if s.kind == STATE]),
+            tuple(every),
             any(s.kind == STATE or s.kind.startswith("console") for s in sections if not s.capture_rank),
             frozenset(s.input_id for s in sections if s.kind == CONSOLE_TEXT),
             frozenset(s.stated for s in sections if s.kind == CLUSTER_ID and s.stated is not None),
@@ -100,6 +105,7 @@ class StateFiles:
                 for s in sections
                 if s.kind in {CONSOLE_TEXT, CONSOLE_JSON} and not s.capture_rank and s.doubt is not None
             ),
+            _undecoded([f for f in every if not f.capture_rank], sections),
         )
 
     @property
@@ -116,6 +122,20 @@ class StateFiles:
     def dumped_rank(self) -> int:
         """The rank of the newest capture with a file of the state: dumped records count as of then; 0 without any."""
         return min((file.capture_rank for file in self.every), default=0)
+
+
+def _undecoded(decoded: Collection[StateFile], sections: Collection[InputSection]) -> dict[int | None, tuple[str, ...]]:
+    """By partition of the state the dumps without their decoder that hold what no decoded one of the capture does."""
+    found = defaultdict[int, list[str]](list)
+    for section in sections:
+        if section.kind != LOG or section.topic != STATE_TOPIC or section.capture_rank or section.end_offset is None:
+            continue
+        own = [file for file in decoded if file.partition == section.partition]
+        end = max((file.end_offset or file.file_base_offset for file in own), default=0)
+        first = min((file.file_base_offset for file in own), default=end)
+        if not first <= (section.first_offset or 0) <= section.end_offset <= end:
+            found[section.partition].append(f"{section.shown_path} was dumped without --transaction-log-decoder")
+    return {partition: tuple(sorted(words)) for partition, words in found.items()}
 
 
 class Placing(NamedTuple):

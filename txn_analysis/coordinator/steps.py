@@ -192,7 +192,12 @@ def state_seen(
         followed: all partitions whose logs were followed.
     """
     sections, console = sections_of(sums.files, files.own), console_sections(sums.console)
-    return state_evidence_of(placing.state_count, sections, console, chains, followed, files.doubts)
+    doubts: dict[int | None, tuple[str, ...]] = {None: files.doubts, **files.undecoded}
+    lost = sums.console.get(None)
+    if lost is not None:  # its records may be of any partition, also where the export has no other one of it
+        told = (f"{lost.undecodable_count} records of an export could not be decoded",)
+        doubts |= {n: (*doubts.get(n, ()), *told) for n in range(placing.partition_count) if n not in console}
+    return state_evidence_of(placing.state_count, sections, console, chains, followed, doubts)
 
 
 def views_of_producers(
