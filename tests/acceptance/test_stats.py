@@ -103,7 +103,7 @@ def test_without_the_state_nothing_has_a_name_or_a_cause(counted: Counted) -> No
     answer = counted(WITHOUT_STATE)
     assert [one.name for one in answer.groups] == [None]
     assert (answer.total.committed_count, answer.total.unexplained_abort_count) == (329, 56)
-    assert "no partition of __transaction_state was given" in answer.cannot_say[0]
+    assert "no partition of __transaction_state was read" in answer.cannot_say[0]
 
 
 def test_the_text_is_bounded_and_says_what_it_leaves_out(counted: Counted) -> None:

@@ -150,7 +150,7 @@ def test_nobody_is_asked_for_a_word_on_a_state_that_was_not_given() -> None:
     (found,) = Found.of([(unbounded, None)], logs, state, SILENT).of_open
     assert found.rule.name == "state_older_than_log"
     assert found.rule.missing_in(found.facts) == (
-        "__transaction_state, copied after the logs: no partition of it was given",
+        "__transaction_state, copied after the logs: no partition of it was read",
         "an end marker after the data in this partition",
     )
 

@@ -6,6 +6,7 @@ capture, or with those of a later one. A word comes last in every remedy, behind
 
 from __future__ import annotations
 
+import re
 import string
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -70,6 +71,13 @@ def changed(name: str, change: Callable[[str], str]) -> Callable[[Lab], None]:
     return take
 
 
+def without_decoder(lab: Lab) -> None:
+    """The capture, its state dumped without the decoder."""
+    whole(lab)
+    for dump in (lab.root / "files/transaction-state").iterdir():
+        dump.write_text(re.sub(r"(?m) key: \{.*$", "", dump.read_text()))
+
+
 def without_batches(text: str, first: int, end: int) -> str:
     """A dump without some of its batches, with their records."""
     number, kept = -1, []
@@ -126,6 +134,9 @@ NOTHING = replace(data(3, 4), is_transactional=False)
 LESSONS: dict[Lack, Lesson] = {
     Lack.NO_LOGS: Lesson(without("segments"), whole, "the logs of the partitions"),
     Lack.NO_STATE: Lesson(without("transaction-state"), whole, "all its partitions"),
+    Lack.STATE_NOT_UNDERSTOOD: Lesson(
+        without_decoder, lambda lab: lab.copy(FOUR_TWO, "transaction-state"), "again with `--transaction-log-decoder`"
+    ),
     Lack.STATE_PARTITIONS: Lesson(without("transaction-state/*-3.txt"), whole, "copy all partitions"),
     Lack.STATE_OLDER_AND_PARTIAL: Lesson(
         without("transaction-state/*-3.txt"), whole, "copy all partitions of `__transaction_state` after the logs"

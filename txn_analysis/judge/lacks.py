@@ -28,6 +28,7 @@ class Lack(StrEnum):
     WRITTEN_AFTER_COPY = "written_after_copy"  # by the timestamps
     NO_TIME = "no_time"  # of the data
     NO_STATE = "no_state"
+    STATE_NOT_UNDERSTOOD = "state_not_understood"  # it was given, such as without its decoder
     STATE_PARTITIONS = "state_partitions"  # some were not given
     STATE_COUNT_WRONG = "state_count_wrong"  # ids lie where their hash does not put them
     STATE_COUNT_OPEN = "state_count_open"  # nobody said how many partitions it has, and several numbers fit

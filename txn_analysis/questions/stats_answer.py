@@ -121,7 +121,7 @@ def cannot_say(total: Group, *, has_state: bool, is_in_window: bool) -> Iterator
     """
     ended = total.ended_count
     if not has_state:
-        yield "no partition of __transaction_state was given: no transactional id, no cause and no wait is known"
+        yield "no partition of __transaction_state was read: no transactional id, no cause and no wait is known"
     elif total.unexplained_abort_count:
         yield (
             f"why {total.unexplained_abort_count} of {count(total.aborted_count, 'abort')} came: the coordinator's "

@@ -16,7 +16,7 @@ from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, row
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.rule import SHALLOW_DUMP, Doubtful
 from txn_analysis.kafka.log_part import LogPart
-from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, LOG, STATE_TOPIC
+from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE_TOPIC
 from txn_analysis.plan.standing import ToldFinding, unaccepted
 from txn_analysis.report.model import (
     AuditReport,
@@ -33,7 +33,7 @@ from txn_analysis.report.model import (
 from txn_analysis.tables import Impact  # noqa: TC001 records are made by the types of their fields
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
-from txn_analysis.text import listed, shell_option, shell_word
+from txn_analysis.text import count, listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _counts(counted: Mapping[Any, int]) -> dict[str, int]:
 
 def _coverage(run: RunRecord, inputs: list[ReadInput], partitions: list[PartitionHealth]) -> Coverage:
     return Coverage(
-        transaction_state=json.loads(run.state_coverage),
+        transaction_state=_with_not_understood(json.loads(run.state_coverage), inputs),
         has_logs=Sight.of(partitions).has_logs,
         partitions_seen=sum(item.is_in_capture for item in partitions),
         partitions_missing=tuple(item.topic_partition for item in partitions if not item.is_in_capture),
@@ -254,6 +254,23 @@ def _verified_part(part: str | None, inputs: list[ReadInput]) -> VerifiedPart | 
     )
 
 
+def _with_not_understood(state: dict[str, Any], inputs: Iterable[ReadInput]) -> dict[str, Any]:
+    """What was seen of the state, and of what was given and not understood what it is, and the step that helps."""
+    seen = {part["partition"] for part in state.get("partitions") or [] if part["is_seen"]}
+    sections = [section for item in inputs for section in item.sections if section.topic == STATE_TOPIC]
+    dumped = {s.partition for s in sections if s.kind == LOG and s.grammar not in BINARY_GRAMMARS} - seen
+    if dumped:
+        what = f"{count(len(dumped), 'partition')} of `__transaction_state` {'was' if len(dumped) == 1 else 'were'}"
+        given = f"{what} given, and dumped without `--transaction-log-decoder`", _DUMP_DECODED
+    elif not state.get("seen") and any(s.kind in {CONSOLE_TEXT, CONSOLE_JSON} for s in sections):
+        given = "an export of `__transaction_state` was given, and no record of it was understood", _EXPORT_AGAIN
+    else:
+        return state
+    return state | {"not_understood": given}
+
+
+_DUMP_DECODED = "dump `__transaction_state` again with `--transaction-log-decoder`"
+_EXPORT_AGAIN = "export it again, without `2>&1`; or give the brokers' own files of `__transaction_state`"
 _LOGS = "the logs of the partitions, audited together with `__transaction_state`"
 
 
@@ -307,7 +324,11 @@ def _kind(name: str, state: Mapping[str, Any], of_log: Lack) -> tuple[str, Lack]
 def _remedy(kind: str, doubtful: Doubtful, *, is_partial: bool) -> Remedy:
     rule = rule_named(kind)
     settling = (
-        _NO_STATE_GIVEN if kind == _NO_STATE else _OF_ANOTHER_VERSION if rule is None else rule.settling(doubtful)
+        doubtful.not_understood or _NO_STATE_GIVEN
+        if kind == _NO_STATE
+        else _OF_ANOTHER_VERSION
+        if rule is None
+        else rule.settling(doubtful)
     )
     return _remedy_of(doubtful.findings, settling._replace(text=settling.text + (_OR_ALL if is_partial else "")))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
+from txn_analysis.judge.rules.rule import not_understood
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import block_lines, folded
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
@@ -316,7 +317,9 @@ def _problems(problems: list[Problem]) -> str:
 def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
     state = report.coverage.transaction_state
     if not report.coverage.has_state:
-        yield "transaction state", "no partition of __transaction_state was given"
+        given = not_understood(state)
+        what = "no partition of __transaction_state was given" if given is None else given.missing.replace("`", "")
+        yield "transaction state", what
         return
     seen, expected = state.get("seen", 0), state.get("expected", "?")
     yield "transaction state", f"{seen} of {expected} partitions of __transaction_state{_why_so_many(state)}"

@@ -129,7 +129,7 @@ def _missing_reach_of_the_state(facts: Facts) -> list[str | None]:
     reach, word = facts.state, "state_copied_last"
     after, later = "an end marker after the data in this partition", "__transaction_state up to a later moment"
     return [
-        None if reach.partitions_seen else "__transaction_state, copied after the logs: no partition of it was given",
+        None if reach.partitions_seen else "__transaction_state, copied after the logs: no partition of it was read",
         facts.or_word(after, word) if reach.is_unbounded else None,
         facts.or_word(later, word) if reach.is_behind else None,
         facts.copied.missing_order() if reach.is_unbounded or reach.is_behind else None,

@@ -73,6 +73,11 @@ class Doubtful(NamedTuple):
         )
 
     @property
+    def not_understood(self) -> Settling | None:
+        """What was given of the state and not understood; None where there is no such thing."""
+        return not_understood(self.state)
+
+    @property
     def needs_all_of_the_state(self) -> bool:
         """Partitions of the state are missing, and the id of some producer is not known: any of them may hold it."""
         return bool(self.state.get("missing")) and self.findings.column("transactional_id").null_count > 0
@@ -148,6 +153,12 @@ class Rule:
 SHALLOW_DUMP = "a dump of the same segments without --deep-iteration and --print-data-log, or the segments themselves"
 
 
+def not_understood(state: Mapping[str, Any]) -> Settling | None:
+    """What was given of the state and not understood, as the report adds it to what a run recorded."""
+    given = state.get("not_understood")
+    return None if given is None else Settling(Lack.STATE_NOT_UNDERSTOOD, *given)
+
+
 def broken_log(doubtful: Doubtful) -> Settling:
     """The logs are not whole."""
     if doubtful.of_log is Lack.TEXT_OF_CLIENTS:
@@ -197,6 +208,8 @@ def foreign_state(doubtful: Doubtful) -> Settling:
 def older_state(doubtful: Doubtful) -> Settling:
     """The state may end before the data."""
     order = "the logs first and `__transaction_state` last, from the leaders"
+    if doubtful.needs_all_of_the_state and (given := doubtful.not_understood) is not None:
+        return given
     if doubtful.needs_all_of_the_state:
         all_of_it = "copy all partitions of `__transaction_state` after the logs, from their leaders, and say so with"
         return Settling(
@@ -223,6 +236,8 @@ def early_log(doubtful: Doubtful) -> Settling:
 
 def incomplete_state(doubtful: Doubtful) -> Settling:
     """A part of the state is missing, broken or not understood."""
+    if (given := doubtful.not_understood) is not None:
+        return given
     missing = doubtful.state.get("missing") or []
     if missing and doubtful.is_count_open:
         return Settling(
@@ -242,8 +257,8 @@ def incomplete_state(doubtful: Doubtful) -> Settling:
             Lack.STATE_UNDECODABLE,
             f"records of `__transaction_state` could not be decoded, of {whose} {ranges(undecoded)}",
             (
-                "give the brokers' own files of them in place of what was given, or dump them with the newest "
-                "`kafka-dump-log.sh` and audit with the newest txn-analysis"
+                "give the brokers' own files of them in place of their text; if these were given, no step is known but "
+                "to audit with a later txn-analysis"
             ),
         )
     if doubtful.state.get("newer") and all(part["is_complete"] for part in parts if part["is_seen"]):

@@ -130,6 +130,7 @@ _OLD_RECORD = re.compile(
     + REST_OF_LINE
 )
 _WITHOUT_METADATA = re.compile(rb"\| key: | payload: ")
+_DECODED = re.compile(rb"\| [^\n]*? key: [^\0\n]")  # the key itself begins with its version, 0
 _COUNT = re.compile(rb" count: (\d+)")
 _LEAST_BLANK_RECORDS = 3  # fewer blank lines at the end of a text are noise
 _ANY_BATCH = re.compile(b"(?m)^" + BATCH.label("base_offset") + REST_OF_LINE)
@@ -232,7 +233,7 @@ def _batch_body(file: DumpedFile, body: bytes, grammar: str) -> Body | Refusal:
     if file.topic != STATE_TOPIC:
         return Body(LOG, grammar)
     # A body of nothing but empty batches has no record that a decoder could have left out.
-    is_decoded = batch is None or (first_record.startswith(b"| ") and b" key: " in first_record.partition(b"\n")[0])
+    is_decoded = batch is None or _DECODED.match(first_record) is not None
     return Body(STATE if is_decoded else LOG, grammar)
 
 
