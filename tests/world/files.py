@@ -55,7 +55,7 @@ def _in_files(rows: tuple[StateRow, ...], kind: str, source: random.Random) -> t
     rolled = sorted(source.sample(range(1, end), min(source.randrange(1, 4), end - 1))) if end > 1 else []
     bases = [0, *rolled]
     if kind == SWAPPED and rolled:
-        gone = source.randrange(len(bases))
+        gone = source.randrange(len(bases) - 1)  # it never looks into the last file, which is still written to
         upper = [*bases[1:], end][gone]
         rows = tuple(row for row in rows if not bases[gone] <= row.offset < upper)
         del bases[gone]

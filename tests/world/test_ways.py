@@ -152,7 +152,7 @@ def test_a_write_that_its_coordinator_lists_is_no_late_one() -> None:
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(("kind", "first"), [(files.DELETED, 50), (files.SWAPPED, 150)])
+@pytest.mark.parametrize(("kind", "first"), [(files.DELETED, 50), (files.SWAPPED, 100)])
 def test_a_folder_that_is_called_whole_and_is_not_makes_wrong_plans(
     monkeypatch: pytest.MonkeyPatch, kind: str, first: int
 ) -> None:
