@@ -58,6 +58,7 @@ def _asked(case: Case, folder: Path) -> dict[str, str]:
     codes, runs = [], []
     for night, given in enumerate(case.nights, 1):
         ended, words = _audited(case, night, given)
+        assert ended.out, ended.err
         runs.append(json.loads(ended.out)["run"]["run_id"])
         codes.append(_as_typed(words, ended))
     if case.is_text_too:

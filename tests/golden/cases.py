@@ -215,7 +215,7 @@ CASES = (
     ),
     Case(
         "a-twins-state-without-commits",
-        (("twin-no-commit",),),
+        (_of("twin-no-commit", *DUMPS),),
         "t4",
         ("orders", 1, 1),
         ("--transaction-state-partitions", "3", "--max-clock-skew-ms", "1000", *TRUE),
