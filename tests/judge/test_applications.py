@@ -8,7 +8,9 @@ from txn_analysis.judge.applications import (
     Application,
     ConnectGroups,
     application_of,
+    blocked_start,
     framework_of,
+    groups_led,
     remark_on,
     stopping,
 )
@@ -105,6 +107,43 @@ def test_a_name_of_no_group_stays_the_applications_choice() -> None:
 )
 def test_what_is_stopped_is_no_more_than_the_ids_owner(transactional_id: str, what: str) -> None:
     assert stopping(transactional_id, GROUPS).stop.startswith(what)
+
+
+def test_groups_are_those_of_leaders_and_not_tasks_of_the_default_group() -> None:
+    ids = ["connect-cluster-etl", "connect-cluster-files-0", "connect-cluster-connect-cluster", "etl-orders-0"]
+    assert groups_led(ids) == ["connect-cluster", "etl"]
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "topic", "what"),
+    [
+        ("etl-orders-0", "etl-offsets", "every worker of Connect group etl"),
+        ("connect-cluster-etl", "etl-configs", "every worker of Connect group etl"),
+        (
+            f"wordcount-{UUID}-1",
+            "wordcount-counts-store-changelog",
+            "the tasks of Streams application wordcount",
+        ),
+    ],
+)
+def test_a_hang_in_an_internal_topic_stops_the_start_of_its_framework(
+    transactional_id: str, topic: str, what: str
+) -> None:
+    assert (blocked_start(transactional_id, topic, GROUPS) or "").startswith(what)
+
+
+@pytest.mark.parametrize(
+    ("transactional_id", "topic"),
+    [
+        ("etl-orders-0", "orders"),
+        ("billing-1", "billing-offsets"),
+        ("etl-orders-0", "__consumer_offsets"),
+        (f"wordcount-{UUID}-1", "others-counts-store-changelog"),
+        (None, "wordcount-counts-store-changelog"),
+    ],
+)
+def test_what_is_no_internal_topic_of_its_owner_stops_nobodys_start(transactional_id: str | None, topic: str) -> None:
+    assert blocked_start(transactional_id, topic, GROUPS) is None
 
 
 def test_braces_in_an_id_are_no_places_to_fill() -> None:

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NUMBER = r"[0-9]{1,19}"
 # Names are bounded, so that no id can make the search slow.
 _NAME = r".{1,512}?"
 _MOST_DASHES = 64
+_TASK = re.compile(rf"({_NAME})-({_NUMBER})", re.DOTALL)
+CONNECT_LEADERS = "connect-cluster-"
+"""How the ids of leaders of Connect's groups begin; the group follows."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,15 @@ class ConnectGroups(NamedTuple):
 NO_GROUPS = ConnectGroups()
 
 
+def groups_led(transactional_ids: Iterable[str]) -> list[str]:
+    """The groups of Connect whose leaders some ids are, in order.
+
+    `connect-cluster-files-0` is more likely task 0 of a connector in the default group than the leader of `files-0`.
+    """
+    led = (name.removeprefix(CONNECT_LEADERS) for name in transactional_ids if name.startswith(CONNECT_LEADERS))
+    return sorted({group for group in led if group and _TASK.fullmatch(group) is None})
+
+
 class Stopping(NamedTuple):
     """What of an application is stopped, so that one id is used no more; and how its owner ends what is in progress.
 
@@ -134,14 +150,12 @@ class Stopping(NamedTuple):
     ends: str
 
 
-_CONNECT_LEADERS = "connect-cluster-"
-_LEADER = Shape(CONNECT_LEADER, ("group",), re.compile(rf"({_CONNECT_LEADERS}(.{{1,512}}))", re.DOTALL))
+_LEADER = Shape(CONNECT_LEADER, ("group",), re.compile(rf"({CONNECT_LEADERS}(.{{1,512}}))", re.DOTALL))
 _DEFAULT_TASK = Shape(
     CONNECT,
     ("group", "connector", "task"),
     re.compile(rf"((connect-cluster)-({_NAME}))-({_NUMBER})", re.DOTALL),
 )
-_TASK = re.compile(rf"({_NAME})-({_NUMBER})", re.DOTALL)
 SHAPES = (
     # StreamsProducer, exactly_once_v2: applicationId-processId-threadIndex; exactly_once: applicationId-taskId.
     Shape(STREAMS, ("process", "thread"), re.compile(rf"({_NAME})-({_UUID})(?:-({_NUMBER}))?", re.DOTALL)),
@@ -192,6 +206,36 @@ def stopping(transactional_id: str, groups: ConnectGroups = NO_GROUPS) -> Stoppi
     return Stopping(framework.stop.format_map(parts | {"application": application}), framework.ends)
 
 
+def blocked_start(transactional_id: str | None, topic: str, groups: ConnectGroups = NO_GROUPS) -> str | None:
+    """What cannot start while an open transaction of an id hides the end of a topic; None where nothing says that.
+
+    Workers of Connect read the topics of configurations and offsets to their end when they start
+    (`KafkaBasedLog.start`), and tasks of Streams the changelogs that they restore from; all by `read_committed`.
+    """
+    if transactional_id is None or not _may_be_internal(transactional_id, topic):
+        return None
+    framework, parts = framework_of(transactional_id, groups)
+    workers = f"every worker of Connect group {parts.get('group')}"
+    if framework is CONNECT_LEADER:
+        return f"{workers}, which reads this topic of configurations to its end"
+    if framework is CONNECT and "offset" in topic.lower():
+        return f"{workers}, if this is its topic of offsets, as its name says: each reads that to its end"
+    application = application_of(transactional_id, groups).name
+    if framework in {STREAMS, STREAMS_BY_TASK} and topic.startswith(f"{application}-") and topic.endswith(_CHANGELOG):
+        return f"the tasks of Streams application {application} that restore from this changelog"
+    return None
+
+
+_CHANGELOG = "-changelog"
+
+
+def _may_be_internal(transactional_id: str, topic: str) -> bool:
+    """Asked of many, before any shape is."""
+    return (
+        topic.endswith(_CHANGELOG) or "offset" in topic.lower() or transactional_id.startswith(CONNECT_LEADERS)
+    ) and topic not in INTERNAL_TOPICS
+
+
 class _Found(NamedTuple):
     framework: Framework
     application: str
@@ -217,7 +261,7 @@ def _by_shape(transactional_id: str) -> _Found | None:
 
 def _of_a_group(transactional_id: str, names: frozenset[str]) -> _Found | None:
     """A leader, or a task, of a group of Connect that is known; of several groups that fit, the longest name."""
-    leads = transactional_id.removeprefix(_CONNECT_LEADERS)
+    leads = transactional_id.removeprefix(CONNECT_LEADERS)
     if leads != transactional_id and leads in names:
         return _Found(CONNECT_LEADER, transactional_id, {"group": leads})
     places = (place for place, letter in enumerate(transactional_id) if letter == "-")

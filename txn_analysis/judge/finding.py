@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.applications import application_of, remark_on
+from txn_analysis.judge.applications import NO_GROUPS, ConnectGroups, application_of, remark_on
 from txn_analysis.judge.rules import before
 from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS
 from txn_analysis.tables import Finding, Impact, RuleAsked
@@ -30,7 +30,9 @@ Place = tuple["TopicPartition", int, int]
 _BY_CLOCKS = {*MAY_BE_BEING_WRITTEN, Verdict.IN_PROGRESS}
 
 
-def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact | None) -> Finding:
+def finding_of(
+    judged: Judgement, run_id: str, finding_id: str, impact: Impact | None, connect: ConnectGroups = NO_GROUPS
+) -> Finding:
     """What is written of one judged transaction."""
     facts, rule, opened, known = judged.facts, judged.rule, judged.opened, judged.facts.coordinator
     transactional_id = None if known is None else known.transactional_id
@@ -74,7 +76,7 @@ def finding_of(judged: Judgement, run_id: str, finding_id: str, impact: Impact |
         evidence=(*evidence, *(said for said in (clocks, remark) if said is not None)),
         missing_evidence=missing,
         cause=judged.cause,
-        application=None if transactional_id is None else application_of(transactional_id).name,
+        application=None if transactional_id is None else application_of(transactional_id, connect).name,
         impact=impact,
         rules_asked=(
             *(RuleAsked(r.name, r.verdict, False, r.why_not(facts)) for r in before(rule)),
@@ -114,6 +116,7 @@ class Costs:
         groups: by partition of `__consumer_offsets` with an open transaction, the groups that wait behind it.
         settings: as for the audit.
         as_of_ms: when the files were copied.
+        connect: the groups of Kafka Connect that the state names.
     """
 
     holders: Mapping[TopicPartition, Place]
@@ -121,6 +124,7 @@ class Costs:
     groups: Mapping[int, Groups]
     settings: Settings
     as_of_ms: int | None
+    connect: ConnectGroups = NO_GROUPS
 
     def of(self, judged: Judgement) -> Impact | None:
         """What the partition suffers whose last stable offset a transaction holds; None where it holds none."""

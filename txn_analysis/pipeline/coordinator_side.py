@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from txn_analysis.columns.values import NAMED, VALUES, rows_named, values_in
+from txn_analysis.columns.values import NAMED, VALUES, rows_named, rows_of_values, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
 from txn_analysis.coordinator.one_cluster import of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
@@ -36,6 +37,7 @@ from txn_analysis.coordinator.steps import (
     sums_of,
     with_views,
 )
+from txn_analysis.judge.applications import CONNECT_LEADERS, ConnectGroups, groups_led
 from txn_analysis.judge.early_warning import MANY, Known, median_of
 from txn_analysis.judge.warning_steps import (
     OF_APPLICATION,
@@ -218,3 +220,20 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
     with described("judge: find the early warnings of each application"):
         found = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
     return warnings_of([each for worst in values_in(found) for each in worst])
+
+
+def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
+    """The groups of Kafka Connect whose leaders have an id that is not gone; the first thousand by name."""
+    with described("judge: find the groups of Kafka Connect"):
+        found = engine.collected(engine.mapped(states.last, _leaders, VALUES))
+    return ConnectGroups(frozenset(groups_led(name for some in values_in(found) for name in some)[:_MOST_GROUPS]))
+
+
+def _leaders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Values: of rows of `LAST_RECORDS` the ids that look like those of leaders."""
+    for rows in batches:
+        ids = rows["transactional_id"]
+        yield from rows_of_values(ids.filter(pc.starts_with(ids, CONNECT_LEADERS)).to_pylist()).to_batches()
+
+
+_MOST_GROUPS = 1_000

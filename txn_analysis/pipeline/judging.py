@@ -26,7 +26,7 @@ from txn_analysis.judge.warning_steps import nearest_bound, open_warnings
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
-from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of, warnings_of_ids
+from txn_analysis.pipeline.coordinator_side import connect_groups, coordinator_side, states_of, warnings_of_ids
 from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.reading.topic_config import read_topic_configs
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.coordinator.coverage import StateEvidence
+    from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.judge.judgement import Case, Cases, Judge
     from txn_analysis.judge.warning_steps import WarningLine
     from txn_analysis.pipeline.coordinator_side import CoordinatorSide
@@ -160,14 +161,15 @@ MOST_AT_ONCE = 2_048
 def judge(run: Run, logs: Logs) -> Judged:
     """The verdict on every open transaction of linked logs, and the plan for those that hang; writes the findings."""
     with states_of(run, logs.producers) as states:
-        side, of_ids = in_parallel(
+        side, of_ids, connect = in_parallel(
             partial(coordinator_side, run, states, logs),
             partial(warnings_of_ids, run.engine, states, run.settings, run.as_of_ms),
+            partial(connect_groups, run.engine, states),
         )
     give_back_memory()
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]
     own, _ = judges_of(run, side, logs.health)[ONLY]
-    step, engine = verdict_step(own, _costs_of(run, side.viewed, own), run.run_id, run.as_of_ms), run.engine
+    step, engine = verdict_step(own, _costs_of(run, side.viewed, own, connect), run.run_id, run.as_of_ms), run.engine
     judged = engine.grouped(["audit", "producer_id"], step, NAMED, viewed=engine.made(side.viewed))
     with described(f"judge: give {count(len(side.viewed), 'open transaction')} a verdict"), engine.kept(judged) as kept:
         made = engine.collected(kept)
@@ -176,7 +178,7 @@ def judge(run: Run, logs: Logs) -> Judged:
     soonest = nearest_bound((one for values in nearest for one in values_in(values)), run.settings)
     shown, aborts = FindingRows.of_batches(findings), whole_plan(plan)
     warnings = [*open_warnings(soonest, run.as_of_ms), *of_ids]
-    record = _record_of(run, health, state, own, shown, aborts, warnings)
+    record = _record_of(run, health, state, own, shown, aborts, warnings, connect)
     return Judged(run, health, shown, aborts, record)
 
 
@@ -199,7 +201,9 @@ def verdict_step(own: Judge, costs: Costs, run_id: str, as_of_ms: int | None) ->
         findings, plan, nearest = list[pa.RecordBatch](), list[pa.RecordBatch](), list[Judgement]()
         for some in _some_at_a_time(in_place_order(tables["viewed"])):
             judged = own.judged(some)
-            found = [finding_of(one, run_id, _finding_id(settings, one), costs.of(one)) for one in judged]
+            found = [
+                finding_of(one, run_id, _finding_id(settings, one), costs.of(one), costs.connect) for one in judged
+            ]
             nearest = nearest_bound([*nearest, *judged], settings)
             plan.append(plan_rows(planned(found, settings, as_of_ms)))
             findings.append(batch_of(Finding, found, FINDINGS.arrow_schema))
@@ -268,7 +272,7 @@ def _cases(viewed: pa.Table) -> list[Case]:
     return [*zip(records_of(Transaction, viewed), unpickled(viewed["view"].to_pylist()), strict=True)]
 
 
-def _costs_of(run: Run, viewed: pa.Table, own: Judge) -> Costs:
+def _costs_of(run: Run, viewed: pa.Table, own: Judge, connect: ConnectGroups) -> Costs:
     columns = (viewed[name].to_pylist() for name in ("topic", "partition", "producer_id", "txn_start_offset"))
     starts = [(TopicPartition(topic, number), *rest) for topic, number, *rest in zip(*columns, strict=True)]
     of_groups = viewed.filter(pc.equal(viewed["topic"], GROUP_TOPIC))
@@ -278,6 +282,7 @@ def _costs_of(run: Run, viewed: pa.Table, own: Judge) -> Costs:
         blocked_groups(run, records_of(Transaction, of_groups)) if len(of_groups) else {},
         run.settings,
         run.as_of_ms,
+        connect,
     )
 
 
@@ -307,6 +312,7 @@ def _record_of(
     findings: FindingRows,
     plan: pa.Table,
     warnings: Sequence[WarningLine],
+    connect: ConnectGroups,
 ) -> RunRecord:
     settings = run.settings
     outcome = outcome_of(findings.told(Answered), has_state=state.seen_count > 0, sight=Sight.of(health))
@@ -332,6 +338,7 @@ def _record_of(
             coverage.plain()
             | {"disproved": own.disproved}
             | ({"copied": own.copied.plain()} if own.copied.manifest_count else {})
+            | ({"connect_groups": sorted(connect.names)} if connect.names else {})
             | _clusters(run, health)
             | _asked(run),
             sort_keys=True,

@@ -227,7 +227,7 @@ def _explanation(
         events=tuple(events),
         rules=finding.rules_asked,
         are_batches_kept=bool(batches),
-        owner=None if name is None else owner_of(name, history, report.run.as_of_ms),
+        owner=None if name is None else owner_of(name, history, report.run.as_of_ms, report.coverage.connect_groups),
     )
 
 

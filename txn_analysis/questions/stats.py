@@ -35,6 +35,7 @@ from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.asked_states import NamedProducers
     from txn_analysis.runs.past_run import PastRun
@@ -68,7 +69,7 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
     wanted = _Wanted(run, filters, named, window)
     found = _Longest(named)
     rows = by_producer([*_parts(wanted, found)])
-    groups = _groups(rows, by, named)
+    groups = _groups(rows, by, named, tables.connect_groups)
     total = _group(added_up(rows, []), None, None)
     return StatsAnswer(
         run_id=run.run_id,
@@ -236,12 +237,12 @@ def _ids_of(producers: pa.Array | pa.ChunkedArray, named: NamedProducers) -> pa.
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-def _groups(rows: pa.Table, by: By, named: NamedProducers) -> list[Group]:
+def _groups(rows: pa.Table, by: By, named: NamedProducers, connect: ConnectGroups) -> list[Group]:
     names = rows["topic"] if by is By.TOPIC else _ids_of(rows["producer_id"], named)
     frameworks: dict[str | None, str | None] = {}
     if by is By.APPLICATION:
         ids = pc.unique(names)
-        owners = [None if name is None else application_of(name) for name in ids.to_pylist()]
+        owners = [None if name is None else application_of(name, connect) for name in ids.to_pylist()]
         own = pa.array([None if owner is None else owner.name for owner in owners], pa.string())
         frameworks = {owner.name: owner.framework for owner in owners if owner is not None}
         names = own.take(pc.index_in(names, ids))

@@ -1,6 +1,7 @@
 """Open transactions that repeat: one application, one cause. A report shows one, and how many more there are.
 
-A text shows it as a block of at most a dozen lines: what it blocks, why, what to do. `explain` prints the rest.
+A text shows it as a block of at most a dozen lines, and one of its owner: what it blocks, why, what to do. `explain`
+prints the rest.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import is_remark
 from txn_analysis.judge.facts import RENAMED
-from txn_analysis.report.figures import ANYBODY, all_hidden_by, cause_meaning, hidden_records, urgent
+from txn_analysis.report.figures import ANYBODY, all_hidden_by, cause_meaning, hidden_records, stops_start, urgent
 from txn_analysis.report.finding_text import (
     Paragraph,
     explanation,
     lines_of,
+    owner_line,
     partition_of,
     shown,
     then_sentence,
@@ -184,6 +186,7 @@ def _said(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
     for fact in finding.evidence:
         if is_remark(fact) or fact.endswith(RENAMED):
             yield Paragraph("caution", escape(fact))
+    yield from owner_line(report, finding)
     yield from to_do(report, finding, reader)
     after = then_sentence(report, finding, partition_of(report, finding))
     if after is not None and finding.verdict is Verdict.HANGING:
@@ -202,5 +205,7 @@ def _blocks(report: AuditReport, finding: Finding) -> str:
     impact = finding.impact
     since_ms = None if impact is None else impact.hidden_since_ms
     since = "" if since_ms is None else f" since {iso_utc(since_ms)}"
+    start = stops_start(report, finding)
+    first = [] if start is None else [f"the start of {escape(start)}"]
     hidden = f"{hidden_records(partition.hidden_record_count)} hidden from offset {finding.txn_start_offset} on{since}"
-    return "; ".join([hidden, *urgent(impact)])
+    return "; ".join([*first, hidden, *urgent(impact)])

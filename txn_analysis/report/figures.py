@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from txn_analysis.judge.applications import blocked_start
 from txn_analysis.judge.causes import cause_named
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, duration, escape, if_known, iso_utc, listed, size
@@ -85,6 +86,7 @@ class _Blocking(NamedTuple):
     topic: str
     partition: int
     blocks_partition: bool
+    transactional_id: str | None = None
 
 
 class _Times(NamedTuple):
@@ -99,7 +101,15 @@ def by_damage(report: AuditReport, findings: Iterable[Finding]) -> FindingRows:
     Tables and JSON keep the order of the contract instead, which does not change from run to run.
     """
     rows = FindingRows.of(findings)
-    return rows.worst_first([hidden or 0 for hidden in all_hidden_by(report, rows)])
+    stops = [stops_start(report, one) is not None for one in rows.told(_Blocking)]
+    return rows.worst_first([*map(int, stops)], [hidden or 0 for hidden in all_hidden_by(report, rows)])
+
+
+def stops_start(report: AuditReport, finding: _Blocking | Finding) -> str | None:
+    """What of a framework cannot start before a transaction ends; not escaped, None where nothing is known to."""
+    if not finding.blocks_partition:
+        return None
+    return blocked_start(finding.transactional_id, finding.topic, report.coverage.connect_groups)
 
 
 def all_hidden_by(report: AuditReport, findings: FindingRows) -> list[int | None]:
@@ -206,22 +216,28 @@ def cause_meaning(cause: FoundCause) -> str:
     return cause.name if known is None else known.meaning
 
 
-def blocks_sentence(finding: Finding, partition: PartitionHealth | None) -> str:
-    """What an open transaction costs its partition."""
+def blocks_sentence(report: AuditReport, finding: Finding, partition: PartitionHealth | None) -> str:
+    """What an open transaction costs its partition, and first what of a framework it stops."""
     if partition is None:
         return "unknown: nothing else is known of the partition"
     if not finding.blocks_partition:
         at = if_known(" at {}", partition.last_stable_offset) or ""
         return f"nothing yet: another open transaction holds the last stable offset{at}"
+    start = stops_start(report, finding)
+    first = "" if start is None else f"the start of {escape(start)}; "
     hidden, records = partition.hidden_record_count, hidden_records(partition.hidden_record_count)
     impact = finding.impact
     share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.1%} of the log seen"
     bytes_hidden = f"{size(partition.hidden_bytes)}{share}"
     text = (
-        f"the last stable offset stays at {finding.txn_start_offset}: {records} ({bytes_hidden}) "
+        f"{first}the last stable offset stays at {finding.txn_start_offset}: {records} ({bytes_hidden}) "
         "hidden from read_committed consumers"
     )
-    return text + "".join(f"{joint}{part}" for joint, part in consequences(impact)) + _short_reads(finding, hidden)
+    return (
+        text
+        + "".join(f"{joint}{part}" for joint, part in consequences(impact))
+        + ("" if start is not None else _short_reads(finding, hidden))
+    )
 
 
 def _short_reads(finding: Finding, hidden: int | None) -> str:

@@ -17,7 +17,7 @@ from txn_analysis.report.figures import (
     is_contradicted,
     is_decided_by_clock,
 )
-from txn_analysis.report.owner import ending_sentence
+from txn_analysis.report.owner import ending_sentence, stop_sentence
 from txn_analysis.report.terminal import Line, labelled
 from txn_analysis.text import clip, count, duration, escape, iso_utc, shell_option, shell_word, size
 from txn_analysis.verdict import Verdict
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _ID_WIDTH = 200
 _NAME_WIDTH = 60
+_OWNER_WIDTH = 400
 _INDENT = "   "
 _TEXT_FROM = 12
 _MOST_MISSING = 3
@@ -64,6 +65,7 @@ def _paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterat
         cause = finding.cause
         yield Paragraph("cause", f"{cause_meaning(cause)} ({cause.name}, {cause.confidence})")
     yield _blocks(report, finding)
+    yield from owner_line(report, finding)
     yield from to_do(report, finding, reader)
     yield from _afterwards(report, finding)
     yield explanation(report, finding, reader)
@@ -97,7 +99,7 @@ def _evidence(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
 
 
 def _blocks(report: AuditReport, finding: Finding) -> Paragraph:
-    return Paragraph("blocks", blocks_sentence(finding, partition_of(report, finding)))
+    return Paragraph("blocks", blocks_sentence(report, finding, partition_of(report, finding)))
 
 
 def _afterwards(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
@@ -122,6 +124,13 @@ def why_sentence(finding: Finding) -> str:
 def explanation(report: AuditReport, finding: Finding, reader: Reader) -> Paragraph:
     """The command that prints all that is known of a finding."""
     return Paragraph("explain", "", command=explain_command(report, finding, reader.options))
+
+
+def owner_line(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
+    """Whose it looks, and what of that is stopped; nothing where no id is known."""
+    if finding.transactional_id is not None:
+        said = stop_sentence(finding.transactional_id, report.coverage.connect_groups)
+        yield Paragraph("owner", clip(said, _OWNER_WIDTH))
 
 
 def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
 from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_function, plain_serializer_function_ser_schema
 
+from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.judge.lacks import Lack  # noqa: TC001 pydantic reads it
 from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
 from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS, Ending
@@ -243,6 +244,11 @@ class Coverage(Item):
         """What looks like two clusters; None where nothing does."""
         written = self.transaction_state.get("clusters")
         return None if written is None else TwoClusters(*(written[name] for name in TwoClusters._fields))
+
+    @property
+    def connect_groups(self) -> ConnectGroups:
+        """The groups of Kafka Connect that the state names."""
+        return ConnectGroups(frozenset(self.transaction_state.get("connect_groups") or ()))
 
     @property
     def has_state(self) -> bool:

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from txn_analysis.judge.applications import FLINK, NO_FRAMEWORK, application_of, framework_of
+from txn_analysis.judge.applications import (
+    CONNECT_LEADER,
+    FLINK,
+    NO_FRAMEWORK,
+    NO_GROUPS,
+    ConnectGroups,
+    application_of,
+    framework_of,
+    stopping,
+)
 from txn_analysis.kafka.transactions import (
     ABORT_INTERVAL_MS,
     COMPLETE_COMMIT,
@@ -24,6 +33,7 @@ from txn_analysis.text import duration, iso_utc, shell_option
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from txn_analysis.judge.applications import Framework
     from txn_analysis.kafka.transactions import StateRecord
 
 _FLINKS_TOOL = "java -jar flink-connector-kafka-transaction-tool-*-uber-jar.jar"
@@ -55,25 +65,33 @@ class Owner(NamedTuple):
     ways: tuple[Annotated[Way, InJson("Way")], ...]
 
 
-def owner_of(transactional_id: str, history: Sequence[StateRecord], as_of_ms: int | None) -> Owner:
+def owner_of(
+    transactional_id: str,
+    history: Sequence[StateRecord],
+    as_of_ms: int | None,
+    groups: ConnectGroups = NO_GROUPS,
+) -> Owner:
     """The owner of a transactional id, by its shape and the coordinator's records of it.
 
     Args:
         transactional_id: the id.
         history: its records, oldest first; none where only its name is known.
         as_of_ms: when the files were copied; None where no clock says that.
+        groups: of Kafka Connect, as the state names them.
     """
     last = history[-1] if history else None
-    framework, parts = framework_of(transactional_id)
+    framework, parts = framework_of(transactional_id, groups)
+    if framework is CONNECT_LEADER:
+        parts = {"leader of group": parts["group"]}
     state = None if last is None else TOMBSTONE if last.is_tombstone else last.state
     return Owner(
         transactional_id=transactional_id,
-        application=application_of(transactional_id).name,
+        application=application_of(transactional_id, groups).name,
         framework=None if framework is NO_FRAMEWORK else framework.name,
         parts=tuple(f"{part} {value}" for part, value in parts.items()),
         state=state,
         ending=ending_of(last.start_ms, last.timeout_ms) if last is not None and state == ONGOING else None,
-        ends=tuple(_ends(history, transactional_id, as_of_ms)) if last is not None else (),
+        ends=tuple(_ends(history, framework, as_of_ms)) if last is not None else (),
         ways=tuple(_ways(last)) if last is not None and state == ONGOING else (),
     )
 
@@ -109,8 +127,15 @@ def owner_sentence(owner: Owner) -> str:
     return f"looks like {owner.framework}: {owner.application}{behind}"
 
 
-def _ends(history: Sequence[StateRecord], transactional_id: str, as_of_ms: int | None) -> Iterator[str]:
-    last, framework = history[-1], framework_of(transactional_id)[0]
+def stop_sentence(transactional_id: str, groups: ConnectGroups) -> str:
+    """Whose an id looks, and what of that is stopped so that the id is used no more; not escaped."""
+    framework, parts = framework_of(transactional_id, groups)
+    thread = f" (its thread {parts['thread']})" if "thread" in parts else ""
+    return f"{framework.name}{thread}: stop {stopping(transactional_id, groups).stop}"
+
+
+def _ends(history: Sequence[StateRecord], framework: Framework, as_of_ms: int | None) -> Iterator[str]:
+    last = history[-1]
     if last.state in PREPARED and not last.is_tombstone:
         yield f"{last.state} is decided: its coordinator writes the markers itself. Nobody may end it otherwise"
         return

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
+from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.judge.outcome import Sight
 from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.past_run import RunRows, ended_batches, finished_run
@@ -144,6 +145,11 @@ class RunTables(RunRows):
     def has_state(self) -> bool:
         """At least one partition of `__transaction_state` was given."""
         return bool(self.run.coverage.get("seen"))
+
+    @property
+    def connect_groups(self) -> ConnectGroups:
+        """The groups of Kafka Connect that the state names."""
+        return ConnectGroups(frozenset(self.run.coverage.get("connect_groups") or ()))
 
     @property
     def sight(self) -> Sight:
