@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 WORDS = {"state_copied_last": True, "no_records_lost": True}
 FOUR_TWO, DUMPS = "kafka-4.2/capture-1", ("segments", "transaction-state")
 WRONG_ORDER, EMPTIED = "kafka-4.3-wrong-order", "kafka-4.3-emptied-file/capture-1"
+META = (CASES / FOUR_TWO / "log-dirs/n1/meta.properties").read_text()
 OPENS = replace(data(2, 3, headers="trace"), is_transactional=False)
 
 
@@ -69,6 +70,20 @@ def changed(name: str, change: Callable[[str], str]) -> Callable[[Lab], None]:
         lab.write(name, change((lab.root / "files" / name).read_text()))
 
     return take
+
+
+def cut_behind_the_orphan(lab: Lab) -> None:
+    """Of the logs one alone, to the end of its open data: no end marker is as late."""
+    name = "segments/n1.orders-2.txt"
+    lab.copy(FOUR_TWO, name, "transaction-state")
+    text = (CASES / FOUR_TWO / name).read_text()
+    orphan = text.index("producerId: 987654321")
+    lab.write(name, text[: text.index("baseOffset", orphan)])
+
+
+def with_meta_beside_both(lab: Lab) -> None:
+    for folder in DUMPS:
+        lab.write(f"{folder}/meta.properties", META)
 
 
 def without_decoder(lab: Lab) -> None:
@@ -152,6 +167,11 @@ LESSONS: dict[Lack, Lesson] = {
         lambda lab: lab.copy(FOUR_TWO, "segments").copy("kafka-4.2-edge/capture-1", "transaction-state"),
         lambda lab: whole(lab.remove("transaction-state")),
         "of the cluster that the logs are from",
+    ),
+    Lack.STATE_NOT_SHOWN: Lesson(
+        cut_behind_the_orphan,
+        with_meta_beside_both,
+        "meta.properties",
     ),
     Lack.TWO_CLUSTERS: Lesson(
         lambda lab: whole(lab).copy("kafka-2.8/capture-1", "segments"),

@@ -33,6 +33,7 @@ class Lack(StrEnum):
     STATE_COUNT_WRONG = "state_count_wrong"  # ids lie where their hash does not put them
     STATE_COUNT_OPEN = "state_count_open"  # nobody said how many partitions it has, and several numbers fit
     STATE_OF_ANOTHER = "state_of_another"  # cluster, or a part of the right one
+    STATE_NOT_SHOWN = "state_not_shown"  # to be of the cluster of the logs
     STATE_OLDER = "state_older"  # than the data, as far as anything shows
     STATE_OLDER_AND_PARTIAL = "state_older_and_partial"
     STATE_UNDECODABLE = "state_undecodable"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.coordinator.fit import NOT_SHOWN
 from txn_analysis.coordinator.partition_count import OF_AN_EXPORT
 from txn_analysis.judge.lacks import TRUE_IF, Lack, Settling
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
@@ -81,6 +82,11 @@ class Doubtful(NamedTuple):
     def needs_all_of_the_state(self) -> bool:
         """Partitions of the state are missing, and the id of some producer is not known: any of them may hold it."""
         return bool(self.state.get("missing")) and self.findings.column("transactional_id").null_count > 0
+
+    @property
+    def is_state_not_shown(self) -> bool:
+        """Nothing shows that the state is of the cluster of the logs, of any of them."""
+        return all(any(NOT_SHOWN in missing for missing in f.missing_evidence) for f in self.findings)
 
     def asks_for(self, assurance: str) -> bool:
         """Whether the operator's word would settle all of them, as far as the files do not disprove it."""
@@ -271,7 +277,16 @@ def incomplete_state(doubtful: Doubtful) -> Settling:
             ),
         )
     lack, text = _whole_state(doubtful, parts)
-    return Settling(lack, "`__transaction_state` is not proven complete", text)
+    is_not_shown = doubtful.is_state_not_shown and all(part["is_complete"] for part in parts if part["is_seen"])
+    return _NOT_SHOWN if is_not_shown else Settling(lack, "`__transaction_state` is not proven complete", text)
+
+
+_NOT_SHOWN = Settling(
+    Lack.STATE_NOT_SHOWN,
+    "nothing shows that `__transaction_state` is that of the cluster of these logs",
+    "copy the broker's `meta.properties` beside the dumps of the logs and beside those of the state, or give the "
+    "brokers' log directories, or a partition with a later end marker",
+)
 
 
 def _whole_state(doubtful: Doubtful, parts: Sequence[Mapping[str, Any]]) -> tuple[Lack, str]:
