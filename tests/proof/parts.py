@@ -281,7 +281,7 @@ PARTS = (
         "python -m tests.proof.mutants --mutants {size} --seed {seed}",
         mutants,
         size=300,
-        sample=10,
+        sample=0,
     ),
     Part(
         "safety",
