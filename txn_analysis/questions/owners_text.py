@@ -22,6 +22,8 @@ _ID_WIDTH = 80
 _OWNER_WIDTH = 200
 _MOST_PARTITIONS = 8
 _MOST_OWNERS = 3
+_MOST_CHANGES = 5
+"""Of the last records; the JSON form has more."""
 _TITLES = {Kind.GROUP: "group", Kind.TRANSACTIONAL_ID: "transactional id", Kind.PRODUCER_ID: "producer id"}
 _NEVER = "Never recreate the group, under this name or another: it forgets its offsets"
 
@@ -102,10 +104,11 @@ def _facts(answer: OwnerAnswer) -> Iterator[tuple[str, str]]:
 
 
 def _history(answer: OwnerAnswer) -> Iterator[str]:
-    more = answer.change_count - len(answer.changes)
+    last = answer.changes[-_MOST_CHANGES:]
+    more = answer.change_count - len(last)
     if more:
         yield f"({count(more, 'earlier record')} left out)"
-    yield from (_change(change, is_named=len(answer.transactional_ids) > 1) for change in answer.changes)
+    yield from (_change(change, is_named=len(answer.transactional_ids) > 1) for change in last)
 
 
 def _look(answer: OwnerAnswer, one: Opened, options: str) -> str:

@@ -6,6 +6,7 @@ import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from txn_analysis.judge.applications import FLINK
 from txn_analysis.questions.stats_columns import CAUSES
 from txn_analysis.report.formats import csv_table
 from txn_analysis.report.model import InJson, Item
@@ -220,13 +221,15 @@ def _below(answer: StatsAnswer) -> Iterator[tuple[str, str]]:
         known = [f"{number} {_WORDS[name]}" for name, column in CAUSES.items() if (number := getattr(total, column))]
         unknown = [f"{total.unexplained_abort_count} not known"] if total.unexplained_abort_count else []
         yield "aborted", ", ".join((*known, *unknown))
+        if any(one.framework == FLINK.name and one.coordinator_timeout_count for one in answer.groups):
+            yield "", f"of an id like Flink's {FLINK.costs}"
     yield from _each("longest", [_long(one) for one in answer.longest[:3]])
     yield (
         "durations",
         (
-            "from the timestamp of the first batch, a client's clock unless the topic has LogAppendTime, to the end "
-            "marker; MARKER AFTER is the longest wait from the coordinator's decision to its marker, by two brokers' "
-            "clocks"
+            "from the timestamp of the first batch to the end marker: by the client's clock unless the topic has "
+            "LogAppendTime, so that records with event time look long; MARKER AFTER is the longest wait from the "
+            "coordinator's decision to its marker, by two brokers' clocks"
         ),
     )
     yield from _each("cannot say", list(answer.cannot_say))
