@@ -42,8 +42,8 @@ class _Words(TypedDict):
 _WORDS: dict[Verdict, _Words] = {
     Verdict.HANGING: {
         "meaning": "nobody can write the end marker any more",
-        "remedy": "Write the plan as a script (the verb `abort-plan`, `--format commands`), and read it. Stop and "
-        "fence the producers that it names, run it, then copy the files and audit again.",
+        "remedy": "Write the plan as a script (the verb `abort-plan`, `--format commands`), and read it. End the "
+        "producers that it names, run it, then copy the files and audit again.",
     },
     Verdict.SUSPECT: {
         "meaning": "something is wrong and you must look, but an abort is not the remedy",

@@ -20,6 +20,9 @@ from tests.plan.plan_shell import (
     transaction,
 )
 from tests.report import rows
+from txn_analysis.plan.abort_plan import abort_plan
+from txn_analysis.plan.script import commands
+from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -248,3 +251,39 @@ def test_what_it_refuses_it_says(
     assert (done.code, says in done.said) == (code, True), done.said
     if "abort" not in changes.values():
         assert done.aborts == []
+
+
+@pytest.mark.parametrize("pair", [(987_654_321, 3), (987_654_321, 9), (42, 0)])
+@pytest.mark.parametrize("state", ["Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"])
+def test_ended_is_refused_while_anything_is_in_progress_under_the_id(
+    executor: Executor, pair: tuple[int, int], state: str
+) -> None:
+    in_progress = executor.but(describe=transaction("billing", *pair, "pay-1", state=state))
+    done = in_progress.runs(script_of(RETURNING), *ENDED)
+    assert (done.code, done.aborts) == (1, [])
+    assert "forceTerminateTransaction" not in done.said
+    assert ("--owner-gone billing" in done.said) == (state == "Ongoing")
+
+
+def test_a_fence_that_aborts_is_printed_for_an_owner_that_is_gone_alone(executor: Executor) -> None:
+    in_progress = executor.but(describe=transaction("billing", 42, 0, "pay-1", "pay-2"))
+    done = in_progress.runs(script_of(RETURNING), "--yes", "--owner-gone", "billing")
+    assert (done.code, done.aborts) == (1, [])
+    assert "producer id 42, epoch 0 on pay-1,pay-2. The fence aborts it" in done.said
+    assert "awk" not in done.said
+    assert "forceTerminateTransaction --transactionalId=billing" in done.said
+    # When somebody has fenced it, the script goes on.
+    assert len(executor.runs(script_of(RETURNING), "--yes", "--owner-gone", "billing").aborts) == 1
+
+
+def test_yes_never_says_that_an_owner_is_gone(executor: Executor) -> None:
+    in_progress = executor.but(describe=transaction("billing", 42, 0, "pay-1"))
+    done = in_progress.runs(script_of(RETURNING), "--yes")
+    assert all("awk" in line for line in done.said.splitlines() if "billing" in line and line.startswith("  "))
+
+
+def test_where_brokers_refuse_the_tools_own_timeout_the_refusal_writes_a_configuration(executor: Executor) -> None:
+    script = commands(abort_plan((RETURNING,), Settings(), rows.AS_OF_MS), 20_000)
+    said = executor.but(config="/etc/admin.conf").runs(script, "--yes").said
+    assert "{ cat /etc/admin.conf; printf '\\nrequest.timeout.ms=10000\\n" in said
+    assert "--command-config fence.properties --bootstrap-server broker:9092 forceTerminateTransaction" in said

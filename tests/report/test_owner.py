@@ -58,7 +58,7 @@ def test_a_two_phase_commit_never_ends_by_itself_and_its_owner_ends_it() -> None
     assert (found.ending.never_times_out, found.ending.times_out_ms) == (True, None)
     assert "never by itself" in said(found)
     assert "InitProducerId with keepPreparedTxn" in said(found)
-    assert [way.result for way in found.ways] == ["abort"]
+    assert [way.result for way in found.ways] == ["fence"]
 
 
 def test_a_flink_sink_is_ended_as_its_checkpoint_says_and_both_commands_are_there() -> None:
@@ -72,7 +72,7 @@ def test_a_flink_sink_is_ended_as_its_checkpoint_says_and_both_commands_are_ther
     assert "holds this id with producer id 7 and epoch 3" in said(found)
     assert "counts as delivered" in said(found)
     commit, abort, fence = found.ways
-    assert (commit.result, abort.result, fence.result) == ("commit", "abort", "abort")
+    assert (commit.result, abort.result, fence.result) == ("commit", "abort", "fence")
     assert shlex.split(commit.command)[3:] == [
         *("--action", "commit", "--bootstrap-servers", "$BROKERS", "--transactional-id", FLINKS_ID),
         *("--producer-id", "7", "--epoch", "3"),

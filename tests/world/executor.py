@@ -5,11 +5,13 @@ Meanwhile producers go on. What the marker destroys is what the world knows to b
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tests.world.evidence import is_acknowledged, is_live
-from tests.world.model import Step
+from tests.world.model import ONGOING, Step
 from tests.world.steps import after
+from txn_analysis.plan.script import fence_with_kafkas_tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,6 +34,8 @@ def _destroys(world: World, record: AbortRecord) -> bool:
     if record.must_end_producer:
         if not record.is_sendable_by_epochs:
             return False  # the script has no command for it
+        if is_ended_by_its_fence(world, record):
+            return True
         world = _with_producer_ended(world, record)
         log = world.logs[record.partition]
         if not _is_ended(world, record):
@@ -47,16 +51,38 @@ def _is_what_was_copied(log: Log, data: Sequence[Batch], record: AbortRecord) ->
     return is_same and (record.last_timestamp_ms is None or data[-1].client_ms <= record.last_timestamp_ms)
 
 
+def is_ended_by_its_fence(world: World, record: AbortRecord, line: str | None = None) -> bool:
+    """The fence that is printed for a record, typed now, aborts what its owner may still commit.
+
+    Args:
+        world: as it is now.
+        record: of a plan.
+        line: another one than the program prints.
+    """
+    name = record.transactional_id
+    row = None if name is None else world.last(name)
+    if name is None or row is None or row.state != ONGOING:
+        return False
+    guard = re.search("exit !/(.*)/ }", line or fence_with_kafkas_tool(name).line)
+    partitions = ",".join(f"orders-{number}" for number in sorted(row.partitions))
+    described = (
+        f"0\t{name}\t{row.producer_id}\t{row.epoch}\t{row.state}\t{row.timeout_ms}\t{row.start_ms}\t1\t{partitions}\t"
+    )
+    return guard is None or re.search(guard[1], described) is not None
+
+
 def _with_producer_ended(world: World, record: AbortRecord) -> World:
-    """The application is stopped and its id fenced; the coordinator aborts what it had in progress."""
+    """The application is stopped. What it had in progress its owner commits, or its timeout ends; then it is fenced."""
     name = record.transactional_id
     if name is None:
         return world
-    for step in (
-        Step("fence", name),
-        *(Step("marker", name, n) for n in range(len(world.logs))),
-        Step("complete", name),
-    ):
+    decided = after(world, Step("commit", name)) or after(world, Step("time_out", name)) or world
+    decided = _completed(decided, name)
+    return _completed(after(decided, Step("fence", name)) or decided, name)
+
+
+def _completed(world: World, name: str) -> World:
+    for step in (*(Step("marker", name, n) for n in range(len(world.logs))), Step("complete", name)):
         world = after(world, step) or world
     return world
 

@@ -9,7 +9,7 @@ import pytest
 from tests.core.answer import answer_of
 from tests.world import files, ways
 from tests.world.evidence import truth_of
-from tests.world.executor import destroyed_by
+from tests.world.executor import destroyed_by, is_ended_by_its_fence
 from tests.world.known_ways import (
     COMMIT,
     COMPLETE,
@@ -66,6 +66,18 @@ def test_a_plan_that_is_honoured_destroys_nothing_of_a_producer_that_comes_back(
     for step in (*OPEN, PASS):
         world = after(world, step) or world
     assert destroyed_by(world, answer.plan) == []
+
+
+def test_a_fence_that_asks_first_ends_nothing_that_its_owner_may_commit_and_a_bare_one_does() -> None:
+    """Nothing was in progress at the copy; twenty minutes later a checkpoint holds a transaction under the same id."""
+    world = RETURNS.world()
+    (planned,) = answer_of(RETURNS.evidence(world).history()).plan
+    assert planned.transactional_id == "a"
+    for step in (*OPEN, PASS):
+        world = after(world, step) or world
+    bare = "kafka-transactions.sh forceTerminateTransaction --transactionalId=a"
+    assert is_ended_by_its_fence(world, planned, bare)
+    assert not is_ended_by_its_fence(world, planned)
 
 
 @pytest.mark.parametrize("name", STILL_HANGING)

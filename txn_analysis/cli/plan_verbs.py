@@ -48,7 +48,8 @@ Ended = Annotated[
     repeated(
         "--ended",
         "ID",
-        "You stopped the producer of this transactional id and fenced it: write-txn-markers has its records",
+        "You stopped the producer of this transactional id, what it had in progress has ended, and you fenced it: "
+        "write-txn-markers has its records",
     ),
 ]
 Expired = Annotated[bool, typer.Option("--expired", help="Print a plan that is too old to be executed, to look at it.")]
@@ -115,7 +116,8 @@ def abort_plan(
         is_given = request.flags["warehouse"] is not None
         deliver_text(request.targets, _checked(check, settings, is_warehouse_given=is_given))
         return 0
-    records = _wanted(_records(settings, run_id, part), part)
+    planned, max_timeout_ms = _records(settings, run_id, part)
+    records = _wanted(planned, part)
     if not yes_many:
         plan_file.check_size(records, settings.plan_max_partitions)
     plan_file.check_ended(records, ended or ())
@@ -123,9 +125,9 @@ def abort_plan(
     if not expired:
         plan_file.check_printed(records, printed_ms)
     still_to_end = [record for record in records if record.transactional_id not in (ended or ())]
-    for line in (*plan_file.expired(records, printed_ms), *plan_file.producers_to_end(still_to_end)):
+    for line in (*plan_file.expired(records, printed_ms), *plan_file.producers_to_end(still_to_end, max_timeout_ms)):
         print(f"note: {line}", file=sys.stderr)
-    deliver(request.targets, _renderings(records, api_version, ended or ()))
+    deliver(request.targets, _renderings(records, api_version, ended or (), max_timeout_ms))
     return 0
 
 
@@ -151,12 +153,15 @@ def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
     executed_ms = now_ms()
     plan_file.check_time(records, executed_ms, file)
     if is_warehouse_given:
-        plan_file.check_against(records, _records(settings, records[0].run_id, plan_file.Part()), file)
+        plan_file.check_against(records, _records(settings, records[0].run_id, plan_file.Part())[0], file)
     return plan_file.what_was_checked(records, executed_ms)
 
 
-def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRecord]:
-    """The plan of a run; a part of it that names what the run never saw is refused, as it would look like no plan."""
+def _records(settings: Settings, run_id: str | None, part: Part) -> tuple[list[AbortRecord], int]:
+    """The plan of a run, and the brokers' transaction.max.timeout.ms that it was told.
+
+    A part of it that names what the run never saw is refused, as it would look like no plan.
+    """
     with asked_run(settings, run_id) as tables:
         # Not needed for --help.
         from txn_analysis.questions import filters as asked
@@ -165,10 +170,12 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> list[AbortRe
             raise AuditError(f"no plan of it is printed: {words}")
         asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
-        return tables.abort_plan()
+        return tables.abort_plan(), int(json.loads(tables.run.parameters)["transaction_max_timeout_ms"])
 
 
-def _renderings(records: list[AbortRecord], api_version: int, ended: Sequence[str]) -> dict[str, Callable[[], str]]:
+def _renderings(
+    records: list[AbortRecord], api_version: int, ended: Sequence[str], max_timeout_ms: int
+) -> dict[str, Callable[[], str]]:
     """The plan in each of its forms."""
     # Not needed for --help.
     from txn_analysis.plan.plan_file import ndjson, write_txn_markers
@@ -181,7 +188,7 @@ def _renderings(records: list[AbortRecord], api_version: int, ended: Sequence[st
         return document
 
     return {
-        "commands": lambda: commands(records),
+        "commands": lambda: commands(records, max_timeout_ms),
         "ndjson": lambda: ndjson(records),
         "write-txn-markers": request_of_kafka,
     }

@@ -181,8 +181,9 @@ def _precondition(finding: Finding) -> str:
         return lookup
     describe = shell_option("--transactional-id", finding.transactional_id)
     return (
-        "first end the producer, which may come back and write into the open transaction: stop its application, and "
-        f"fence its id. Then a fresh `{TRANSACTIONS} describe {describe}` must show an epoch above {epoch} and "
+        "first end the producer, which may come back and write into the open transaction: stop its application, let "
+        f"what its id has in progress end, and fence the id. Then "
+        f"a fresh `{TRANSACTIONS} describe {describe}` must show an epoch above {epoch} and "
         f"not list {escape(topic)}-{partition}, and {lookup}. Then abort with the recorded epochs, never by "
         "--start-offset, which takes whatever epoch it finds"
     )

@@ -167,17 +167,23 @@ def what_was_checked(records: Sequence[AbortRecord], now_ms: int) -> str:
     return "".join(f"{line}\n" for line in (checked, *producers_to_end(records)))
 
 
-def producers_to_end(records: Iterable[AbortRecord]) -> list[str]:
-    """One line for each record whose producer must be ended before it is sent."""
-    return [_producer_to_end(record) for record in records if record.must_end_producer]
+def producers_to_end(records: Iterable[AbortRecord], max_timeout_ms: int | None = None) -> list[str]:
+    """One line for each record whose producer must be ended before it is sent.
+
+    Args:
+        records: of the plan.
+        max_timeout_ms: transaction.max.timeout.ms of the brokers, above which they refuse a tool's own timeout.
+    """
+    return [_producer_to_end(record, max_timeout_ms) for record in records if record.must_end_producer]
 
 
-def _producer_to_end(record: AbortRecord) -> str:
+def _producer_to_end(record: AbortRecord, max_timeout_ms: int | None) -> str:
     transactional_id = str(record.transactional_id)
-    fence = fence_with_kafkas_tool(transactional_id)
+    fence = fence_with_kafkas_tool(transactional_id, max_timeout_ms)
     return (
         f"first end the producer of {record.topic_partition}, transactional id {escape(transactional_id)}: what it "
-        f"writes there before the abort would be lost. Stop its application, then fence its id: `{fence.line}` "
+        f"writes there before the abort would be lost. Stop its application, and let what it has in progress end. Then "
+        f"fence its id, by a line that goes on only where nothing is in progress: `{fence.line}` "
         f"({fence.needs}; the runbook has lines for older ones). Then a fresh "
         f"`{TRANSACTIONS} describe {shell_option('--transactional-id', transactional_id)}` must show an epoch above "
         f"{record.producer_epoch} and not list the partition"
@@ -261,8 +267,8 @@ def _why_left_out(record: AbortRecord, ended: Collection[str]) -> str | None:
         return why_not_by_epochs(record) + other_form
     if record.must_end_producer and record.transactional_id not in ended:
         return (
-            "its producer may write there again, and an abort would destroy that as well; stop its application, fence "
-            f"its id, then say {shell_option('--ended', str(record.transactional_id))}"
+            "its producer may write there again, and an abort would destroy that as well; stop its application, let "
+            f"what is in progress end, fence its id, then say {shell_option('--ended', str(record.transactional_id))}"
         )
     return None
 

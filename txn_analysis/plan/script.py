@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _CONFIG = '${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"}'
 
 
-def commands(records: Sequence[AbortRecord]) -> str:
+def commands(records: Sequence[AbortRecord], max_timeout_ms: int | None = None) -> str:
     """One script for any POSIX shell: `plan_script.sh`, then for each record its checks and its one abort.
 
     The abort is in the `--start-offset` form, which looks the open transaction up on the broker, where the producer
     cannot return; and has the recorded epochs, which the broker refuses once newer data came in, where it can. A record
-    for which its form is not known is named and refused.
+    for which its form is not known is named and refused. `max_timeout_ms` is the brokers' transaction.max.timeout.ms.
     """
     if not records:
         return "# Nothing to abort: this run found no hanging transaction.\n"
@@ -35,14 +35,18 @@ def commands(records: Sequence[AbortRecord]) -> str:
         "#!/bin/sh",
         f"plan={shell_word(title)}",
         resources.files("txn_analysis.plan").joinpath("plan_script.sh").read_text(encoding="ascii").rstrip("\n"),
-        *(_how_to_fence() if any(record.must_end_producer for record in records) else ()),
+        *(_how_to_fence(max_timeout_ms) if any(record.must_end_producer for record in records) else ()),
     ]
     return "\n".join([*head, *(line for r in records for line in _lines(r)), "", 'exit "$status"']) + "\n"
 
 
-def _how_to_fence() -> Iterator[str]:
+def _how_to_fence(max_timeout_ms: int | None) -> Iterator[str]:
+    # The script itself writes the tool's configuration: it knows the one that it was given.
+    timeout_ms = _timeout_below(max_timeout_ms, _TOOLS_TIMEOUT_MS)
+    yield from ("", f"fence_timeout_ms={'' if timeout_ms is None else timeout_ms}")
+    yield from ("", "how_to_look() {", "    cat << 'END'", _guard('"$ID"'), "END", "}")
     yield from ("", "how_to_fence() {", "    cat << 'END'")
-    for way in ways_to_fence('"$ID"'):
+    for way in _fences('"$ID"', max_timeout_ms):
         yield from (f"# {way.needs}:", way.line)
     yield from ("END", "}")
 
@@ -117,13 +121,15 @@ def _abort(record: AbortRecord, *, by_epochs: bool) -> str:
     return f"abort {shell_option('--topic', record.topic)} --partition {record.partition} {which}"
 
 
-_JAVA = (
-    'org.apache.kafka.clients.admin.Admin.create(Map.of("bootstrap.servers", System.getenv("BROKERS")))'
-    '.fenceProducers(List.of(System.getenv("ID"))).all().get()'
-)
-_PYTHON = (
-    "import sys; from confluent_kafka import Producer; "
-    'Producer({"bootstrap.servers": sys.argv[1], "transactional.id": sys.argv[2]}).init_transactions(60)'
+_TOOLS_TIMEOUT_MS, _CLIENTS_TIMEOUT_MS = 30_000, 60_000
+"""What Kafka's Admin client, and producers, ask for as transaction timeout unless they are told another one."""
+_SHORTEST_TIMEOUT_MS = 10_000
+_CONFIGURATION = "fence.properties"
+
+# The last row of `describe`, from its end: ids stand in front, and may hold anything.
+_NOTHING_IN_PROGRESS = (
+    r"awk '1; END { exit !/[ \t](Empty|CompleteCommit|CompleteAbort)"
+    r"[ \t]+[0-9]+[ \t]+[^ \t]+[ \t]+[^ \t]+[ \t]*[^ \t]*[ \t\r]*$/ }'"
 )
 
 
@@ -134,30 +140,70 @@ class Fencing(NamedTuple):
     line: str
 
 
-def ways_to_fence(word: str) -> tuple[Fencing, ...]:
+def ways_to_fence(word: str, max_timeout_ms: int | None = None) -> tuple[Fencing, ...]:
     """The lines that fence the id that a word of a shell stands for, the simplest one first; `"$BROKERS"` is in each.
 
-    All of them send `InitProducerId` (KIP-98), which ends what the id has in progress and raises its epoch.
+    All of them send `InitProducerId` (KIP-98), which aborts what the id has in progress and raises its epoch. So each
+    prints what `describe` says at that moment, and goes on only where nothing is in progress. `max_timeout_ms` is the
+    brokers' transaction.max.timeout.ms: they refuse the tools' own timeout where it is above.
+    """
+    first, *others = (Fencing(way.needs, f"{_guard(word)} && {way.line}") for way in _fences(word, max_timeout_ms))
+    timeout_ms = _timeout_below(max_timeout_ms, _TOOLS_TIMEOUT_MS)
+    if timeout_ms is not None:
+        written = rf"printf 'request.timeout.ms={timeout_ms}\ndefault.api.timeout.ms={timeout_ms}\n'"
+        line = first.line.replace(" forceTerminate", f" --command-config {_CONFIGURATION} forceTerminate", 1)
+        first = Fencing(first.needs, f"{written} > {_CONFIGURATION} && {line}")
+    return first, *others
+
+
+def fence_with_kafkas_tool(transactional_id: str, max_timeout_ms: int | None = None) -> Fencing:
+    """The first of `ways_to_fence`, where there is room for one."""
+    return ways_to_fence(shell_word(transactional_id), max_timeout_ms)[0]
+
+
+def _guard(word: str) -> str:
+    return f"{TRANSACTIONS} describe --transactional-id={word} | {_NOTHING_IN_PROGRESS}"
+
+
+def _timeout_below(max_timeout_ms: int | None, default_ms: int) -> int | None:
+    """The timeout to ask for; None where the default is taken."""
+    if max_timeout_ms is None or max_timeout_ms >= default_ms:
+        return None
+    return min(_SHORTEST_TIMEOUT_MS, max(max_timeout_ms // 2, 1))
+
+
+def _fences(word: str, max_timeout_ms: int | None) -> tuple[Fencing, ...]:
+    """The lines without their look.
+
     `forceTerminateTransaction` is in the tools of 4.1 and newer (KAFKA-19003, KIP-939), `Admin.fenceProducers` in
     clients of 3.2 and newer. The last line asks for its epoch, and only then divides by the number of its records;
     newer tools refuse to write none.
     """
+    of_tools, of_clients = (
+        _timeout_below(max_timeout_ms, default) for default in (_TOOLS_TIMEOUT_MS, _CLIENTS_TIMEOUT_MS)
+    )
+    java = f', "request.timeout.ms", "{of_tools}", "default.api.timeout.ms", "{of_tools}"' if of_tools else ""
+    python = f', "transaction.timeout.ms": {of_clients}' if of_clients else ""
+    perf = f" transaction.timeout.ms={of_clients}" if of_clients else ""
     return (
         # With "=", an id such as `-rf` is no option.
         Fencing("Kafka's tools of 4.1 or newer", f"{TRANSACTIONS} forceTerminateTransaction --transactionalId={word}"),
         Fencing(
             "a JDK, and in KAFKA_HOME the jars of Kafka 3.2 or newer",
-            f'echo \'{_JAVA}\' | BROKERS="$BROKERS" ID={word} jshell --class-path "${{KAFKA_HOME:?}}/libs/*" -s -',
+            'echo \'org.apache.kafka.clients.admin.Admin.create(Map.of("bootstrap.servers", System.getenv("BROKERS")'
+            f'{java})).fenceProducers(List.of(System.getenv("ID"))).all().get()\' | '
+            f'BROKERS="$BROKERS" ID={word} jshell --class-path "${{KAFKA_HOME:?}}/libs/*" -s -',
         ),
-        Fencing("Python and its package confluent-kafka", f"python3 -c '{_PYTHON}' \"$BROKERS\" {word}"),
+        Fencing(
+            "Python and its package confluent-kafka",
+            "python3 -c 'import sys; from confluent_kafka import Producer; Producer({"
+            f'"bootstrap.servers": sys.argv[1], "transactional.id": sys.argv[2]{python}}}).init_transactions(60)\' '
+            f'"$BROKERS" {word}',
+        ),
         Fencing(
             "Kafka's tools of 3.x, which fence, write nothing, and then fail with `/ by zero`",
             "kafka-producer-perf-test.sh --topic none --num-records 0 --record-size 1 --throughput 1 "
-            f'--producer-props bootstrap.servers="$BROKERS" --transaction-duration-ms 1 --transactional-id={word}',
+            f'--producer-props bootstrap.servers="$BROKERS"{perf} --transaction-duration-ms 1 '
+            f"--transactional-id={word}",
         ),
     )
-
-
-def fence_with_kafkas_tool(transactional_id: str) -> Fencing:
-    """The first of `ways_to_fence`, where there is room for one."""
-    return ways_to_fence(shell_word(transactional_id))[0]

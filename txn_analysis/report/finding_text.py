@@ -5,9 +5,10 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from txn_analysis.judge.applications import framework_of
+from txn_analysis.judge.applications import framework_of, stopping
 from txn_analysis.judge.rules import rule_named
 from txn_analysis.kafka.names import TRANSACTIONS
+from txn_analysis.kafka.transactions import COMPLETE_ABORT, ONGOING, PREPARED, ending_of
 from txn_analysis.plan.abort_plan import window
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.figures import (
@@ -149,14 +150,40 @@ def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
     if finding.must_end_producer and name is not None:
         why = "it is live, and the abort destroys what it writes"
         why = why if finding.is_producer_live else "else the abort destroys what it writes next"
-        yield Paragraph("do", f"First stop its application and fence its id: {why}.")
-        yield Paragraph("fence", "", command=fence_with_kafkas_tool(name).line)
+        yield Paragraph("do", f"First stop its application: {why}. {_before_the_fence(report, finding, name)}")
+        if not _is_fenced(finding):
+            fence = fence_with_kafkas_tool(name, report.run.max_timeout_ms)
+            yield Paragraph("fence", "", command=fence.line)
         must_show = f"an epoch above {finding.producer_epoch}, and must not list {escape(finding.topic_partition)}"
         describe = f"{TRANSACTIONS} describe {shell_option('--transactional-id', name)}"
         yield Paragraph("check", f"must show {must_show}", command=describe)
     else:
         yield Paragraph("do", f"Abort it with {SCRIPT} (see Next). No producer has to be stopped first.")
     yield Paragraph("abort", send_sentence(report, finding))
+
+
+def _is_fenced(finding: Finding) -> bool:
+    """A timeout, or an abort, raised the id's epoch above that of its data, and nothing is in progress."""
+    now, then = finding.coordinator_producer_epoch, finding.producer_epoch
+    return finding.coordinator_state == COMPLETE_ABORT and now is not None and then is not None and now > then
+
+
+def _before_the_fence(report: AuditReport, finding: Finding, name: str) -> str:
+    """What ends what is in progress, which a fence would abort; how the owner does, and when its timeout does."""
+    if _is_fenced(finding):
+        return f"Its id needs no fence: the coordinator has epoch {finding.coordinator_producer_epoch}."
+    then = "Then fence its id. The command asks first, and goes on only where nothing is in progress."
+    if finding.coordinator_state in PREPARED:
+        return f"What is in progress is decided: wait until its markers are written. {then}"
+    if finding.coordinator_state != ONGOING:
+        return f"Let what is in progress end. {then}"
+    ending = ending_of(finding.coordinator_start_ms, finding.coordinator_timeout_ms)
+    costs = None if ending.never_times_out else framework_of(name)[0].costs
+    by_itself = ending_sentence(ending, report.run.as_of_ms) + ("" if costs is None else f"; {costs}")
+    return (
+        f"Its id has a transaction in progress, which a fence would abort. Its owner ends it: {stopping(name).ends}. "
+        f"Without its owner: {by_itself}. {then}"
+    )
 
 
 def window_of(report: AuditReport, appended_before_ms: int | None) -> Window | None:

@@ -136,7 +136,12 @@ class RunItem(Item):
     @property
     def late_after_ms(self) -> int:
         """The bound that the run judged by: a transaction that has been idle for longer is late (KIP-664)."""
-        return int(self.parameters["transaction_max_timeout_ms"]) + LATE_TRANSACTION_BUFFER_MS
+        return self.max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+
+    @property
+    def max_timeout_ms(self) -> int:
+        """The brokers' transaction.max.timeout.ms, as the run was told it."""
+        return int(self.parameters["transaction_max_timeout_ms"])
 
     @property
     def plan_valid_ms(self) -> int:

@@ -40,7 +40,7 @@ _FLINKS_TOOL = "java -jar flink-connector-kafka-transaction-tool-*-uber-jar.jar"
 
 
 class Way(NamedTuple):
-    """One command that ends a transaction, by a `commit` or an `abort`, and what must hold before it is typed."""
+    """One command: a `commit` or `abort` of what is in progress, or a `fence` once nothing is; and its condition."""
 
     result: str
     needs: str
@@ -189,4 +189,4 @@ def _ways(last: StateRecord) -> Iterator[Way]:
             "abort", f"it does not hold it, and the job does not run; {tool}", f"{_FLINKS_TOOL} --action abort {words}"
         )
     way = fence_with_kafkas_tool(name)
-    yield Way("abort", f"its application is stopped, and nobody needs its data; {way.needs}", way.line)
+    yield Way("fence", f"its application is stopped, and what is above has ended; {way.needs}", way.line)

@@ -10,11 +10,14 @@ print_help() {
     cat << 'END'
 Before each abort it looks at the clock, asks, and looks at the brokers; what it could not check it does not send.
 
-  BROKERS=host:port[,host:port...] sh FILE [--dry-run] [--yes] [--ended ID]... [--unchecked RECORD]...
+  BROKERS=host:port[,host:port...] sh FILE [--dry-run] [--yes] [--ended ID]... [--owner-gone ID]...
+      [--unchecked RECORD]...
 
   --dry-run           check everything, say for each record what would be done, and send nothing
   --yes               do not ask. Needed without a terminal; it never answers for a producer that may return
   --ended ID          you have stopped the producer with this transactional id, and fenced the id; this is checked
+  --owner-gone ID     the same, and nobody will ever commit what is in progress under this id, from a checkpoint or from
+                      any other saved state: print how to fence it even so, which aborts that
   --unchecked RECORD  send this one although the brokers' version cannot check its precondition: you have
   --help              print this and end
 
@@ -56,7 +59,7 @@ given() {
     shift 2
     while [ "$#" -gt 1 ]; do
         if [ "$1" = "$option" ] && [ "$2" = "$value" ]; then return 0; fi
-        case $1 in --ended | --unchecked) shift ;; esac
+        case $1 in --ended | --owner-gone | --unchecked) shift ;; esac
         shift
     done
     return 1
@@ -88,7 +91,7 @@ said_yes() {
 begin() {
     record_id=$1 record=$2 not_before_s=$3 not_after_s=$4
     shift 4
-    is_refused=no is_unchecked=no is_fencing_said=no missing_words=
+    is_refused=no is_unchecked=no is_owner_gone=no is_fencing_said=no missing_words=
     if given --unchecked "$record_id" "$@"; then is_unchecked=yes; fi
     is_due || return
     if [ "$is_asking" = no ]; then return 0; fi
@@ -183,28 +186,47 @@ say_how_to_go_on() {
     if [ "$(shown "$line")" = "$line" ]; then printf '  %s\n' "$line" >&2; fi
 }
 
-# say_how_to_fence: the lines that fence, with the id, the brokers and the tool that are used here; once for a record
+# say_how_to_fence [at-any-state]: the lines that fence, with the id, the brokers and the tool that are used here; once
+# for a record. Each looks first whether anything is in progress, unless it is to fence at any state
 say_how_to_fence() {
     if [ "$is_fencing_said" = yes ]; then return; fi
     is_fencing_said=yes
+    guard="$(here "$(how_to_look)" "${COMMAND_CONFIG-}") && "
+    if [ "${1-}" = at-any-state ]; then guard=; fi
     how_to_fence | while IFS= read -r line; do
         case $line in
-        kafka-transactions.sh\ *)
-            line="$tool${COMMAND_CONFIG:+ --command-config $(quoted "$COMMAND_CONFIG")}${line#kafka-transactions.sh}"
-            ;;
-        esac
-        case $line in
         '#'*) printf '  %s\n' "$line" ;;
-        *) printf '  %s\n' "$(filled "$(filled "$line" '"$BROKERS"' "$(quoted "$BROKERS")")" '"$ID"' "$id_word")" ;;
+        kafka-transactions.sh\ *)
+            if [ -n "$fence_timeout_ms" ]; then
+                set -- "printf '\nrequest.timeout.ms=$fence_timeout_ms\ndefault.api.timeout.ms=$fence_timeout_ms\n'"
+                if [ -n "${COMMAND_CONFIG-}" ]; then set -- "{ cat $(quoted "$COMMAND_CONFIG"); $1; }"; fi
+                printf '  %s > fence.properties && %s%s\n' "$1" "$guard" "$(here "$line" fence.properties)"
+            else
+                printf '  %s%s\n' "$guard" "$(here "$line" "${COMMAND_CONFIG-}")"
+            fi
+            ;;
+        *) printf '  %s%s\n' "$guard" "$(here "$line" '')" ;;
         esac
     done >&2
+    if [ -z "$fence_timeout_ms" ]; then
+        echo '  # If it says "InitProducerId request ... unexpected error" or names the transaction timeout, the brokers'\'' transaction.max.timeout.ms is below 30,000 ms: put request.timeout.ms=10000 and default.api.timeout.ms=10000 into the file of --command-config' >&2
+    fi
+}
+
+# here LINE CONFIG: the line with the brokers, the id and Kafka's tool that are used here
+here() {
+    case $1 in
+    kafka-transactions.sh\ *) set -- "$tool${2:+ --command-config $(quoted "$2")}${1#kafka-transactions.sh}" ;;
+    esac
+    filled "$(filled "$1" '"$BROKERS"' "$(quoted "$BROKERS")")" '"$ID"' "$id_word"
 }
 
 # is_said_to_be_ended ID WORD ARGUMENT...: the operator has ended the producer, which only a person knows
 is_said_to_be_ended() {
     id=$1 id_word=$2
     shift 2
-    if given --ended "$id" "$@"; then return 0; fi
+    if given --owner-gone "$id" "$@"; then is_owner_gone=yes; fi
+    if [ "$is_owner_gone" = yes ] || given --ended "$id" "$@"; then return 0; fi
     refuse_today "its producer may return, and what it writes then would be lost. Stop it, fence its id, and say --ended $id_word"
     set -- "$?"
     missing_words=" --ended $id_word"
@@ -230,7 +252,13 @@ is_ended_now() {
     producer_id=$1 producer_epoch=$2 where=$3 id=$4
     must_show="an epoch above $2, or another producer id than $1, and not list $3"
     shift 4
-    ask_brokers describe "$@" || return
+    ask_brokers describe "$@"
+    code=$?
+    if [ "$code" -ne 0 ]; then
+        # Brokers before 3.0 cannot say what is in progress.
+        if [ "$is_owner_gone" = yes ]; then say_how_to_fence at-any-state; fi
+        return "$code"
+    fi
     # Behind the header there are the coordinator and the id, which may hold anything.
     rows=${said#*TopicPartitions}
     row=${rows#"${rows%%[![:space:]]*}"}
@@ -246,6 +274,21 @@ is_ended_now() {
     look=$(shown "coordinator $coordinator, producer id $1, epoch $2, $3")
     case ,${7-}, in
     *",$where,"*) refuse "the coordinator lists $where: it will end what is open there by itself" || return ;;
+    esac
+    case $3 in
+    Empty | CompleteCommit | CompleteAbort) ;;
+    Ongoing)
+        # Under whatever pair: its owner may commit it from what it saved, and a fence would abort it.
+        in_progress="producer id $1, epoch $2 on $(shown "${7-}")"
+        if [ "$is_owner_gone" = yes ]; then
+            refuse "its id has a transaction in progress: $in_progress. The fence aborts it"
+            say_how_to_fence at-any-state
+        else
+            refuse "its id has a transaction in progress: $in_progress. Let its owner end it, or wait for its timeout of $(shown "$4") ms; only if nobody will ever commit it, from a checkpoint or other saved state, say --owner-gone $(shown "$id_word")"
+        fi
+        return 1
+        ;;
+    *) refuse "its id is in state $(shown "$3"), which a fence does not end: wait, and run this again" || return ;;
     esac
     if [ "$1" = "$producer_id" ] && [ "$2" -le "$producer_epoch" ]; then
         refuse "its producer is not fenced: the coordinator's epoch is $2, and must be above $producer_epoch"
@@ -286,8 +329,8 @@ for argument in "$@"; do
     --help | -h) print_help && exit 0 ;;
     --dry-run) is_dry_run=yes would_be='would be ' ;;
     --yes) is_asking=no ;;
-    --ended | --unchecked) expected=$argument ;;
-    *) stop "unknown argument $(shown "$argument"): there are --dry-run, --yes, --ended ID, --unchecked RECORD and --help" ;;
+    --ended | --owner-gone | --unchecked) expected=$argument ;;
+    *) stop "unknown argument $(shown "$argument"): there are --dry-run, --yes, --ended ID, --owner-gone ID, --unchecked RECORD and --help" ;;
     esac
 done
 if [ -n "$expected" ]; then stop "$expected needs a value"; fi
@@ -306,6 +349,14 @@ if ! $deadline true 2> /dev/null; then
     if [ "$is_asking" = yes ] && ! said_yes 'Go on without it?'; then stop 'not confirmed'; fi
 fi
 
+fence_timeout_ms=
+
+how_to_look() {
+    cat << 'END'
+kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id="$ID" | awk '1; END { exit !/[ \t](Empty|CompleteCommit|CompleteAbort)[ \t]+[0-9]+[ \t]+[^ \t]+[ \t]+[^ \t]+[ \t]*[^ \t]*[ \t\r]*$/ }'
+END
+}
+
 how_to_fence() {
     cat << 'END'
 # Kafka's tools of 4.1 or newer:
@@ -323,7 +374,7 @@ END
 #   record d7ccc717a81724c0
 #   transactional id: stream-app-7
 #   not before 2026-11-21T03:48:04.998Z, not after 2026-11-22T03:50:45.481Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id stream-app-7` must show an epoch above 0 and not list __consumer_offsets-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic __consumer_offsets --partition 0` must show producer id 2 with epoch 0 and CurrentTransactionStartOffset 1, and no LastTimestamp after 1795231684998. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id stream-app-7` must show an epoch above 0 and not list __consumer_offsets-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic __consumer_offsets --partition 0` must show producer id 2 with epoch 0 and CurrentTransactionStartOffset 1, and no LastTimestamp after 1795231684998. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin d7ccc717a81724c0 '__consumer_offsets-0 from offset 1, producer id 2' 1795232885 1795319445 "$@" &&
     is_said_to_be_ended stream-app-7 stream-app-7 "$@" &&
     is_open 2 0 1 1795231684998 --topic __consumer_offsets --partition 0 &&
@@ -335,7 +386,7 @@ fi
 #   record e06c1e096be008c0
 #   transactional id: cdc-accounts
 #   not before 2026-11-21T03:48:07.474Z, not after 2026-11-22T03:50:45.481Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id cdc-accounts` must show an epoch above 0 and not list accounts-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic accounts --partition 0` must show producer id 6 with epoch 0 and CurrentTransactionStartOffset 54, and no LastTimestamp after 1795210076291. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id cdc-accounts` must show an epoch above 0 and not list accounts-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic accounts --partition 0` must show producer id 6 with epoch 0 and CurrentTransactionStartOffset 54, and no LastTimestamp after 1795210076291. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin e06c1e096be008c0 'accounts-0 from offset 54, producer id 6' 1795232888 1795319445 "$@" &&
     is_said_to_be_ended cdc-accounts cdc-accounts "$@" &&
     is_open 6 0 54 1795210076291 --topic accounts --partition 0 &&
@@ -347,7 +398,7 @@ fi
 #   record 2bfddc909ac60e67
 #   transactional id: reindexer
 #   not before 2026-11-21T03:48:08.730Z, not after 2026-11-22T03:50:45.481Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id reindexer` must show an epoch above 1 and not list accounts-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic accounts --partition 1` must show producer id 5 with epoch 1 and CurrentTransactionStartOffset 0, and no LastTimestamp after 1795210081291. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id reindexer` must show an epoch above 1 and not list accounts-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic accounts --partition 1` must show producer id 5 with epoch 1 and CurrentTransactionStartOffset 0, and no LastTimestamp after 1795210081291. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 2bfddc909ac60e67 'accounts-1 from offset 0, producer id 5' 1795232889 1795319445 "$@" &&
     is_said_to_be_ended reindexer reindexer "$@" &&
     is_open 5 1 0 1795210081291 --topic accounts --partition 1 &&
@@ -359,7 +410,7 @@ fi
 #   record 0cc905c86af50434
 #   transactional id: clockless
 #   not before 2026-11-21T03:48:08.730Z, not after 2026-11-22T03:50:45.481Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id clockless` must show an epoch above 0 and not list accounts-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic accounts --partition 1` must show producer id 9 with epoch 0 and CurrentTransactionStartOffset 4, and no LastTimestamp after 1795234676291. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id clockless` must show an epoch above 0 and not list accounts-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic accounts --partition 1` must show producer id 9 with epoch 0 and CurrentTransactionStartOffset 4, and no LastTimestamp after 1795234676291. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 0cc905c86af50434 'accounts-1 from offset 4, producer id 9' 1795232889 1795319445 "$@" &&
     is_said_to_be_ended clockless clockless "$@" &&
     is_open 9 0 4 1795234676291 --topic accounts --partition 1 &&
@@ -371,7 +422,7 @@ fi
 #   record e1582937448b0f78
 #   transactional id: old-importer
 #   not before 2026-11-21T03:48:05.526Z, not after 2026-11-22T03:50:45.481Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id old-importer` must show an epoch above 0 and not list trades-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic trades --partition 0` must show producer id 3 with epoch 0 and CurrentTransactionStartOffset 54, and no LastTimestamp after 1795210076291. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id old-importer` must show an epoch above 0 and not list trades-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic trades --partition 0` must show producer id 3 with epoch 0 and CurrentTransactionStartOffset 54, and no LastTimestamp after 1795210076291. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin e1582937448b0f78 'trades-0 from offset 54, producer id 3' 1795232886 1795319445 "$@" &&
     is_said_to_be_ended old-importer old-importer "$@" &&
     is_open 3 0 54 1795210076291 --topic trades --partition 0 &&
@@ -383,7 +434,7 @@ fi
 #   record a22c53d49c1506d4
 #   transactional id: eu-loader
 #   not before 2026-11-21T03:48:08.667Z, not after 2026-11-22T03:50:45.481Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id eu-loader` must show an epoch above 0 and not list trades-eu-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic trades-eu --partition 1` must show producer id 8 with epoch 0 and CurrentTransactionStartOffset 0, and no LastTimestamp after 1795231688667. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id eu-loader` must show an epoch above 0 and not list trades-eu-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic trades-eu --partition 1` must show producer id 8 with epoch 0 and CurrentTransactionStartOffset 0, and no LastTimestamp after 1795231688667. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin a22c53d49c1506d4 'trades-eu-1 from offset 0, producer id 8' 1795232889 1795319445 "$@" &&
     is_said_to_be_ended eu-loader eu-loader "$@" &&
     is_open 8 0 0 1795231688667 --topic trades-eu --partition 1 &&

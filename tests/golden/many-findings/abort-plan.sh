@@ -10,11 +10,14 @@ print_help() {
     cat << 'END'
 Before each abort it looks at the clock, asks, and looks at the brokers; what it could not check it does not send.
 
-  BROKERS=host:port[,host:port...] sh FILE [--dry-run] [--yes] [--ended ID]... [--unchecked RECORD]...
+  BROKERS=host:port[,host:port...] sh FILE [--dry-run] [--yes] [--ended ID]... [--owner-gone ID]...
+      [--unchecked RECORD]...
 
   --dry-run           check everything, say for each record what would be done, and send nothing
   --yes               do not ask. Needed without a terminal; it never answers for a producer that may return
   --ended ID          you have stopped the producer with this transactional id, and fenced the id; this is checked
+  --owner-gone ID     the same, and nobody will ever commit what is in progress under this id, from a checkpoint or from
+                      any other saved state: print how to fence it even so, which aborts that
   --unchecked RECORD  send this one although the brokers' version cannot check its precondition: you have
   --help              print this and end
 
@@ -56,7 +59,7 @@ given() {
     shift 2
     while [ "$#" -gt 1 ]; do
         if [ "$1" = "$option" ] && [ "$2" = "$value" ]; then return 0; fi
-        case $1 in --ended | --unchecked) shift ;; esac
+        case $1 in --ended | --owner-gone | --unchecked) shift ;; esac
         shift
     done
     return 1
@@ -88,7 +91,7 @@ said_yes() {
 begin() {
     record_id=$1 record=$2 not_before_s=$3 not_after_s=$4
     shift 4
-    is_refused=no is_unchecked=no is_fencing_said=no missing_words=
+    is_refused=no is_unchecked=no is_owner_gone=no is_fencing_said=no missing_words=
     if given --unchecked "$record_id" "$@"; then is_unchecked=yes; fi
     is_due || return
     if [ "$is_asking" = no ]; then return 0; fi
@@ -183,28 +186,47 @@ say_how_to_go_on() {
     if [ "$(shown "$line")" = "$line" ]; then printf '  %s\n' "$line" >&2; fi
 }
 
-# say_how_to_fence: the lines that fence, with the id, the brokers and the tool that are used here; once for a record
+# say_how_to_fence [at-any-state]: the lines that fence, with the id, the brokers and the tool that are used here; once
+# for a record. Each looks first whether anything is in progress, unless it is to fence at any state
 say_how_to_fence() {
     if [ "$is_fencing_said" = yes ]; then return; fi
     is_fencing_said=yes
+    guard="$(here "$(how_to_look)" "${COMMAND_CONFIG-}") && "
+    if [ "${1-}" = at-any-state ]; then guard=; fi
     how_to_fence | while IFS= read -r line; do
         case $line in
-        kafka-transactions.sh\ *)
-            line="$tool${COMMAND_CONFIG:+ --command-config $(quoted "$COMMAND_CONFIG")}${line#kafka-transactions.sh}"
-            ;;
-        esac
-        case $line in
         '#'*) printf '  %s\n' "$line" ;;
-        *) printf '  %s\n' "$(filled "$(filled "$line" '"$BROKERS"' "$(quoted "$BROKERS")")" '"$ID"' "$id_word")" ;;
+        kafka-transactions.sh\ *)
+            if [ -n "$fence_timeout_ms" ]; then
+                set -- "printf '\nrequest.timeout.ms=$fence_timeout_ms\ndefault.api.timeout.ms=$fence_timeout_ms\n'"
+                if [ -n "${COMMAND_CONFIG-}" ]; then set -- "{ cat $(quoted "$COMMAND_CONFIG"); $1; }"; fi
+                printf '  %s > fence.properties && %s%s\n' "$1" "$guard" "$(here "$line" fence.properties)"
+            else
+                printf '  %s%s\n' "$guard" "$(here "$line" "${COMMAND_CONFIG-}")"
+            fi
+            ;;
+        *) printf '  %s%s\n' "$guard" "$(here "$line" '')" ;;
         esac
     done >&2
+    if [ -z "$fence_timeout_ms" ]; then
+        echo '  # If it says "InitProducerId request ... unexpected error" or names the transaction timeout, the brokers'\'' transaction.max.timeout.ms is below 30,000 ms: put request.timeout.ms=10000 and default.api.timeout.ms=10000 into the file of --command-config' >&2
+    fi
+}
+
+# here LINE CONFIG: the line with the brokers, the id and Kafka's tool that are used here
+here() {
+    case $1 in
+    kafka-transactions.sh\ *) set -- "$tool${2:+ --command-config $(quoted "$2")}${1#kafka-transactions.sh}" ;;
+    esac
+    filled "$(filled "$1" '"$BROKERS"' "$(quoted "$BROKERS")")" '"$ID"' "$id_word"
 }
 
 # is_said_to_be_ended ID WORD ARGUMENT...: the operator has ended the producer, which only a person knows
 is_said_to_be_ended() {
     id=$1 id_word=$2
     shift 2
-    if given --ended "$id" "$@"; then return 0; fi
+    if given --owner-gone "$id" "$@"; then is_owner_gone=yes; fi
+    if [ "$is_owner_gone" = yes ] || given --ended "$id" "$@"; then return 0; fi
     refuse_today "its producer may return, and what it writes then would be lost. Stop it, fence its id, and say --ended $id_word"
     set -- "$?"
     missing_words=" --ended $id_word"
@@ -230,7 +252,13 @@ is_ended_now() {
     producer_id=$1 producer_epoch=$2 where=$3 id=$4
     must_show="an epoch above $2, or another producer id than $1, and not list $3"
     shift 4
-    ask_brokers describe "$@" || return
+    ask_brokers describe "$@"
+    code=$?
+    if [ "$code" -ne 0 ]; then
+        # Brokers before 3.0 cannot say what is in progress.
+        if [ "$is_owner_gone" = yes ]; then say_how_to_fence at-any-state; fi
+        return "$code"
+    fi
     # Behind the header there are the coordinator and the id, which may hold anything.
     rows=${said#*TopicPartitions}
     row=${rows#"${rows%%[![:space:]]*}"}
@@ -246,6 +274,21 @@ is_ended_now() {
     look=$(shown "coordinator $coordinator, producer id $1, epoch $2, $3")
     case ,${7-}, in
     *",$where,"*) refuse "the coordinator lists $where: it will end what is open there by itself" || return ;;
+    esac
+    case $3 in
+    Empty | CompleteCommit | CompleteAbort) ;;
+    Ongoing)
+        # Under whatever pair: its owner may commit it from what it saved, and a fence would abort it.
+        in_progress="producer id $1, epoch $2 on $(shown "${7-}")"
+        if [ "$is_owner_gone" = yes ]; then
+            refuse "its id has a transaction in progress: $in_progress. The fence aborts it"
+            say_how_to_fence at-any-state
+        else
+            refuse "its id has a transaction in progress: $in_progress. Let its owner end it, or wait for its timeout of $(shown "$4") ms; only if nobody will ever commit it, from a checkpoint or other saved state, say --owner-gone $(shown "$id_word")"
+        fi
+        return 1
+        ;;
+    *) refuse "its id is in state $(shown "$3"), which a fence does not end: wait, and run this again" || return ;;
     esac
     if [ "$1" = "$producer_id" ] && [ "$2" -le "$producer_epoch" ]; then
         refuse "its producer is not fenced: the coordinator's epoch is $2, and must be above $producer_epoch"
@@ -286,8 +329,8 @@ for argument in "$@"; do
     --help | -h) print_help && exit 0 ;;
     --dry-run) is_dry_run=yes would_be='would be ' ;;
     --yes) is_asking=no ;;
-    --ended | --unchecked) expected=$argument ;;
-    *) stop "unknown argument $(shown "$argument"): there are --dry-run, --yes, --ended ID, --unchecked RECORD and --help" ;;
+    --ended | --owner-gone | --unchecked) expected=$argument ;;
+    *) stop "unknown argument $(shown "$argument"): there are --dry-run, --yes, --ended ID, --owner-gone ID, --unchecked RECORD and --help" ;;
     esac
 done
 if [ -n "$expected" ]; then stop "$expected needs a value"; fi
@@ -306,6 +349,14 @@ if ! $deadline true 2> /dev/null; then
     if [ "$is_asking" = yes ] && ! said_yes 'Go on without it?'; then stop 'not confirmed'; fi
 fi
 
+fence_timeout_ms=
+
+how_to_look() {
+    cat << 'END'
+kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id="$ID" | awk '1; END { exit !/[ \t](Empty|CompleteCommit|CompleteAbort)[ \t]+[0-9]+[ \t]+[^ \t]+[ \t]+[^ \t]+[ \t]*[^ \t]*[ \t\r]*$/ }'
+END
+}
+
 how_to_fence() {
     cat << 'END'
 # Kafka's tools of 4.1 or newer:
@@ -323,7 +374,7 @@ END
 #   record 50a6add0dadbb66b
 #   transactional id: writer-00000000
 #   not before 2026-11-20T21:30:02.512Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000000` must show an epoch above 0 and not list bench.orders-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 0` must show producer id 1000 with epoch 0 and CurrentTransactionStartOffset 614, and no LastTimestamp after 1795207654338. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000000` must show an epoch above 0 and not list bench.orders-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 0` must show producer id 1000 with epoch 0 and CurrentTransactionStartOffset 614, and no LastTimestamp after 1795207654338. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 50a6add0dadbb66b 'bench.orders-0 from offset 614, producer id 1000' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000000 writer-00000000 "$@" &&
     is_open 1000 0 614 1795207654338 --topic bench.orders --partition 0 &&
@@ -335,7 +386,7 @@ fi
 #   record 09c11bb940f50d44
 #   transactional id: writer-00000006
 #   not before 2026-11-20T21:30:02.512Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000006` must show an epoch above 0 and not list bench.orders-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 0` must show producer id 1006 with epoch 0 and CurrentTransactionStartOffset 593, and no LastTimestamp after 1795207524703. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000006` must show an epoch above 0 and not list bench.orders-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 0` must show producer id 1006 with epoch 0 and CurrentTransactionStartOffset 593, and no LastTimestamp after 1795207524703. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 09c11bb940f50d44 'bench.orders-0 from offset 593, producer id 1006' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000006 writer-00000006 "$@" &&
     is_open 1006 0 593 1795207524703 --topic bench.orders --partition 0 &&
@@ -347,7 +398,7 @@ fi
 #   record 151773f2324f78d0
 #   transactional id: writer-00000013
 #   not before 2026-11-20T21:30:02.512Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000013` must show an epoch above 0 and not list bench.orders-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 0` must show producer id 1013 with epoch 0 and CurrentTransactionStartOffset 546, and no LastTimestamp after 1795207419466. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000013` must show an epoch above 0 and not list bench.orders-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 0` must show producer id 1013 with epoch 0 and CurrentTransactionStartOffset 546, and no LastTimestamp after 1795207419466. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 151773f2324f78d0 'bench.orders-0 from offset 546, producer id 1013' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000013 writer-00000013 "$@" &&
     is_open 1013 0 546 1795207419466 --topic bench.orders --partition 0 &&
@@ -359,7 +410,7 @@ fi
 #   record 5a341fc0b86561f7
 #   transactional id: writer-00000016
 #   not before 2026-11-20T21:30:02.512Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000016` must show an epoch above 0 and not list bench.orders-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 0` must show producer id 1016 with epoch 0 and CurrentTransactionStartOffset 563, and no LastTimestamp after 1795207476923. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000016` must show an epoch above 0 and not list bench.orders-0, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 0` must show producer id 1016 with epoch 0 and CurrentTransactionStartOffset 563, and no LastTimestamp after 1795207476923. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 5a341fc0b86561f7 'bench.orders-0 from offset 563, producer id 1016' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000016 writer-00000016 "$@" &&
     is_open 1016 0 563 1795207476923 --topic bench.orders --partition 0 &&
@@ -381,7 +432,7 @@ fi
 #   record 1a819477a1b792e1
 #   transactional id: writer-00000007
 #   not before 2026-11-20T21:30:02.505Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000007` must show an epoch above 0 and not list bench.orders-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 1` must show producer id 1007 with epoch 0 and CurrentTransactionStartOffset 497, and no LastTimestamp after 1795207340525. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000007` must show an epoch above 0 and not list bench.orders-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 1` must show producer id 1007 with epoch 0 and CurrentTransactionStartOffset 497, and no LastTimestamp after 1795207340525. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 1a819477a1b792e1 'bench.orders-1 from offset 497, producer id 1007' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000007 writer-00000007 "$@" &&
     is_open 1007 0 497 1795207340525 --topic bench.orders --partition 1 &&
@@ -393,7 +444,7 @@ fi
 #   record 7067a03371fddfc5
 #   transactional id: writer-00000017
 #   not before 2026-11-20T21:30:02.505Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000017` must show an epoch above 0 and not list bench.orders-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 1` must show producer id 1017 with epoch 0 and CurrentTransactionStartOffset 511, and no LastTimestamp after 1795207717419. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000017` must show an epoch above 0 and not list bench.orders-1, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 1` must show producer id 1017 with epoch 0 and CurrentTransactionStartOffset 511, and no LastTimestamp after 1795207717419. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 7067a03371fddfc5 'bench.orders-1 from offset 511, producer id 1017' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000017 writer-00000017 "$@" &&
     is_open 1017 0 511 1795207717419 --topic bench.orders --partition 1 &&
@@ -425,7 +476,7 @@ fi
 #   record 413d9c7345e46717
 #   transactional id: writer-00000001
 #   not before 2026-11-20T21:30:02.503Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000001` must show an epoch above 0 and not list bench.orders-2, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 2` must show producer id 1001 with epoch 0 and CurrentTransactionStartOffset 451, and no LastTimestamp after 1795207781122. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000001` must show an epoch above 0 and not list bench.orders-2, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 2` must show producer id 1001 with epoch 0 and CurrentTransactionStartOffset 451, and no LastTimestamp after 1795207781122. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 413d9c7345e46717 'bench.orders-2 from offset 451, producer id 1001' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000001 writer-00000001 "$@" &&
     is_open 1001 0 451 1795207781122 --topic bench.orders --partition 2 &&
@@ -437,7 +488,7 @@ fi
 #   record 0a5251d0a2e0898a
 #   transactional id: writer-00000005
 #   not before 2026-11-20T21:30:02.503Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000005` must show an epoch above 0 and not list bench.orders-2, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 2` must show producer id 1005 with epoch 0 and CurrentTransactionStartOffset 408, and no LastTimestamp after 1795207307487. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000005` must show an epoch above 0 and not list bench.orders-2, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 2` must show producer id 1005 with epoch 0 and CurrentTransactionStartOffset 408, and no LastTimestamp after 1795207307487. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 0a5251d0a2e0898a 'bench.orders-2 from offset 408, producer id 1005' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000005 writer-00000005 "$@" &&
     is_open 1005 0 408 1795207307487 --topic bench.orders --partition 2 &&
@@ -469,7 +520,7 @@ fi
 #   record 68a84920bdbb512b
 #   transactional id: writer-00000009
 #   not before 2026-11-20T21:30:02.501Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000009` must show an epoch above 0 and not list bench.orders-3, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 3` must show producer id 1009 with epoch 0 and CurrentTransactionStartOffset 653, and no LastTimestamp after 1795207751793. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000009` must show an epoch above 0 and not list bench.orders-3, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 3` must show producer id 1009 with epoch 0 and CurrentTransactionStartOffset 653, and no LastTimestamp after 1795207751793. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 68a84920bdbb512b 'bench.orders-3 from offset 653, producer id 1009' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000009 writer-00000009 "$@" &&
     is_open 1009 0 653 1795207751793 --topic bench.orders --partition 3 &&
@@ -481,7 +532,7 @@ fi
 #   record 3925aab25b434de0
 #   transactional id: writer-00000019
 #   not before 2026-11-20T21:30:02.501Z, not after 2026-11-22T00:40:00.000Z
-#   check first: first end the producer, which may come back and write into the open transaction: stop its application, and fence its id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000019` must show an epoch above 0 and not list bench.orders-3, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 3` must show producer id 1019 with epoch 0 and CurrentTransactionStartOffset 610, and no LastTimestamp after 1795207604104. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
+#   check first: first end the producer, which may come back and write into the open transaction: stop its application, let what its id has in progress end, and fence the id. Then a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe --transactional-id writer-00000019` must show an epoch above 0 and not list bench.orders-3, and a fresh `kafka-transactions.sh --bootstrap-server "$BROKERS" describe-producers --topic bench.orders --partition 3` must show producer id 1019 with epoch 0 and CurrentTransactionStartOffset 610, and no LastTimestamp after 1795207604104. Then abort with the recorded epochs, never by --start-offset, which takes whatever epoch it finds
 if begin 3925aab25b434de0 'bench.orders-3 from offset 610, producer id 1019' 1795210203 1795308000 "$@" &&
     is_said_to_be_ended writer-00000019 writer-00000019 "$@" &&
     is_open 1019 0 610 1795207604104 --topic bench.orders --partition 3 &&

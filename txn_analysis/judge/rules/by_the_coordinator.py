@@ -323,7 +323,7 @@ PARTITION_NOT_IN_TRANSACTION = Rule(
     "of the producer in a later copy of the log",
     reason="The coordinator writes end markers to the partitions that its transaction lists. This one is not among "
     "them: a write came before the partition was added, or after the transaction had ended (KIP-890).",
-    remedy="Stop and fence its producer first if the report says so. Then abort it: the verb `abort-plan` writes the "
+    remedy="End its producer first if the report says so. Then abort it: the verb `abort-plan` writes the "
     "command, and what to check before it (`--format commands`).",
 )
 
