@@ -48,6 +48,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             has_state=True,
             sight=CLEAR_SIGHT,
             forgotten_captures=(),
+            believed_inputs={},
             run=rows.run(cluster="east"),
             warehouse=warehouse,
         )
