@@ -92,7 +92,8 @@ class Operator:
 
     def types_what_it_prints(self, refused: Done, program: str) -> Done:
         """Runs the one line of a refusal that calls this program, with Kafka's jars and its newer tools at hand."""
-        (line,) = (line for line in refused.stderr.splitlines() if line.startswith("  ") and f"{program} " in line)
+        lines = (line for line in refused.stderr.splitlines() if line.startswith("  "))
+        (line,) = (line for line in lines if f"{program} " in line.rpartition(" && ")[2])
         path = f"{self.folder}/newer:{self.folder}:{os.environ['PATH']}"
         return self.types(line, variables={"PATH": path, "KAFKA_HOME": str(self.folder / "kafka"), "BROKERS": ""})
 
@@ -205,13 +206,14 @@ def _while_the_broker_hangs(told: Told, operator: Operator) -> None:
 
 
 def _while_they_may_return(told: Told, operator: Operator, raw: RawClient, hangs: dict[int, Hang]) -> None:
-    """Each has a transaction in progress elsewhere, which fencing ends as well."""
+    """Each has a transaction in progress elsewhere that nobody will commit: `--owner-gone` prints what ends it."""
     for way, partition in zip(WAYS, ENDED, strict=True):
         name, hang = IDS[partition], hangs[partition]
         raw.add_partition(Producer(name, hang.producer_id, hang.producer_epoch), (TOPIC, NOBODY))
-        refused = told.said[f"{way}: not said to be ended"] = operator.runs(partition, "--yes")
+        told.said[f"{way}: not said to be ended"] = operator.runs(partition, "--yes")
         words = ("--yes", "--ended", name)
         told.said[f"{way}: not fenced"] = operator.runs(partition, *words)
+        refused = operator.runs(partition, "--yes", "--owner-gone", name)
         if way != "python3" or IS_INSTALLED:
             told.said[f"{way}: fences"] = operator.types_what_it_prints(refused, way)
         else:
@@ -265,7 +267,7 @@ def test_the_line_that_it_prints_fences_and_the_script_goes_on(told: Told, way: 
     asked_too_much = told.version == "2.8.2"
     refused, fenced, unchecked = (told.said[f"{way}: {when}"] for when in ("not fenced", "fenced", "fenced, unchecked"))
     assert refused.returncode == 1
-    says = "too old for `kafka-transactions.sh describe`" if asked_too_much else "its producer is not fenced"
+    says = "too old for `kafka-transactions.sh describe`" if asked_too_much else "its id has a transaction in progress"
     assert says in refused.stderr
     assert fenced.returncode == (1 if asked_too_much else 0), fenced.stderr
     assert ("sent: " if asked_too_much else "nothing to do: ") in unchecked.stderr

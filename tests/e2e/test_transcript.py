@@ -38,7 +38,7 @@ def test_in_the_end_verify_says_repaired(told: Retold) -> None:
 def test_only_what_must_be_refused_was_refused(told: Retold) -> None:
     failed = [done.line for done in told.typed if done.code]
     older = ["sh plan.sh --ended"] if told.version == "2.8.2" else []
-    fencing = ["kafka-producer-perf-test.sh"] if older else []
+    fencing = ["--owner-gone", "kafka-producer-perf-test.sh"] if older else []
     audits = 2 if older else 1
     expected = ["txn-analysis audit", "sh plan.sh --dry-run", *fencing, *older, *["txn-analysis audit"] * (audits - 1)]
     assert [words in line for words, line in zip(expected, failed, strict=True)] == [True] * len(failed)

@@ -287,3 +287,14 @@ def test_where_brokers_refuse_the_tools_own_timeout_the_refusal_writes_a_configu
     said = executor.but(config="/etc/admin.conf").runs(script, "--yes").said
     assert "{ cat /etc/admin.conf; printf '\\nrequest.timeout.ms=10000\\n" in said
     assert "--command-config fence.properties --bootstrap-server broker:9092 forceTerminateTransaction" in said
+
+
+def test_brokers_that_cannot_say_what_is_in_progress_have_a_fence_for_an_owner_that_is_gone_alone(
+    executor: Executor,
+) -> None:
+    old = executor.but(describe=TOO_OLD)
+    said = old.runs(script_of(RETURNING), *ENDED).said
+    gone = old.runs(script_of(RETURNING), "--yes", "--owner-gone", "billing").said
+    assert ("forceTerminate" in said, "forceTerminate" in gone) == (False, True)
+    silent = executor.but(describe=Said(err="Timed out\n", code=1))
+    assert "forceTerminate" not in silent.runs(script_of(RETURNING), "--yes", "--owner-gone", "billing").said

@@ -256,7 +256,9 @@ is_ended_now() {
     code=$?
     if [ "$code" -ne 0 ]; then
         # Brokers before 3.0 cannot say what is in progress.
-        if [ "$is_owner_gone" = yes ]; then say_how_to_fence at-any-state; fi
+        case $is_owner_gone/$code/$said in
+        yes/1/*'does not support'* | yes/1/*UnsupportedVersion*) say_how_to_fence at-any-state ;;
+        esac
         return "$code"
     fi
     # Behind the header there are the coordinator and the id, which may hold anything.
