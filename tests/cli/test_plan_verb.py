@@ -36,8 +36,8 @@ def too_late(in_time: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    def records(settings: Settings, run_id: str | None, *_: object) -> list[AbortRecord]:
-        return [] if run_id == "clean" else PLAN
+    def records(settings: Settings, run_id: str | None, *_: object) -> tuple[list[AbortRecord], int]:
+        return [] if run_id == "clean" else PLAN, settings.transaction_max_timeout_ms
 
     monkeypatch.setattr("txn_analysis.cli.plan_verbs._records", records)
 
@@ -133,7 +133,7 @@ def plan_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A plan of the command's today."""
     now_ms = rows.AS_OF_MS + HOUR_MS
     late = abort_plan([rows.finding(appended_before_ms=now_ms), rows.live_finding()], Settings(), now_ms)
-    monkeypatch.setattr("txn_analysis.cli.plan_verbs._records", lambda *_: list(late))
+    monkeypatch.setattr("txn_analysis.cli.plan_verbs._records", lambda *_: (list(late), 900_000))
     file = tmp_path / "plan.ndjson"
     file.write_text(ndjson(late))
     return file

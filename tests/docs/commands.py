@@ -7,6 +7,7 @@ import shlex
 import textwrap
 from dataclasses import dataclass
 from functools import cache
+from itertools import dropwhile, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,9 +69,14 @@ def blocks_of(text: str) -> list[str]:
     return [textwrap.dedent(block) for block in _FENCED.findall(text)]
 
 
+def without_blocks(text: str) -> str:
+    """The prose of a page: nothing in a fenced block is a link."""
+    return _FENCED.sub("", text)
+
+
 def inline_code(text: str) -> list[str]:
     """What stands between backticks in prose."""
-    return _INLINE.findall(_FENCED.sub("", text))
+    return _INLINE.findall(without_blocks(text))
 
 
 def wrong_with(command: Command, *, is_whole: bool = True) -> str | None:
@@ -115,15 +121,14 @@ def printed_in(text: str) -> list[Command]:
 
 
 def commands_in(line: str) -> Iterator[Command]:
-    """A line may begin with a time (cron), spark-submit or podman; our command is what follows."""
+    """A line may begin with a time (cron), spark-submit or podman; our command is what follows, to `&&` or a pipe."""
     try:
         words = shlex.split(line, comments=True)
     except ValueError:  # prose with an apostrophe
         return
-    for index, word in enumerate(words):
-        if _is_program(word):
-            yield Command(line, tuple(words[index:]))
-            return
+    for _, part in groupby(words, {"&&", "|"}.__contains__):
+        if typed := tuple(dropwhile(lambda word: not _is_program(word), part)):
+            yield Command(line, typed)
 
 
 def _is_program(word: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.docs.commands import commands_in_blocks, commands_of, wrong_with
+from tests.docs.commands import commands_in_blocks, commands_of, without_blocks, wrong_with
 from tests.docs.examples import DOCUMENTS, ROOT
 from tests.docs.pages import made_pages, with_tables
 from txn_analysis.settings import Settings
@@ -31,7 +31,8 @@ def test_every_command_has_the_verb_and_the_options_that_are_shown() -> None:
 
 def links_of(path: Path) -> list[tuple[Path, str]]:
     """The files that a page links, each with the heading in it, if one is named; not what is on other machines."""
-    found = re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8"))
+    prose = without_blocks(path.read_text(encoding="utf-8"))
+    found = re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", prose)
     return [((path.parent / file).resolve() if file else path, heading) for file, heading in found]
 
 
