@@ -43,7 +43,9 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
         monkeypatch.setattr(
             repairs,
             "nights",
-            lambda *_: SimpleNamespace(tables=SimpleNamespace(forgotten_captures=(), run=SimpleNamespace(asked=None))),
+            lambda *_: SimpleNamespace(
+                tables=SimpleNamespace(forgotten_captures=(), believed_inputs={}, run=SimpleNamespace(asked=None))
+            ),
         )
         monkeypatch.setattr(repairs, "verify", verify)
         monkeypatch.setattr(repairs, "past", lambda _: past)

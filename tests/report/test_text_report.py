@@ -241,8 +241,10 @@ def test_mail_has_no_long_line_but_commands_and_loses_nothing() -> None:
     assert "an-id-that-is-longer-than-a-column" in text
 
 
-@pytest.mark.parametrize(("width", "most"), [(110, 13), (80, 17)])
-def test_a_finding_is_a_dozen_lines_and_one_of_its_owner(width: int, most: int) -> None:
+@pytest.mark.parametrize(("width", "most"), [(110, 15), (80, 20)])
+def test_a_finding_is_a_dozen_lines_one_of_its_owner_and_two_of_what_ends_before_its_fence(
+    width: int, most: int
+) -> None:
     cause = {"name": "old_epoch_left_open", "confidence": "certain", "evidence_for": [], "evidence_against": []}
     impact = {"hidden_since_ms": rows.AS_OF_MS - rows.HOUR_MS, "days_until_full": 3.0}
     worst = rows.live_finding(cause=cause, impact=impact, blocks_partition=True)

@@ -150,7 +150,7 @@ def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
     if finding.must_end_producer and name is not None:
         why = "it is live, and the abort destroys what it writes"
         why = why if finding.is_producer_live else "else the abort destroys what it writes next"
-        yield Paragraph("do", f"First stop its application: {why}. {_before_the_fence(report, finding, name)}")
+        yield Paragraph("do", f"First stop its application: {why}. {_before_the_fence(finding, name)}")
         if not _is_fenced(finding):
             fence = fence_with_kafkas_tool(name, report.run.max_timeout_ms)
             yield Paragraph("fence", "", command=fence.line)
@@ -168,22 +168,20 @@ def _is_fenced(finding: Finding) -> bool:
     return finding.coordinator_state == COMPLETE_ABORT and now is not None and then is not None and now > then
 
 
-def _before_the_fence(report: AuditReport, finding: Finding, name: str) -> str:
+def _before_the_fence(finding: Finding, name: str) -> str:
     """What ends what is in progress, which a fence would abort; how the owner does, and when its timeout does."""
     if _is_fenced(finding):
         return f"Its id needs no fence: the coordinator has epoch {finding.coordinator_producer_epoch}."
-    then = "Then fence its id. The command asks first, and goes on only where nothing is in progress."
     if finding.coordinator_state in PREPARED:
-        return f"What is in progress is decided: wait until its markers are written. {then}"
+        return "What is in progress is decided: wait for its markers, then fence its id."
     if finding.coordinator_state != ONGOING:
-        return f"Let what is in progress end. {then}"
+        return "Fence its id once nothing is in progress."
     ending = ending_of(finding.coordinator_start_ms, finding.coordinator_timeout_ms)
+    end_ms = ending.aborted_by_ms
+    by = "never" if ending.never_times_out else "unknown" if end_ms is None else f"by {iso_utc(end_ms)}"
     costs = None if ending.never_times_out else framework_of(name)[0].costs
-    by_itself = ending_sentence(ending, report.run.as_of_ms) + ("" if costs is None else f"; {costs}")
-    return (
-        f"Its id has a transaction in progress, which a fence would abort. Its owner ends it: {stopping(name).ends}. "
-        f"Without its owner: {by_itself}. {then}"
-    )
+    loses = "" if costs is None else f" ({costs})"
+    return f"What is in progress ends before the fence: {stopping(name).ends}. Its timeout: {by}{loses}."
 
 
 def window_of(report: AuditReport, appended_before_ms: int | None) -> Window | None:

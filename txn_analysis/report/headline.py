@@ -296,7 +296,8 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
         whose, it = ("producer", "it") if len(returning) == 1 else ("producers", "they")
         yield Step(
             f"First end the {whose} of {places}: {it} may write there again, and an abort would destroy that as well. "
-            "Stop the application, and let what it has in progress end: a fence aborts it. "
+            "Stop the application, and let what it has in progress end: the fence asks first, and goes on only where "
+            "nothing is. "
             f"Then run the command beside `fence` (Kafka's tools of 4.1 or newer), and the one "
             f"beside `check` (3.0 or newer). For older ones {SCRIPT} prints the commands. Both ask the brokers at:",
             "export BROKERS=host:9092",
