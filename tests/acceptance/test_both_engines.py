@@ -15,6 +15,7 @@ from tests.torture.harness import history_of, items_of
 from tests.torture.subjects import real_cases, simulated
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.errors import ConfigError
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.pipeline import steps
 from txn_analysis.pipeline.run import parameters, start_run
 from txn_analysis.report.text_report import text_report
@@ -22,7 +23,6 @@ from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage import opening
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
-from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ import pytest
 from tests.judge.cases import HEALTH
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.tables import PartitionHealth, Problem
-from txn_analysis.tables.transactions import ProblemKind
 from txn_analysis.verdict import Verdict
 
 LATE, YOUNG, UNKNOWN = 1, -1, None

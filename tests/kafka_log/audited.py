@@ -10,8 +10,8 @@ from tests.kafka_log.program import NONE, Producer
 from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
 from txn_analysis.kafka.names import LOG
+from txn_analysis.kafka.problems import HOLES
 from txn_analysis.settings import Settings
-from txn_analysis.tables.transactions import HOLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

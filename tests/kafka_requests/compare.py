@@ -14,8 +14,8 @@ from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
 from txn_analysis.coordinator.fit import UNCONFIRMED
 from txn_analysis.kafka.names import LOG
+from txn_analysis.kafka.problems import HOLES
 from txn_analysis.settings import Settings
-from txn_analysis.tables.transactions import HOLES
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:

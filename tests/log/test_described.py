@@ -12,7 +12,7 @@ from tests.log.test_copies import DEEP, data, log, marker
 from tests.oracle.broker import replay
 from tests.oracle.history import histories
 from tests.oracle.model import History, Segment
-from txn_analysis.tables.transactions import ProblemKind
+from txn_analysis.kafka.problems import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,10 +10,10 @@ import pytest
 from tests.log.evidence import batches_of, section_row, sections_and_text, snapshot_evidence, summarized
 from tests.log.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
 from tests.records import sections_of
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_states
 from txn_analysis.log.segments import log_sections
 from txn_analysis.tables.appends import NO_APPENDS
-from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from tests.oracle.model import Batch, Segment
 from tests.remedies.lab import Lab, lacks
 from txn_analysis.judge.lacks import LACK_OF_PROBLEM, Lack
 from txn_analysis.kafka.names import java_hash, state_partition
-from txn_analysis.tables.transactions import ProblemKind
+from txn_analysis.kafka.problems import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,8 +18,8 @@ from txn_analysis.coordinator.partition_count import (
     Words,
 )
 from txn_analysis.kafka.names import STATE_TOPIC, java_hash, state_partition
+from txn_analysis.kafka.problems import HOLES
 from txn_analysis.logic import UNBOUNDED_MS, latest
-from txn_analysis.tables.transactions import HOLES
 from txn_analysis.text import ranges
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.tables.transactions import ProblemKind
+from txn_analysis.kafka.problems import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.tables.transactions import MAY_HIDE_OPEN
+from txn_analysis.kafka.problems import MAY_HIDE_OPEN
 from txn_analysis.text import listed
 from txn_analysis.verdict import Verdict
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.arrays import NONE, Columns
 from txn_analysis.kafka.names import HIGH_WATERMARK
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.copies import Comparison, CopyRange, OffsetRange, Pair
 from txn_analysis.log.two_logs import two_logs_of
 from txn_analysis.tables import Problem, TwoLogs
 from txn_analysis.tables.appends import AppendColumns
-from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -26,8 +26,8 @@ from txn_analysis.kafka.names import (
     LOG_START,
     TOPIC_ID,
 )
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.tables import PartitionHealth, Problem, ProducersBareMarker, ProducerState
-from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

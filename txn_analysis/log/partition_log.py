@@ -11,11 +11,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import NONE
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.copies import CopyRange, offset_ranges
 from txn_analysis.log.copy_selection import Comparisons, Copies, OtherCopies, SelectedCopy, Truncation
 from txn_analysis.tables import Problem
 from txn_analysis.tables.appends import NO_APPENDS, AppendColumns
-from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,6 +15,7 @@ import numpy as np
 
 from txn_analysis.columns.arrays import Array, Columns, numbers_of, together
 from txn_analysis.kafka.names import SNAPSHOT
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
 from txn_analysis.log.partition_health import CheckpointFiles, health_of, producers_at_end
@@ -27,7 +28,6 @@ from txn_analysis.log.snapshots import base_snapshot, by_offset, described_of, r
 from txn_analysis.log.transactions import open_in
 from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.tables import BatchRangeSummary, Problem, UsedBatchRange
-from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -24,9 +24,9 @@ from txn_analysis.kafka.names import (
     STATED_OF_PARTITION,
     TOPIC_ID,
 )
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import Problem
-from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -23,9 +23,9 @@ import numpy as np
 
 from txn_analysis.columns.arrays import NONE, Array, Columns, known_of, numbers_of, rows_at
 from txn_analysis.kafka.names import DESCRIBED
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.producer_entries import BASIS, Cell, Row, first_known, or_else
 from txn_analysis.tables import Problem
-from txn_analysis.tables.transactions import ProblemKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

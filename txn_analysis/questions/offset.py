@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.kafka.names import END_MARKERS
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.questions.linked_log import LinkedLog
 from txn_analysis.questions.offset_answer import (
     BatchAt,
@@ -28,7 +29,7 @@ from txn_analysis.runs.asked_states import histories
 from txn_analysis.runs.past_run import JUDGED_BY, ended_batches
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTIONS, Finding, PartitionHealth
 from txn_analysis.tables.findings import SINGLE_VALUES
-from txn_analysis.tables.transactions import OPEN, ProblemKind
+from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,10 +27,11 @@ from txn_analysis.kafka.names import (
     TOPIC_ID,
     TXNINDEX,
 )
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.plan.standing import TOLD
 from txn_analysis.runs.past_run import sections_of
 from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
-from txn_analysis.tables.transactions import OPEN, ProblemKind
+from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
