@@ -46,6 +46,8 @@ CAUSE_OF_KIND = {
     "left under a producer id that was used up": "transactional_id_expired",
 }
 CAUSE_OF_ALL = {
+    # The state is another cluster's: by its own it is in progress.
+    "twin-no-commit": "late_write_after_marker",
     "kafka-4.2-mixed/capture-1": "marker_missing",  # copied within a second of the decisions
     "kafka-4.2-mixed/capture-2": "marker_not_sent_in_upgrade",
 }

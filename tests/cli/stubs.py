@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from importlib import import_module
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class Library:
         monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.spark.check_warehouse", lambda _: None)
         monkeypatch.setattr("txn_analysis.storage.opening.open_warehouse", lambda _, root: ("warehouse", root))
+        tables = SimpleNamespace(believed_inputs={})
+        monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", lambda *_: tables)
         # `import` looks a submodule up in its package first, where the real one may be already.
         self.module("txn_analysis.pipeline.steps")
         self.module("txn_analysis.questions.loaded_report")

@@ -94,7 +94,8 @@ def audited_by(reader: InputReader, ranges_bytes: Sequence[int], *dumps: bytes) 
     """With the state, and the other logs, of a cluster in which nobody knows the victim or the invented producer."""
     files = COPY.files(DEEP) | {f"orders-1.{n}.txt": text for n, text in enumerate(dumps)}
     settings = Settings.model_validate({"warehouse": "none"} | SETTINGS)
-    return audit_each(reader, [(files, range_bytes) for range_bytes in ranges_bytes], settings)
+    # No end marker is as late as the data, so that the state is the logs' own by its `cluster.id`.
+    return audit_each(reader, [(files, range_bytes) for range_bytes in ranges_bytes], settings, "one cluster")
 
 
 def verdicts(answer: Answer) -> dict[tuple[int, int], tuple[str, str]]:

@@ -162,7 +162,6 @@ def test_a_log_that_was_set_aside_is_refused_where_it_is_given_by_itself(tmp_pat
         pytest.param("orders-0/17.log", SEGMENT, id="name-that-no-broker-gives"),
         pytest.param("orders-0/00000000000000000017.bin", SEGMENT, id="name-of-no-segment"),
         pytest.param("orders-0/leader-epoch-checkpoint", b"0\n0\n", id="checkpoint-without-a-log"),
-        pytest.param("meta.properties", b"cluster.id=x\n", id="properties-without-a-log"),
     ],
 )
 def test_a_name_alone_makes_no_file_a_brokers(tmp_path: Path, name: str, content: bytes) -> None:

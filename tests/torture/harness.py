@@ -69,18 +69,21 @@ def audit_files(
 
 
 def audit_each(
-    reader: InputReader, captures: Iterable[tuple[Mapping[str, bytes], int]], settings: Settings
+    reader: InputReader,
+    captures: Iterable[tuple[Mapping[str, bytes], int]],
+    settings: Settings,
+    cluster_id: str | None = None,
 ) -> list[Answer]:
     """Judge captures that have nothing to do with each other in one go, which is quicker than one by one.
 
-    Each comes with the bytes of dump text that one task would parse.
+    Each comes with the bytes of dump text that one task would parse. `cluster_id` is that of the folders of all files.
     """
     items = [items_of(reader, {"capture": files}, None, range_bytes) for files, range_bytes in captures]
-    return _answers(items, settings)
+    return _answers(items, settings, cluster_id)
 
 
-def _answers(captures: Sequence[list[Item]], settings: Settings) -> list[Answer]:
-    histories = [history_of(items, settings) for items in captures]
+def _answers(captures: Sequence[list[Item]], settings: Settings, cluster_id: str | None = None) -> list[Answer]:
+    histories = [history_of(items, settings, cluster_id) for items in captures]
     names = [name for name in FINDINGS.names if name not in _NOT_JUDGED_HERE]
     found = []
     for items, history, answer in zip(captures, histories, answers_of(histories), strict=True):
@@ -90,12 +93,17 @@ def _answers(captures: Sequence[list[Item]], settings: Settings) -> list[Answer]
     return found
 
 
-def history_of(items: Sequence[Item], settings: Settings) -> History:
+def history_of(items: Sequence[Item], settings: Settings, cluster_id: str | None = None) -> History:
     """What was read of some inputs, each content once with its newest capture's rank."""
     newest = {item.input.planned.input_id: item for item in sorted(items, key=lambda item: -item.rank)}
     return History(
         settings,
-        [row for item in items if item.input.planned.sections for row in _section_rows(item)],
+        [
+            row | {"cluster_id": cluster_id}
+            for item in items
+            if item.input.planned.sections
+            for row in _section_rows(item)
+        ],
         [part for item in newest.values() for part in item.input.batches],
         [row for item in newest.values() for row in item.input.records if "snapshot_offset" in row],
         [row for item in newest.values() for row in _state_rows(item)],
