@@ -358,3 +358,16 @@ def test_a_fact_that_speaks_for_looking_twice_stays_beside_what_to_do(caution: s
     text = " ".join(text_report(build_report(rows.run(), [], [rows.health()], [finding])).split())
     assert f"caution {caution} do " in text
     assert "no transactional id has it" not in text
+
+
+@pytest.mark.parametrize(
+    ("end_ms", "is_fenced"),
+    [pytest.param(59_999, False, id="by its client"), pytest.param(60_000, True, id="by its timeout")],
+)
+def test_a_fence_is_printed_unless_a_timeout_has_fenced_already(end_ms: int, is_fenced: bool) -> None:
+    """A client that aborts under transaction version 2 takes the raised epoch, and goes on."""
+    ended = {"coordinator_state": "CompleteAbort", "coordinator_producer_id": 3, "coordinator_producer_epoch": 1}
+    times = {"coordinator_start_ms": 0, "coordinator_timeout_ms": 60_000, "coordinator_update_ms": end_ms}
+    found = rows.live_finding(**ended, **times, is_producer_live=False)
+    text = text_report(build_report(rows.run(), [], [rows.health()], [found]))
+    assert ("forceTerminateTransaction" not in text) == is_fenced

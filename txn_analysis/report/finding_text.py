@@ -163,9 +163,21 @@ def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
 
 
 def _is_fenced(finding: Finding) -> bool:
-    """A timeout, or an abort, raised the id's epoch above that of its data, and nothing is in progress."""
+    """The coordinator's timeout raised the id's epoch above that of its data, and nothing is in progress.
+
+    Under transaction version 2 each end raises the epoch, and a client that aborts takes the new one and goes on: only
+    an abort at or after the timeout is the coordinator's own.
+    """
     now, then = finding.coordinator_producer_epoch, finding.producer_epoch
-    return finding.coordinator_state == COMPLETE_ABORT and now is not None and then is not None and now > then
+    start_ms, timeout_ms, end_ms = (
+        finding.coordinator_start_ms,
+        finding.coordinator_timeout_ms,
+        finding.coordinator_update_ms,
+    )
+    if now is None or then is None or start_ms is None or timeout_ms is None or end_ms is None:
+        return False
+    is_of_id = finding.coordinator_state == COMPLETE_ABORT and finding.coordinator_producer_id == finding.producer_id
+    return is_of_id and now > then and end_ms - start_ms >= timeout_ms
 
 
 def _before_the_fence(finding: Finding, name: str) -> str:
