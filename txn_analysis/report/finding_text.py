@@ -163,21 +163,18 @@ def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
 
 
 def _is_fenced(finding: Finding) -> bool:
-    """The coordinator's timeout raised the id's epoch above that of its data, and nothing is in progress.
+    """An abort raised the id's epoch above that of its data, and nothing is in progress: a timeout, or a fence.
 
-    Under transaction version 2 each end raises the epoch, and a client that aborts takes the new one and goes on: only
-    an abort at or after the timeout is the coordinator's own.
+    Under transaction version 2 a client that aborts raises it as well, and goes on: such an abort comes before the
+    timeout. Where the record has no start any more, nothing tells them apart. The abort of the hanging data is sent
+    with its recorded epoch then, which the broker refuses once a client wrote under a higher one.
     """
     now, then = finding.coordinator_producer_epoch, finding.producer_epoch
-    start_ms, timeout_ms, end_ms = (
-        finding.coordinator_start_ms,
-        finding.coordinator_timeout_ms,
-        finding.coordinator_update_ms,
-    )
-    if now is None or then is None or start_ms is None or timeout_ms is None or end_ms is None:
-        return False
+    start_ms, timeout_ms = finding.coordinator_start_ms, finding.coordinator_timeout_ms
+    end_ms = finding.coordinator_update_ms
+    is_early = None not in {start_ms, timeout_ms, end_ms} and (end_ms or 0) < (start_ms or 0) + (timeout_ms or 0)
     is_of_id = finding.coordinator_state == COMPLETE_ABORT and finding.coordinator_producer_id == finding.producer_id
-    return is_of_id and now > then and end_ms - start_ms >= timeout_ms
+    return is_of_id and now is not None and then is not None and now > then and not is_early
 
 
 def _before_the_fence(finding: Finding, name: str) -> str:
