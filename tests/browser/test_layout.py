@@ -111,21 +111,21 @@ def test_times_and_options_are_not_broken_at_their_hyphens(open_page: Callable[.
     assert page.locator("pre").first.inner_text().startswith("txn-analysis abort-plan --run run-1 --warehouse")
 
 
-def test_a_finding_takes_twelve_lines_and_folds_its_evidence(open_page: Callable[..., Opened]) -> None:
+def test_a_finding_takes_sixteen_lines_and_folds_its_evidence(open_page: Callable[..., Opened]) -> None:
     page = open_page(ten_findings(), viewport=DESK).page
     finding = page.locator("#finding-1")
-    assert finding.evaluate(LINES) <= 12
+    assert finding.evaluate(LINES) <= 16  # one names whom to stop, three are the fence that asks first
     assert "abort" in finding.inner_text()
     assert "a fact of the evidence" not in finding.inner_text()
     finding.locator("details.evidence summary").click()
     assert "a fact of the evidence" in finding.inner_text()
 
 
-def test_ten_findings_take_two_pages_of_paper(open_page: Callable[..., Opened]) -> None:
+def test_ten_findings_take_three_pages_of_paper(open_page: Callable[..., Opened]) -> None:
     page = printed(open_page(ten_findings(), viewport=DESK).page)
     assert page.locator("#finding-10").is_visible()
     height = page.evaluate("document.getElementById('findings').getBoundingClientRect().height")
-    assert height <= 2 * PAPER["height"]
+    assert height <= 3 * PAPER["height"]
 
 
 def test_paper_has_the_evidence_of_what_was_opened(open_page: Callable[..., Opened]) -> None:

@@ -141,8 +141,9 @@ def spark_session(settings: Settings) -> Iterator[SparkSession]:
     from txn_analysis.spark.session import address_of_ui, session
 
     with progress().stage("starting Spark"):
-        spark = session(settings.master, has_ui=settings.engine is EngineName.SPARK)
-    if address := address_of_ui(spark):
+        has_ui = settings.engine is EngineName.SPARK
+        spark = session(settings.master, has_ui=has_ui)
+    if has_ui and (address := address_of_ui(spark)):
         with progress().stage(f"Spark's UI: {address}"):
             pass  # said between two stages
     handle_signals()
