@@ -297,7 +297,7 @@ PARTS = (
         "python -m tests.world.ways --histories {size} --seed {seed}",
         histories,
         size=20_000,
-        sample=300,
+        sample=800,
     ),
     Part(
         "twins",
@@ -361,7 +361,7 @@ PARTS = (
         "python -m tests.kafka_requests.report --requests {size} --seed {seed}",
         kafka_requests,
         size=20_000,
-        sample=300,
+        sample=0,
     ),
     Part(
         "canary",
