@@ -41,6 +41,8 @@ _VARYING = (
     (re.compile(r"\b\d{8}T\d{6}Z"), "COPY"),
     (re.compile(r"\b(run|capture)-[0-9a-f]+"), r"\1-ID"),
     (re.compile(r"(?<=--unchecked )[0-9a-f]+"), "RECORD"),
+    # Of `kafka-transactions.sh describe`: when the transaction began, and how long ago.
+    (re.compile(r"(CompleteAbort\s+180000\s+)\d+\s+\d+"), r"\1TIME DURATION"),
     (re.compile(r"\b\d+( \d+)? ms\b"), "DURATION"),
     (re.compile(r"\b\d+ (d|h|min|s)\b( \d+ (h|min|s)\b)?"), "DURATION"),
     (re.compile(r"DURATION to DURATION"), "DURATION"),  # bounds of brokers' clocks, which often round to the same

@@ -10,8 +10,7 @@ from tests.core.answer import answer_of
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
 from tests.e2e.requests import ActiveProducer, Transaction
 from tests.kafka_log.audited import doubts_of, producer_of
-from tests.log_dir.at_hand import inputs_of
-from tests.torture.harness import Item, history_of
+from tests.log_dir.at_hand import history_for, inputs_of
 from txn_analysis.coordinator.fit import UNCONFIRMED
 from txn_analysis.kafka.names import LOG
 from txn_analysis.kafka.problems import HOLES
@@ -70,7 +69,7 @@ class Comparison:
 def compare(checkpoint: Checkpoint, kept: Kept) -> Comparison:
     """Whether the audit says of the copied files what the broker said, and takes them for whole."""
     settings = Settings.model_validate(_SETTINGS | {"as_of_ms": checkpoint.as_of_ms})
-    history = history_of([Item(item, 0) for item in inputs_of(checkpoint.folder, kept)], settings)
+    history = history_for(inputs_of(checkpoint.folder, kept), settings)
     answer = answer_of(history)
     found = Comparison()
     health = {(row["topic"], row["partition"]): row for row in answer.health}

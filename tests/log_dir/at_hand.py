@@ -11,6 +11,7 @@ from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, STATE
 from txn_analysis.reading.inputs.broker_files import PassedOver
+from txn_analysis.reading.inputs.clusters import cluster_ids
 from txn_analysis.reading.text.section import Section
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.core.answer import Answer
+    from tests.core.history import History
     from txn_analysis.reading.inputs.planned_input import PlannedInput
     from txn_analysis.settings import Settings
 
@@ -29,7 +31,14 @@ _TABLES = {SNAPSHOT: PRODUCER_SNAPSHOTS, STATE: TRANSACTION_STATES}
 
 def answer_for(folder: Path, settings: Settings) -> Answer:
     """What an audit of a folder says, without what other captures would add; see `inputs_of`."""
-    return answer_of(history_of([Item(found, 0) for found in inputs_of(folder)], settings))
+    return answer_of(history_for(inputs_of(folder), settings))
+
+
+def history_for(inputs: list[ReadInput], settings: Settings) -> History:
+    """What was read of the log directories of one cluster, which `meta.properties` names where it was copied."""
+    stated = {*cluster_ids([each.planned for each in inputs]).values()}
+    cluster_id = stated.pop() if len(stated) == 1 else None
+    return history_of([Item(each, 0) for each in inputs], settings, cluster_id)
 
 
 def inputs_of(folder: Path, kept: Kept | None = None) -> list[ReadInput]:

@@ -361,7 +361,7 @@ PARTS = (
         "python -m tests.kafka_requests.report --requests {size} --seed {seed}",
         kafka_requests,
         size=20_000,
-        sample=0,
+        sample=300,
     ),
     Part(
         "canary",
