@@ -102,8 +102,30 @@ def histories(count: int, seed: int) -> Found:
         Figure("true hangs found", report.found, least=1),
         *(figure for kind in KINDS for figure in _of_kind(kind, report)),
         none_of("open transactions wrongly said to be written while they were copied", report.misdated),
+        *_of_fences(report),
     )
     return Found(figures)
+
+
+def _of_fences(report: ways.Report) -> tuple[Figure, ...]:
+    """Of planned transactions: what their fences end, and whether those that ask first repair as many of them."""
+    fences, histories = report.fences, report.histories
+    return (
+        Figure("planned transactions of no id", fences.unknown, least=1),
+        Figure("planned transactions whose id is fenced first", fences.ids, least=1),
+        Figure("of these, under ids whose transactions never time out", fences.two_phase, least=histories // 4_000),
+        Figure("fences typed as printed, at the copy and later", fences.typed, least=1),
+        Figure("of these, refused by their look at what is in progress", fences.refused, least=1),
+        Figure("of these, would have ended something in progress without it", fences.ended_unasked, least=1),
+        none_of("fences that ended something in progress", fences.ended),
+        Figure(
+            "the same by --owner-gone, of what never times out and nobody will commit",
+            fences.owner_gone,
+            least=histories // 10_000,
+        ),
+        Figure("planned transactions repaired by fences that do not look", fences.repaired_unasked, least=1),
+        Figure("planned transactions repaired as printed", fences.repaired, least=fences.repaired_unasked),
+    )
 
 
 def _of_kind(kind: str, report: ways.Report) -> tuple[Figure, Figure]:

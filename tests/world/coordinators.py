@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 NEVER_GIVEN_ID = 800_000
 EXPIRES_MS = 8 * 86_400_000
-TIMEOUT_MS = 60_000
+TIMEOUT_MS, NEVER_MS = 60_000, 2**31 - 1
 
 
 def begin(world: World, step: Step) -> World | None:
@@ -47,7 +47,8 @@ def _known(world: World, name: str) -> World:
         return world
     given = world.next_producer_id
     times = (world.now_ms, world.now_ms, None)
-    first = StateRow(0, name, EMPTY, given, None, None, world.first_epoch, frozenset(), *times, TIMEOUT_MS, 0)
+    timeout_ms = NEVER_MS if name in world.two_phase else TIMEOUT_MS
+    first = StateRow(0, name, EMPTY, given, None, None, world.first_epoch, frozenset(), *times, timeout_ms, 0)
     world = replace(world, next_producer_id=given + 1, clients=changed(world.clients, name, (given, world.first_epoch)))
     return world.appended(first)
 
@@ -127,8 +128,8 @@ def fence(world: World, step: Step) -> World | None:
 
 
 def time_out(world: World, step: Step) -> World | None:
-    """The coordinator's own abort raises the epoch, so that the client can write no more."""
-    return decide(world, step, fences=True)
+    """The coordinator's own abort raises the epoch, so that the client can write no more; never in two phases."""
+    return None if step.name in world.two_phase else decide(world, step, fences=True)
 
 
 def complete(world: World, step: Step) -> World | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tests.core.histories import STATE_TOPIC, Described, File, data, marker, record
 from tests.core.histories import World as Copies
 from tests.world.files import files_of, manifest_of
+from tests.world.ids import id_of
 from tests.world.model import NOBODYS, ONGOING
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.settings import Settings
@@ -58,6 +59,7 @@ class Evidence:
         folders: by partition of the state how it lies in files, and what a manifest says of that; empty where each is
             one file.
         cluster_id: that of the folders of all files; None where nothing states one.
+        turn: of `ids.id_of`, which says what ids are called; None where each is a letter.
     """
 
     logs: tuple[tuple[Batch, ...], ...]
@@ -78,6 +80,7 @@ class Evidence:
     described: tuple[tuple[int, Description], ...] = ()
     folders: tuple[Folder, ...] = ()
     cluster_id: str | None = None
+    turn: int | None = None
 
     def history(self) -> History:
         """It as the core takes it."""
@@ -97,7 +100,7 @@ class Evidence:
             if n not in self.absent_logs
         }
         copies = Copies(settings, logs)
-        given = {n: list(_records(rows)) for n, rows in enumerate(self.states) if n not in self.absent}
+        given = {n: list(_records(rows, self.turn)) for n, rows in enumerate(self.states) if n not in self.absent}
         copies.states, copies.export = (
             ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
         )
@@ -140,10 +143,10 @@ def _batch(batch: Batch, clock_ms: int, *, is_shallow: bool) -> Row:
     )
 
 
-def _records(rows: Iterable[StateRow]) -> Iterable[Row]:
+def _records(rows: Iterable[StateRow], turn: int | None) -> Iterable[Row]:
     before = -1
     for row in rows:
-        known = record(row.name, row.state, row.producer_id, row.update_ms) | {
+        known = record(id_of(row.name, turn), row.state, row.producer_id, row.update_ms) | {
             "recorded_ms": row.at_ms,
             "offset": row.offset,
             "leader_epoch": row.leader_epoch,

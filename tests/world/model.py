@@ -134,6 +134,7 @@ class World:
         now_ms: the time on all clocks.
         version: the transaction version of the clients: 0 and 1, or 2 (KIP-890), whose decisions raise the epoch.
         old: ids whose clients speak version 1 to a cluster of version 2, as those of librdkafka do.
+        two_phase: ids whose transactions never time out (KIP-939).
         logs: by number of the partition.
         states: what the coordinators wrote: of all partitions of the state, or of those that hold ids.
         state_numbers: their numbers, where they are not all; `state_count` is how many there are then.
@@ -165,6 +166,7 @@ class World:
     first_epoch: int = 0
     epochs: int = EPOCHS
     old: frozenset[str] = frozenset()
+    two_phase: frozenset[str] = frozenset()
     names_previous: bool = True
     event_time_ms: int = 0
     is_state_last: bool = False

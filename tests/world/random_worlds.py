@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from tests.world.evidence import BEGAN_MS, Evidence, evidence_of
 from tests.world.faults import FAR_NAMES, FAR_NUMBERS, FAR_STATES, FAULTS, FAULTY, HALVES, TWIN, UNTRUE, WRONG_STATES
 from tests.world.files import ONE_FILE, in_files, kind_of_files
+from tests.world.ids import FLINK, SHAPES, shape_of
 from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
 from tests.world.steps import after, story_of
 from tests.world.teller import Teller, copies
@@ -42,6 +43,8 @@ class Plot:
     event_time_ms: int = 0
     is_copy_dated: bool = False
     cluster_id: str | None = None
+    turn: int | None = None
+    two_phase: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,6 +64,7 @@ class Plot:
             first_epoch=self.first_epoch,
             epochs=self.epochs,
             old=self.old,
+            two_phase=self.two_phase,
             names_previous=self.names_previous,
             event_time_ms=self.event_time_ms,
         )
@@ -77,7 +81,7 @@ class Plot:
         given = evidence_of(world, says_last=self.says_last and world.is_state_last, draws_together=False)
         nothing_lost = self.says_nothing_lost and not world.lost
         given = replace(given, clocks_ms=self.clocks_ms, no_records_lost=nothing_lost, is_shallow=self.is_shallow)
-        given = replace(given, cluster_id=self.cluster_id)
+        given = replace(given, cluster_id=self.cluster_id, turn=self.turn)
         if self.fault is not None:
             return FAULTY[self.fault](given, self, world)
         states, folders = in_files(given.states, self.files, self.seed)
@@ -99,6 +103,7 @@ class Plot:
             (self.version > 1 and self.epochs != EPOCHS, f"a producer id has {self.epochs} epochs"),
             (bool(self.old), f"{', '.join(sorted(self.old))} speak version 1"),
             (any(self.is_shallow), f"shallow dumps: {', '.join(str(n) for n, it in enumerate(self.is_shallow) if it)}"),
+            (bool(self.two_phase), f"{', '.join(sorted(self.two_phase))} commit in two phases, and never time out"),
             (self.cluster_id is not None, "all files are of folders of one cluster.id"),
             (self.says_last and world.is_state_last, "it is said that the state was copied last, which is true"),
             (self.says_nothing_lost and not world.lost, "it is said that no record was lost, which is true"),
@@ -151,7 +156,11 @@ def random_plot(seed: str, *, is_faulty: bool) -> Plot:
     has_id = fault not in WRONG_STATES and random.Random(f"{seed}, its cluster.id").random() < 0.5
     plot = replace(plot, cluster_id="one cluster" if has_id else None)
     teller = Teller(names, source, is_calm=is_told or source.random() < 0.4, is_busy=is_busy)
-    return replace(plot, steps=_told(plot.start(), fault, teller, is_told=is_told).steps)
+    plot = replace(plot, steps=_told(plot.start(), fault, teller, is_told=is_told).steps)
+    of_owners = random.Random(f"{seed}, who names the ids")
+    turn = of_owners.randrange(len(SHAPES))
+    flinks = (name for name in names if shape_of(name, turn) == FLINK)
+    return replace(plot, turn=turn, two_phase=frozenset(name for name in flinks if of_owners.random() < 0.5))
 
 
 def _told(world: World, fault: str | None, teller: Teller, *, is_told: bool) -> World:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +11,8 @@ import pytest
 from tests.core.answer import answer_of
 from tests.world import files, ways
 from tests.world.evidence import truth_of
-from tests.world.executor import destroyed_by, is_ended_by_its_fence
+from tests.world.executor import ABORTS, COMMITS, IS_GONE, Fences, destroyed_by, is_ended_by_its_fence
+from tests.world.ids import FLINK, SHAPES, shape_of
 from tests.world.known_ways import (
     COMMIT,
     COMPLETE,
@@ -23,12 +26,14 @@ from tests.world.known_ways import (
     WRONG_ABORTS,
     plot,
 )
+from tests.world.model import Step
 from tests.world.random_worlds import random_plot
 from tests.world.shrink import shrunk, told
 from tests.world.small import Size, report_of, worlds
 from tests.world.steps import after
 from tests.world.ways import is_wrong
 from txn_analysis.judge import rules
+from txn_analysis.judge.applications import framework_of
 from txn_analysis.tables import AbortRecord
 
 if TYPE_CHECKING:
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from tests.world.model import Batch, Log
 
 SEED = 1
+FLINKS_TURN = next(turn for turn, _ in enumerate(SHAPES) if shape_of("a", turn) == FLINK)
 
 
 @pytest.mark.parametrize("name", WRONG_ABORTS)
@@ -80,6 +86,43 @@ def test_a_fence_that_asks_first_ends_nothing_that_its_owner_may_commit_and_a_ba
     assert not is_ended_by_its_fence(world, planned)
 
 
+@pytest.mark.parametrize(("owner", "by_owner_gone"), [(COMMITS, 0), (ABORTS, 0), (IS_GONE, 1)])
+def test_what_never_times_out_is_ended_by_its_owner_or_by_a_fence_that_says_that_he_is_gone(
+    owner: str, by_owner_gone: int
+) -> None:
+    """A hang under an id of Flink's is repaired, whatever becomes of what the id has in progress elsewhere."""
+    flinks = replace(RETURNS, partitions=2, turn=FLINKS_TURN, two_phase=frozenset("a"))
+    world = flinks.world()
+    (planned,) = answer_of(flinks.evidence(world).history()).plan
+    assert framework_of(str(planned.transactional_id))[0].name == "Flink"
+    for step in (Step("begin", "a", 1), Step("write", "a", 1), PASS):
+        world = after(world, step) or world
+    fences = Fences()
+    fences.type_all(world, [planned])
+    fences.repair(world, planned, Always(owner))
+    assert fences == Fences(
+        ids=1,
+        two_phase=1,
+        typed=1,
+        refused=1,
+        ended_unasked=1,
+        owner_gone=by_owner_gone,
+        repaired=1,
+        repaired_unasked=1,
+    )
+
+
+class Always(random.Random):
+    """Chooses one thing."""
+
+    def __init__(self, thing: str) -> None:
+        super().__init__()
+        self.thing = thing
+
+    def choice(self, _: Any) -> Any:
+        return self.thing
+
+
 @pytest.mark.parametrize("name", STILL_HANGING)
 def test_what_hangs_is_found(name: str) -> None:
     world = STILL_HANGING[name].world()
@@ -90,8 +133,10 @@ def test_what_hangs_is_found(name: str) -> None:
 
 def test_random_histories_have_true_hangs_and_no_wrong_abort_and_no_plan_that_destroys_later() -> None:
     report = ways.report_of(120, SEED)
-    assert (report.wrong, report.destroyed) == (0, 0)
+    assert (report.wrong, report.destroyed, report.fences.ended) == (0, 0, 0)
     assert report.found
+    assert report.fences.ended_unasked
+    assert report.fences.repaired >= report.fences.repaired_unasked > 0
 
 
 def begins_where_it_did(_: Log, data: Sequence[Batch], record: AbortRecord) -> bool:

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 from tests.core.answer import answer_of, answers_of
 from tests.world.both_engines import ENGINES, compared
 from tests.world.evidence import LATE_MS, Truth, open_data, truth_of
-from tests.world.executor import destroyed_by
+from tests.world.executor import Fences, destroyed_by, is_due
 from tests.world.kinds import KINDS, answered, can_be_told, kind_of
+from tests.world.model import Step
 from tests.world.random_worlds import Plot, random_plot
 from tests.world.shrink import shrunk, told
-from tests.world.steps import DISTURBANCES, story_of
+from tests.world.steps import DISTURBANCES, after, story_of
 from tests.world.teller import Teller
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Report:
     `hanging_of` and `found_of` count the true hangs of the kinds of histories that can be told (`kinds`), and `missed`
     by its kind and rule every one of those that is not planned. Of `recent` open transactions, which are said to be
     written while they were copied, none may be older (`misdated`). `ways` are the wrong plans by what disturbs their
-    history, each with its shortest story.
+    history, each with its shortest story. `fences` are carried out at the copy and at each later moment.
     """
 
     seed: int
@@ -65,6 +66,7 @@ class Report:
     missed: Counter[tuple[str, str]] = field(default_factory=Counter)
     ways: Counter[Way] = field(default_factory=Counter)
     stories: dict[Way, str] = field(default_factory=dict)
+    fences: Fences = field(default_factory=Fences)
 
 
 def report_of(count: int, seed: int, *, first: int = 0) -> Report:
@@ -102,6 +104,19 @@ def _note(report: Report, plot: Plot, world: World, truth: Truth, answer: Answer
         if CARRIED_OUT not in report.stories:
             story = told(shrunk(plot, destroys))
             report.stories[CARRIED_OUT] = f"{story}     the plan is carried out after {moment}\n"
+    if answer.plan:
+        _carry_out_fences(report.fences, plot, world, answer)
+
+
+def _carry_out_fences(fences: Fences, plot: Plot, world: World, answer: Answer) -> None:
+    """As printed, at the copy and at every later moment; then each hang is repaired two hours after it."""
+    fences.type_all(world, answer.plan)
+    for later in afterwards(plot, world):
+        fences.type_all(later, answer.plan)
+    source, later = random.Random(f"{plot.seed}, its owners"), after(world, Step("pass")) or world
+    for record in answer.plan:
+        if is_due(later, record):
+            fences.repair(later, record, source)
 
 
 def _note_dates(report: Report, world: World, answer: Answer) -> None:
@@ -161,13 +176,17 @@ def destroys(plot: Plot) -> bool:
 def when_it_destroys(plot: Plot, world: World, answer: Answer) -> str | None:
     """What went before the moment at which carrying out the plan destroys something; None where it never does."""
     known = len(world.steps)
+    destroyed = (later for later in afterwards(plot, world) if destroyed_by(later, answer.plan))
+    return next((", ".join(story_of(later.steps[known:])) for later in destroyed), None)
+
+
+def afterwards(plot: Plot, world: World) -> Iterator[World]:
+    """What may become of a world after its copy, step by step, several times."""
     for number in range(_EXECUTIONS):
         source, later = random.Random(f"{plot.seed}, afterwards {number}"), world
         for _ in range(_STEPS_BEFORE_EXECUTION):
             later = Teller(plot.names, source).step(later) or later
-            if destroyed_by(later, answer.plan):
-                return ", ".join(story_of(later.steps[known:]))
-    return None
+            yield later
 
 
 def markdown(report: Report) -> str:
@@ -211,6 +230,7 @@ def main(words: Sequence[str]) -> int:
         f"{report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
         f"{report.hanging} true hangs found"
     )
+    print(report.fences)
     print(f"{report.recent} said to be written while they were copied, {report.misdated} wrongly")
     for kind in KINDS:
         missed = {rule: number for (own, rule), number in report.missed.items() if own == kind}
