@@ -42,7 +42,7 @@ test: $(READY) ## Run the tests: every rule and reader, and the pipeline in Spar
 cluster: $(SPARK) ## Run the other tests by Spark, in a browser, or that cost much: engines, clusters, the command, a notebook
 	@$(BIN)/python -m pytest -m cluster $(IN_TWO)
 
-reach: $(SPARK) ## Audit from and into a bucket of an S3 server of its own (20 min; Go builds it into .reach/ on first use)
+reach: $(SPARK) ## Audit from HDFS into HDFS by YARN (fetches Hadoop into .reach/ on first use)
 	@$(BIN)/python -m tests.reach
 
 VERSION ?= 4.0

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 LISTED = Path(__file__).parent / "living_mutants.txt"
-TIMEOUT_S = 60  # of tests that take a few seconds; an endless loop is killed with its mutant
+TIMEOUT_S = 60  # of a processor, for tests that take a few seconds; an endless loop is killed with its mutant
 ARROW = "  =>  "
 
 _STORIES = "tests/core/test_no_wrong_abort.py"
@@ -206,12 +206,14 @@ def lives(mutant: Mutant) -> Tried:
     if pid == 0:
         os._exit(_child(mutant))
     _, status = os.waitpid(pid, 0)
-    return Tried(mutant, status == 0, time.monotonic() - began)
+    tried = Tried(mutant, status == 0, time.monotonic() - began)
+    if tried.lives and mutant.name not in listed():
+        print(f"LIVES  {mutant.name} (line {mutant.line})", flush=True)
+    return tried
 
 
 def _child(mutant: Mutant) -> int:
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(TIMEOUT_S)
+    signal.setitimer(signal.ITIMER_PROF, TIMEOUT_S)  # ends the process; what waits for others does not count
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         os.dup2(nowhere.fileno(), 2)
@@ -269,12 +271,12 @@ class Report(NamedTuple):
         return sorted(f"{name} (line {line})" for name, line in names if name not in known)
 
 
-def report_of(count: int, seed: int, modules: Sequence[str] = tuple(TESTS)) -> Report:
-    """Tries so many mutants of the modules, of each as many as it has of all."""
+def report_of(count: int, seed: int, modules: Sequence[str] = tuple(TESTS), skipped: int = 0) -> Report:
+    """Tries so many mutants of the modules, behind the skipped ones: of each module as many as it has of all."""
     places = [place for module in modules for place in places_of(module)]
     random.Random(seed).shuffle(places)
-    mutants = filter(None, map(mutant_at, places))
-    return Report([lives(mutant) for mutant in islice(mutants, count)], len(places))
+    mutants = islice(filter(None, map(mutant_at, places)), skipped, skipped + count)
+    return Report(list(map(lives, mutants)), len(places))
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -282,14 +284,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.proof.mutants", description=__doc__)
     parser.add_argument("--mutants", type=int, default=100_000, help="how many; all without it")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--skip", type=int, default=0, help="so many of them: the whole in pieces")
     parser.add_argument("--module", action="append", choices=TESTS, help="of this module; again for more")
     given = parser.parse_args(words)
-    report = report_of(given.mutants, given.seed, given.module or tuple(TESTS))
+    report = report_of(given.mutants, given.seed, given.module or tuple(TESTS), given.skip)
     tried = Counter(each.mutant.module for each in report.tried)
     dead = Counter(each.mutant.module for each in report.tried if not each.lives)
     for module, count in tried.items():
         print(f"{dead[module]:5} of {count:5} killed  {module}")
-    print(*(f"LIVES  {name}" for name in report.unlisted), sep="\n")
     killed = len(report.tried) - len(report.living)
     print(
         json.dumps({"places": report.places, "tried": len(report.tried), "killed": killed, "unlisted": report.unlisted})

@@ -5,22 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from tests.faults.scene import Tables, tables
-from tests.reach.gateway import BUCKET
 from tests.reach.processes import ROOT
 
 if TYPE_CHECKING:
-    from tests.reach.gateway import Counts
     from tests.reach.processes import Ran
 
 CASES = ROOT / "data" / "cases"
-THERE = f"s3://{BUCKET}"
-IN_BUCKET = f"{THERE}/cases"
 WORDS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero", "--quiet")
 TEXTS = ("kafka-4.2/capture-1/segments", "kafka-4.2/capture-1/transaction-state")
-OTHERS = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state")
 LOG_DIRS = ("kafka-4.2/capture-1/log-dirs",)
 KINDS = {"texts": TEXTS, "log-directories": LOG_DIRS}
-QUESTIONS = ("report", "find-hanging", "list", "explain", "verify", "abort-plan --expired --format ndjson")
 
 
 def stored(warehouse: str, cases: str) -> Tables:
@@ -39,10 +33,9 @@ class Cells:
     def __init__(self) -> None:
         self.wrong: list[str] = []
 
-    def row(self, what: str, ran: Ran, counts: Counts | None, *, is_right: bool, said: str = "equal tables") -> None:
-        """One line of the table; nothing counts what is asked of other servers than the gateway."""
-        shown = said if is_right else "**WRONG**"
-        asked = f"{counts.requests} | {counts.bytes_read / (1 << 20):.1f}" if counts else "|"
-        print(f"| {what} | {shown} | {ran.wall_s:.1f} | {ran.cpu_s:.1f} | {asked} |", flush=True)
+    def row(self, what: str, ran: Ran, *, is_right: bool) -> None:
+        """One line of the table."""
+        shown = "equal tables" if is_right else "**WRONG**"
+        print(f"| {what} | {shown} | {ran.wall_s:.1f} | {ran.cpu_s:.1f} |", flush=True)
         if not is_right:
             self.wrong.append(f"{what}: exit code {ran.code}: {ran.err[-400:]}")

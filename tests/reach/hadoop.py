@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tests.faults.processes import wait_until
 from tests.maven_jars import fetch_jars, spark_jars
-from tests.reach.gateway import answer_of
+from tests.reach.processes import answer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,6 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,11 +48,17 @@ def run_program(environment: dict[str, str], *words: str) -> Ran:
     return Ran(process.returncode, *said, wall_s, used.ru_utime + used.ru_stime)
 
 
-def started(environment: dict[str, str], *words: str, out: int, err: int) -> subprocess.Popen[bytes]:
-    """A command that runs."""
-    return start_program(environment, (*COMMAND, *words), out, err)
-
-
 def start_program(environment: dict[str, str], words: Sequence[str], out: int, err: int) -> subprocess.Popen[bytes]:
     """A program that runs."""
     return subprocess.Popen([*words], env=os.environ | environment, cwd=ROOT, stdout=out, stderr=err)
+
+
+def answer_of(address: str) -> str:
+    """What a server on loopback says; nothing while it does not listen."""
+    try:
+        with urlopen(address) as answer:
+            return str(answer.read().decode())
+    except HTTPError as error:
+        return str(error)
+    except URLError:
+        return ""

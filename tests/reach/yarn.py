@@ -37,7 +37,7 @@ def on_yarn(cells: Cells, folder: Path, expected: Mapping[str, Tables]) -> None:
                 _row(cells, servers, (name, what, cases), words, expected[name], own)
 
 
-def packed(folder: Path, _: int) -> list[str]:
+def packed(folder: Path) -> list[str]:
     """The commands of docs/clusters.md that pack an environment, and an audit of which the nodes have Spark alone."""
     archive = _packed_environment(folder)
     cells = Cells()
@@ -100,7 +100,7 @@ def _row(
     ran = run_program({**servers.environment, **own}, *words, *paths, *WORDS, "--warehouse", warehouse)
     found = stored(warehouse, f"{cases}/") if ran.code == 0 else {}
     is_right = found == _below(expected, "CASES/kafka-4.2/")
-    cells.row(f"{name} in HDFS, warehouse in HDFS{what}", ran, None, is_right=is_right)
+    cells.row(f"{name} in HDFS, warehouse in HDFS{what}", ran, is_right=is_right)
 
 
 def _below(rows: Tables, folder: str) -> Tables:

@@ -142,6 +142,22 @@ def test_a_store_that_refuses_the_warehouse_is_no_damage(bucket: Bucket) -> None
         audited("s3://kept/copies", "s3://kept/w")
 
 
+@pytest.mark.cluster  # three audits of each
+@pytest.mark.parametrize("table", ["log_batches", "findings"])
+def test_cut_before_a_commit_it_is_done_by_the_same_call_again(bucket: Bucket, tmp_path: Path, table: str) -> None:
+    """The data files are there, which no commit names."""
+    bucket.put_folder(LOG_DIR / "n1", "copies")
+    bucket.fault = lambda kind, key: Fault(status=403) if (kind, key) == ("PUT", commit) else None
+    commit = f"w/{table}/_delta_log/{1:020}.json"
+    with pytest.raises(WarehouseError):
+        audited("s3://kept/copies", "s3://kept/w")
+    assert any(name.startswith(f"w/{table}/") and name.endswith(".parquet") for name in bucket.objects)
+    bucket.fault = lambda *_: None
+    audited("s3://kept/copies", "s3://kept/w")
+    audited("s3://kept/copies", str(tmp_path / "w"))
+    assert rows_of("s3://kept/w", "") == rows_of(str(tmp_path / "w"), "")
+
+
 def test_of_two_that_commit_at_once_the_second_looks_again(bucket: Bucket) -> None:
     """The other audit comes in between, each time that this one is about to number its run."""
     one, other = (open_warehouse(no_session, "s3://kept/w") for _ in range(2))
