@@ -10,6 +10,7 @@ import pytest
 from tests.log.evidence import batches_of, section_row, sections_and_text, snapshot_evidence, summarized
 from tests.log.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
 from tests.records import sections_of
+from txn_analysis.kafka.names import BINARY
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_states
 from txn_analysis.log.segments import log_sections
@@ -78,7 +79,8 @@ FLAWS: dict[ProblemKind, Callable[[], Problems]] = {
     ProblemKind.CONTESTED_LINE: lambda: problems_of(piece={"contested_offset": 2}),
     ProblemKind.UNPROVEN_START: lambda: problems_of(section={"is_start_proven": False}),
     ProblemKind.UNPROVEN_END: lambda: problems_of(section={"is_end_proven": False}),
-    ProblemKind.TEXT_NOT_UNDERSTOOD: lambda: problems_of(section={"text_end_bytes": 99_999}),
+    ProblemKind.TEXT_NOT_UNDERSTOOD: lambda: problems_of(section={"text_end_bytes": 99_999, "grammar": BINARY}),
+    ProblemKind.LINES_OF_OTHERS: lambda: problems_of(section={"text_end_bytes": 99_999}),
     ProblemKind.INPUT_PROBLEM: lambda: problems_of(section={"input_problem": "byte 9: cut off"}),
     ProblemKind.EMPTY_BATCH: lambda: problems_of(data(0), replace(data(1), record_count=0)),
     ProblemKind.LEADER_EPOCHS_FALL: lambda: problems_of(data(0, leader_epoch=3), data(1, leader_epoch=2)),

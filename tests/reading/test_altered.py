@@ -67,6 +67,16 @@ def test_the_printed_command_undoes_it(how: str) -> None:
         pytest.param(SHALLOW.partition(b"\n")[2], "begins inside a dump", id="without its first line"),
         pytest.param(b"ERROR no\n" + SHALLOW, "line 2. Dump it again, without 2>&1", id="an error"),
         pytest.param(
+            SHALLOW.replace(b"baseOffset", b"ERROR it failed\nbaseOffset", 1),
+            "a line of others stands in front of its first one. Dump the file again, without 2>&1",
+            id="an error behind the header",
+        ),
+        pytest.param(
+            SHALLOW.replace(b"Log starting", b"pulled 3 layers\nLog starting", 1),
+            "another line stands before its header",
+            id="a line between Dumping and its header",
+        ),
+        pytest.param(
             b"TransactionalId\tCoordinator\tProducerId\tTransactionState\nx\t1\t2\tOngoing\n", "a table of", id="list"
         ),
         pytest.param(b"Topic\tPartition\tProducerId\tProducerEpoch\tStartOffset\n", "a table of", id="find-hanging"),

@@ -96,6 +96,13 @@ def test_where_a_tool_stopped_its_section_is_not_whole(text: bytes, line: bytes)
     assert found.sections[1] == said(text + after).sections[1]
 
 
+def test_batches_behind_one_that_an_error_takes_its_records_from_are_in_doubt() -> None:
+    lines = DEEP.splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if line.startswith(b"baseOffset")) + 1
+    found = said(b"".join([*lines[:at], b"[2026-11-28 05:00:00,000] ERROR it failed (kafka.x)\n", *lines[at:]]))
+    assert [row["may_be_header_keys"] for row in found.sections[0][-1]] == [False, True]
+
+
 def test_batches_behind_a_line_that_says_that_the_tool_stopped_are_in_doubt() -> None:
     lines = shallow("orders-0").splitlines(keepends=True)
     found = said(b"".join([*lines[:3], b"ERROR no\n", *lines[3:]]))

@@ -261,6 +261,9 @@ LESSONS: dict[Lack, Lesson] = {
         settings=WORDS | {"transaction_state_partitions": None, "as_of_ms": COPIED_MS},
         then={"transaction_state_partitions": 4},
     ),
+    Lack.LINES_OF_OTHERS: Lesson(
+        changed(ORDERS_0, lambda text: text + "Killed\n"), whole, "dump orders-0 again, without `2>&1`"
+    ),
     Lack.TEXT_OF_CLIENTS: Lesson(
         lambda lab: dumped(lab, "deep", DEEP, data(0, 1, size_bytes=200), OPENS, NOTHING),
         lambda lab: dumped(lab, "shallow", SHALLOW, data(0, 1, size_bytes=200), OPENS, NOTHING),

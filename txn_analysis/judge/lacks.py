@@ -22,6 +22,7 @@ class Lack(StrEnum):
     TWO_CLUSTERS = "two_clusters"
     CONTESTED_LINES = "contested_lines"  # lines that a client may have made would open a transaction
     LOG_NOT_WHOLE = "log_not_whole"  # batches are missing, damaged, or contradicted by another copy
+    LINES_OF_OTHERS = "lines_of_others"  # in a dump, such as by 2>&1, that may have ended it
     TEXT_OF_CLIENTS = "text_of_clients"  # a dump prints what clients wrote, which may look like lines of the tool
     LOG_NOT_COPIED = "log_not_copied"  # only an earlier capture has the partition
     NO_CLOCK = "no_clock"  # of a broker, in any file
@@ -73,6 +74,7 @@ LACK_OF_PROBLEM: dict[ProblemKind, Lack] = {
     ProblemKind.UNPROVEN_START: Lack.TEXT_OF_CLIENTS,
     ProblemKind.UNPROVEN_END: Lack.TEXT_OF_CLIENTS,
     ProblemKind.TEXT_NOT_UNDERSTOOD: Lack.LOG_NOT_WHOLE,
+    ProblemKind.LINES_OF_OTHERS: Lack.LINES_OF_OTHERS,
     ProblemKind.INPUT_PROBLEM: Lack.LOG_NOT_WHOLE,
     ProblemKind.EMPTY_BATCH: Lack.LOG_NOT_WHOLE,
     ProblemKind.LEADER_EPOCHS_FALL: Lack.LOG_NOT_WHOLE,
@@ -92,8 +94,8 @@ LACK_OF_PROBLEM: dict[ProblemKind, Lack] = {
 
 
 def lack_of_log(problems: Iterable[str]) -> Lack:
-    """What one log lacks, by its kinds of problems; a dump without text of clients takes most of the others away."""
+    """What one log lacks, by its kinds of problems; another dump of the same files takes most of the others away."""
     of_name = {kind.value: lack for kind, lack in LACK_OF_PROBLEM.items()}
     lacks = {of_name.get(name) for name in problems}
-    first = (Lack.LOG_NOT_COPIED, Lack.TEXT_OF_CLIENTS)
+    first = (Lack.LOG_NOT_COPIED, Lack.TEXT_OF_CLIENTS, Lack.LINES_OF_OTHERS)
     return next((lack for lack in first if lack in lacks), Lack.LOG_NOT_WHOLE)

@@ -18,7 +18,8 @@ class ProblemKind(StrEnum):
     CONTESTED_LINE = "contested_line"  # two lines claim the position of one batch
     UNPROVEN_START = "unproven_start"  # the dump of the file may be text inside another file's record
     UNPROVEN_END = "unproven_end"  # its last record is not proven to be whole
-    TEXT_NOT_UNDERSTOOD = "text_not_understood"  # behind its last batch
+    TEXT_NOT_UNDERSTOOD = "text_not_understood"  # bytes of a broker's file, behind its last batch
+    LINES_OF_OTHERS = "lines_of_others"  # behind the last batch of a dump, which its tool does not print
     INPUT_PROBLEM = "input_problem"  # what reading said of the input that it is in
     EMPTY_BATCH = "empty_batch"  # its records are gone: the broker held for ended what began before it
     LEADER_EPOCHS_FALL = "leader_epochs_fall"  # a topic that was deleted and made again is glued to its past

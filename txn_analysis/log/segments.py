@@ -153,14 +153,12 @@ class Segment:
         understood_to = self.summaries[-1].text_end_bytes if self.summaries else section.text_start_bytes
         if understood_to < section.text_end_bytes:
             unread = f"{name}: the text after offset {self.end_offset - 1} was not understood"
-            found.append((ProblemKind.TEXT_NOT_UNDERSTOOD, unread + self._where_not_understood(understood_to)))
+            if section.grammar in BINARY_GRAMMARS:
+                found.append((ProblemKind.TEXT_NOT_UNDERSTOOD, unread))
+            else:
+                where = f" (byte {understood_to} of {section.shown_path}); dump it again, without 2>&1"
+                found.append((ProblemKind.LINES_OF_OTHERS, unread + where))
         return [Problem(None, kind, reason) for kind, reason in found]
-
-    def _where_not_understood(self, understood_to: int) -> str:
-        """The byte of a dump, and what to do where others printed into it."""
-        if self.section.grammar in BINARY_GRAMMARS:
-            return ""
-        return f" (byte {understood_to} of {self.section.shown_path}); dump it again, without 2>&1"
 
 
 def _last_places(name: str, used: list[BatchRangeSummary], holes: list[int | None]) -> Iterable[Problem]:

@@ -17,6 +17,7 @@ from txn_analysis.judge.rules import rule_named
 from txn_analysis.judge.rules.rule import SHALLOW_DUMP, Doubtful
 from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE_TOPIC
+from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.plan.standing import ToldFinding, unaccepted
 from txn_analysis.report.model import (
     AuditReport,
@@ -30,7 +31,7 @@ from txn_analysis.report.model import (
     VerifiedPart,
     WarningItem,
 )
-from txn_analysis.tables import Impact  # noqa: TC001 records are made by the types of their fields
+from txn_analysis.tables import Impact, Problem  # noqa: TC001 records are made by the types of their fields
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
 from txn_analysis.text import count, listed, shell_option, shell_word
@@ -290,18 +291,27 @@ def _remedies(
         settling = Settling(Lack.TWO_CLUSTERS, looks_like(clusters), what_to_do(clusters, run))
         return (_remedy_of(doubtful, settling),)
     state = coverage.transaction_state
-    of_log = {(p.topic, p.partition): lack_of_log(one.kind for one in p.problems) for p in partitions}
+    problems = {(p.topic, p.partition): p.problems for p in partitions}
+    of_log = {place: lack_of_log(one.kind for one in its) for place, its in problems.items()}
     kinds = [
         _kind(one.rule, state, of_log.get((one.topic, one.partition), Lack.LOG_NOT_WHOLE))
         for one in doubtful.told(_Doubted)
     ]
     of_kind = {kind: doubtful.where([kind == own for own in kinds]) for kind in sorted({*kinds})}
-    is_vouched = bool(run.parameters.get("transaction_state_complete"))
+    is_vouched, is_part = bool(run.parameters.get("transaction_state_complete")), bool(coverage.asked)
     found = [
-        _remedy(rule, Doubtful(findings, state, run.as_of_ms, is_vouched, lack), is_partial=bool(coverage.asked))
-        for (rule, lack), findings in of_kind.items()
+        _remedy(
+            rule, Doubtful(rows, state, run.as_of_ms, is_vouched, lack, _strange(rows, problems)), is_partial=is_part
+        )
+        for (rule, lack), rows in of_kind.items()
     ]
     return tuple(sorted(found, key=lambda remedy: -remedy.transaction_count))
+
+
+def _strange(findings: FindingRows, problems: Mapping[tuple[str, int], Sequence[Problem]]) -> str:
+    """Where the first log of some findings has lines of others; empty where none has."""
+    of_these = [one for f in findings.told(_Doubted) for one in problems.get((f.topic, f.partition), ())]
+    return next((one.reason.rpartition("; ")[0] for one in of_these if one.kind == ProblemKind.LINES_OF_OTHERS), "")
 
 
 class _Doubted(NamedTuple):

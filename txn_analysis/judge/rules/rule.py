@@ -32,6 +32,7 @@ class Doubtful(NamedTuple):
         as_of_ms: when the files were copied; None where no broker's clock speaks.
         is_state_vouched: the operator gave their word that the state is complete.
         of_log: what their logs lack.
+        strange: where the first of them has lines of others, in words; empty where none has.
     """
 
     findings: FindingRows
@@ -39,6 +40,7 @@ class Doubtful(NamedTuple):
     as_of_ms: int | None
     is_state_vouched: bool
     of_log: Lack = Lack.LOG_NOT_WHOLE
+    strange: str = ""
 
     @property
     def places(self) -> str:
@@ -156,7 +158,10 @@ class Rule:
 # What would settle the findings of one rule in one run: what is missing, and the option or the file that would tell.
 # What stands between backticks is to be typed. Evidence comes first, a word behind it, with when it is true.
 
-SHALLOW_DUMP = "a dump of the same segments without --deep-iteration and --print-data-log, or the segments themselves"
+SHALLOW_DUMP = (
+    "a dump of the same segments without --deep-iteration and --print-data-log (and without 2>&1), or the segments "
+    "themselves"
+)
 
 
 def not_understood(state: Mapping[str, Any]) -> Settling | None:
@@ -168,8 +173,14 @@ def not_understood(state: Mapping[str, Any]) -> Settling | None:
 def broken_log(doubtful: Doubtful) -> Settling:
     """The logs are not whole."""
     if doubtful.of_log is Lack.TEXT_OF_CLIENTS:
-        printed = f"the dumps of {doubtful.places} print what clients wrote, which may look like lines of the tool"
+        printed = (
+            f"the dumps of {doubtful.places} print what clients wrote, which may look like lines of the tool, or have "
+            "a line that says that the tool stopped"
+        )
         return Settling(doubtful.of_log, printed, f"give {SHALLOW_DUMP}")
+    if doubtful.of_log is Lack.LINES_OF_OTHERS:
+        has_others = f"the dump of {doubtful.places} has lines that kafka-dump-log does not print: {doubtful.strange}"
+        return Settling(doubtful.of_log, has_others, f"dump {doubtful.places} again, without `2>&1`")
     if doubtful.of_log is Lack.LOG_NOT_COPIED:
         only_earlier = f"{doubtful.places} are only in an earlier capture"
         again = f"copy the logs of {doubtful.places} into the next capture, and audit that"

@@ -181,7 +181,10 @@ def noise_ends(
         is_stop = says_stop(lines.data, at, int(stop[row]))
         if not (at > end[row] or is_stop):
             continue
-        if not _is_closed(text, section, start, lines, own, rows, row, int(stop[row]) if is_stop else at):
+        # Between a line of a batch and its first record no client's text stands.
+        has_no_record = is_stop and end[row] == lines.stops[batches.line[row]]
+        up_to = int(stop[row]) if is_stop else at
+        if not (has_no_record or _is_closed(text, section, start, lines, own, rows, row, up_to)):
             continue
         end[row] = at
         if is_stop and start + stop[row] < section.text_end_bytes:

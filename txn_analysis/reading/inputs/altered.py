@@ -23,6 +23,7 @@ _BYTE_ORDER_MARK, _COLOUR = b"\xef\xbb\xbf", re.compile(rb"\x1b\[[0-9;]*[mK]")
 _NUMBER = re.compile(rb" *\d+[:\t ] ?")
 _MOST_SHOWN = 40
 _MOST_PIECES = 8
+_AGAIN = "Dump the file again, without 2>&1"
 _JQ = "jq -c '{key: (.key | if has(\"type\") then {type, data} else {version, data} end), value}' FILE > NEW_FILE"
 
 
@@ -101,6 +102,9 @@ def altered_lines(body: bytes, is_line: Callable[[bytes], bool]) -> Altered | No
             what = f"`{shown}` stands" if is_alike else f"{at} bytes stand"
             cut = f"Cut them off: sed -E '/^(Dumping|Log starting|Starting) /!s/^.{{{at}}}//' FILE > NEW_FILE"
             return Altered(f"{what} in front of its lines", cut)
+    if (number := next((number for number, line in enumerate(lines) if is_line(line)), 0)) > 0:
+        what = "a line" if number == 1 else f"{number} lines"
+        return Altered(f"{what} of others stand{'s' if number == 1 else ''} in front of its first one", _AGAIN)
     return None
 
 

@@ -191,8 +191,8 @@ def _dump_sections(
     problems: list[tuple[int, str]] = []
     marks = _believed_marks(recognition.start, chunks)
     if not marks or marks[0][0].start != recognition.start:
-        what = "this `Dumping` line names no file that kafka-dump-log dumps, or its header line is missing"
-        problems.append((recognition.start, f"{what}. Dump the file again by its own name"))
+        what = "this `Dumping` line names no file that kafka-dump-log dumps, or another line stands before its header"
+        problems.append((recognition.start, f"{what}. Dump the file again by its own name, without 2>&1"))
     trailers = {trailer.end: trailer for chunk in chunks for trailer in chunk.trailers}
     sections: list[Section] = []
     ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
