@@ -166,6 +166,10 @@ def pairs_of_twins(count: int, seed: int) -> Found:
         Figure("pairs of twins judged, both words said", report.pairs),
         Figure("of these, with logs without a COMMIT marker", report.without_commits, least=1),
         none_of("pairs with a wrong plan", report.wrong),
+        Figure("of these, with the state of a clone", report.clones, least=1),
+        Figure(
+            "wrong plans by clones that nothing tells apart", report.wrong_of_clones, most=report.clones // 1000 + 1
+        ),
         none_of("wrong plans of logs with their own state", report.wrong_of_own),
         Figure("true hangs of logs with their own state", report.hanging),
         Figure("of these found as texts", report.found_as_text, least=1),
