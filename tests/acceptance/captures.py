@@ -74,6 +74,7 @@ VARIANTS = (
     Variant("kafka-4.4-upgrade/capture-1", ("log-dirs",), TRUE_WORDS),
     FIND_HANGING,
     Variant("kafka-4.3-emptied-file/capture-1", ("log-dirs",), OF_EMPTIED),
+    Variant("kafka-4.3-flink/capture-1", ("log-dirs",), TRUE_WORDS),
     Variant("kafka-4.2-edge/capture-1", ("log-dirs", "segments/n1.accounts-0.txt", "segments/n1.trades-0.txt")),
     Variant("kafka-4.2-edge/capture-2", ("log-dirs", "segments/n1.accounts-0.txt"), (("verify", True),)),
 )

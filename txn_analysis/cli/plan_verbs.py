@@ -152,9 +152,11 @@ def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
     # What is executed is executed now.
     executed_ms = now_ms()
     plan_file.check_time(records, executed_ms, file)
+    max_timeout_ms = settings.transaction_max_timeout_ms
     if is_warehouse_given:
-        plan_file.check_against(records, _records(settings, records[0].run_id, plan_file.Part())[0], file)
-    return plan_file.what_was_checked(records, executed_ms)
+        planned, max_timeout_ms = _records(settings, records[0].run_id, plan_file.Part())
+        plan_file.check_against(records, planned, file)
+    return plan_file.what_was_checked(records, executed_ms, max_timeout_ms)
 
 
 def _records(settings: Settings, run_id: str | None, part: Part) -> tuple[list[AbortRecord], int]:
@@ -170,7 +172,7 @@ def _records(settings: Settings, run_id: str | None, part: Part) -> tuple[list[A
             raise AuditError(f"no plan of it is printed: {words}")
         asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
-        return tables.abort_plan(), int(json.loads(tables.run.parameters)["transaction_max_timeout_ms"])
+        return tables.abort_plan(), tables.max_timeout_ms
 
 
 def _renderings(

@@ -154,8 +154,8 @@ def check_against(records: Sequence[AbortRecord], stored: Sequence[AbortRecord],
             )
 
 
-def what_was_checked(records: Sequence[AbortRecord], now_ms: int) -> str:
-    """What is said of a plan that may be executed: from when on, and which producers must be ended first."""
+def what_was_checked(records: Sequence[AbortRecord], now_ms: int, max_timeout_ms: int | None = None) -> str:
+    """What is said of a plan that may be executed: from when on, and which producers must be ended first, and how."""
     first = records[0]
     early = [record.not_before_ms for record in records if record.not_before_ms > now_ms]
     wait = f"; {len(early)} of them not before {iso_utc(max(early))}" if early else ""
@@ -164,7 +164,7 @@ def what_was_checked(records: Sequence[AbortRecord], now_ms: int) -> str:
         f"plan {first.plan_fingerprint} of run {escape(first.run_id)}: {count(len(records), 'record')}, unchanged, "
         f"valid until {until}{wait}"
     )
-    return "".join(f"{line}\n" for line in (checked, *producers_to_end(records)))
+    return "".join(f"{line}\n" for line in (checked, *producers_to_end(records, max_timeout_ms)))
 
 
 def producers_to_end(records: Iterable[AbortRecord], max_timeout_ms: int | None = None) -> list[str]:

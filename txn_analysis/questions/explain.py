@@ -227,7 +227,11 @@ def _explanation(
         events=tuple(events),
         rules=finding.rules_asked,
         are_batches_kept=bool(batches),
-        owner=None if name is None else owner_of(name, history, report.run.as_of_ms, report.coverage.connect_groups),
+        owner=None
+        if name is None
+        else owner_of(
+            name, history, report.run.as_of_ms, report.coverage.connect_groups, max_timeout_ms=report.run.max_timeout_ms
+        ),
     )
 
 

@@ -187,7 +187,6 @@ def _of_histories(
     producer_ids: Sequence[int] = (),
     **said: Any,
 ) -> OwnerAnswer:
-    as_of_ms, groups = tables.finished.as_of_ms, tables.connect_groups
     records = sorted((r for history in known.values() for r in history), key=lambda r: r.moment_ms or 0)
     named = {one for record in records for one in record.producer_ids if one is not None}
     producers = [*producer_ids] or sorted(named | {one.producer_id for one in opened})
@@ -202,7 +201,10 @@ def _of_histories(
         change_count=len(records),
         written=tuple(_written(tables, producers)),
         opened=tuple(opened),
-        owners=tuple(owner_of(name, history, as_of_ms, groups) for name, history in sorted(known.items())),
+        owners=tuple(
+            owner_of(name, history, tables.as_of_ms, tables.connect_groups, max_timeout_ms=tables.max_timeout_ms)
+            for name, history in sorted(known.items())
+        ),
     )
 
 

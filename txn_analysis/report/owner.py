@@ -70,6 +70,7 @@ def owner_of(
     history: Sequence[StateRecord],
     as_of_ms: int | None,
     groups: ConnectGroups = NO_GROUPS,
+    max_timeout_ms: int | None = None,
 ) -> Owner:
     """The owner of a transactional id, by its shape and the coordinator's records of it.
 
@@ -78,6 +79,7 @@ def owner_of(
         history: its records, oldest first; none where only its name is known.
         as_of_ms: when the files were copied; None where no clock says that.
         groups: of Kafka Connect, as the state names them.
+        max_timeout_ms: transaction.max.timeout.ms of the brokers, above which they refuse a tool's own timeout.
     """
     last = history[-1] if history else None
     framework, parts = framework_of(transactional_id, groups)
@@ -92,7 +94,7 @@ def owner_of(
         state=state,
         ending=ending_of(last.start_ms, last.timeout_ms) if last is not None and state == ONGOING else None,
         ends=tuple(_ends(history, framework, as_of_ms)) if last is not None else (),
-        ways=tuple(_ways(last)) if last is not None and state == ONGOING else (),
+        ways=tuple(_ways(last, max_timeout_ms)) if last is not None and state == ONGOING else (),
     )
 
 
@@ -177,7 +179,7 @@ def _pair(record: StateRecord) -> tuple[int | None, int | None]:
     return record.producer_id, record.producer_epoch
 
 
-def _ways(last: StateRecord) -> Iterator[Way]:
+def _ways(last: StateRecord, max_timeout_ms: int | None) -> Iterator[Way]:
     name = last.transactional_id
     if framework_of(name)[0] is FLINK:
         tool = "Flink's tool (FLIP-572; flink-connector-kafka PR 296, in no release yet)"
@@ -188,5 +190,5 @@ def _ways(last: StateRecord) -> Iterator[Way]:
         yield Way(
             "abort", f"it does not hold it, and the job does not run; {tool}", f"{_FLINKS_TOOL} --action abort {words}"
         )
-    way = fence_with_kafkas_tool(name)
+    way = fence_with_kafkas_tool(name, max_timeout_ms)
     yield Way("fence", f"its application is stopped, and what is above has ended; {way.needs}", way.line)

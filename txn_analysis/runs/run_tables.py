@@ -8,6 +8,7 @@ go on to name it.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -140,6 +141,11 @@ class RunTables(RunRows):
     def as_of_ms(self) -> int | None:
         """The moment at which the files were copied."""
         return self.run.as_of_ms
+
+    @property
+    def max_timeout_ms(self) -> int:
+        """The brokers' transaction.max.timeout.ms, as the run was told it."""
+        return int(json.loads(self.run.parameters)["transaction_max_timeout_ms"])
 
     @property
     def has_state(self) -> bool:
