@@ -58,7 +58,7 @@ and keeps only what is new.
 Memory: {memory} The driver holds a row for each file and each open transaction.
 
 Disk of every node, beside Spark and Arrow: numba with llvmlite takes 208 MB
-([why](decisions/0011-long-loops-are-compiled.md)).
+(compiled loops over batches).
 
 ## Checked
 

@@ -100,17 +100,6 @@ def _warnings_table() -> str:
     return _table(("early warning", "it says"), cells)
 
 
-def _decisions_table() -> str:
-    pages = sorted((Path(__file__).parents[2] / "docs/decisions").glob("*.md"))
-    return _table(("decision", "it says"), (_decision(page.name, page.read_text(encoding="utf-8")) for page in pages))
-
-
-def _decision(name: str, text: str) -> tuple[str, str]:
-    number, _, title = text.partition("\n")[0].removeprefix("# ").partition(": ")
-    replaced = re.search(r"Superseded by \[(\d+)", text)
-    return f"[{number}](decisions/{name})", title + (f" (superseded by {replaced[1]})" if replaced else "")
-
-
 def _owners_table() -> str:
     """One row is one framework: the parts of its ids, what of it is stopped, and how its owners end a transaction."""
     forms = defaultdict[str, list[str]](list)
@@ -141,7 +130,6 @@ def _owners_table() -> str:
 
 _TABLES = {
     "owners": _owners_table,
-    "decisions": _decisions_table,
     "format-plan": lambda: _table(("field", "type", "it says"), plan_fields()),
     "format-report": lambda: _table(("object", "its fields", "it says"), report_fields()),
     "format-explain": lambda: _table(("object", "its fields", "it says"), explanation_fields()),

@@ -27,11 +27,11 @@ def reference() -> str:
         " such rows out.\n\n"
         "Tables only grow: a later version may add tables and columns, and renames or removes none. A column that was"
         " added is NULL in\nrows of before; the first write of a version that knows it adds it to Delta's schema. A"
-        " warehouse that 1.0.0 wrote is read,\naudited into and pruned ([0130](decisions/0130-tables-only-grow.md))."
+        " warehouse that 1.0.0 wrote is read,\naudited into and pruned ([0130](decisions.md#0130-tables-only-grow))."
         " The property `txn-analysis.format` of each table is 5;\na warehouse with another number, or none, is"
         " refused. Rows of `inputs` have the number of their reading: what is given again is read again where today's"
         " is another,\nand what an earlier one believed too much of counts as evidence that is not whole"
-        " ([0132](decisions/0132-a-reading-has-a-number.md)).\n\n"
+        " ([0132](decisions.md#0132-readings-have-numbers)).\n\n"
         f"The ended transactions of the run RUN, in Spark SQL:\n\n```sql\n{ENDED_IN_A_RUN}```\n"
     )
     return "\n".join([intro, *(_section(table) for table in ALL_TABLES)])

@@ -17,12 +17,11 @@ from txn_analysis.settings import Settings
 if TYPE_CHECKING:
     from pathlib import Path
 
-DECISIONS = [path for path in DOCUMENTS if path.parent.name == "decisions"]
-PATHS = [path for path in DOCUMENTS if path.parent.name != "decisions"]  # what was decided may name what was given up
+DECISIONS = ROOT / "docs/decisions.md"
 
 
 def test_every_command_has_the_verb_and_the_options_that_are_shown() -> None:
-    for path in PATHS:
+    for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
         to_type = {command.text for command in commands_in_blocks(text)}
         wrong = (wrong_with(command, is_whole=command.text in to_type) for command in commands_of(text))
@@ -67,7 +66,9 @@ def test_make_lists_every_target() -> None:
 
 def test_every_target_of_make_that_is_named_exists() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = {name for path in PATHS for name in re.findall(r"`make ([a-z0-9-]+)`", path.read_text(encoding="utf-8"))}
+    named = {
+        name for path in DOCUMENTS for name in re.findall(r"`make ([a-z0-9-]+)`", path.read_text(encoding="utf-8"))
+    }
     assert named - targets == set()
 
 
@@ -79,7 +80,7 @@ def test_pages_of_rules_and_verdicts_are_what_the_code_says() -> None:
 
 
 def test_tables_of_rules_causes_and_warnings_are_what_the_code_says() -> None:
-    for path in PATHS:
+    for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
         assert with_tables(text) == text, path
 
@@ -93,7 +94,7 @@ def test_glossary_is_sorted_and_says_each_word_once() -> None:
 
 def test_every_word_of_the_glossary_is_used_somewhere_else() -> None:
     program = (path for end in ("*.py", "*.sh", "*.j2") for path in (ROOT / "txn_analysis").rglob(end))
-    texts = [path for path in PATHS if path.name != "glossary.md"] + list(program)
+    texts = [path for path in DOCUMENTS if path.name != "glossary.md"] + list(program)
     used = _plain(" ".join(path.read_text(encoding="utf-8") for path in texts))
     assert [word for word in _words_of_the_glossary() if not re.search(rf"\b{re.escape(word)}", used)] == []
 
@@ -118,9 +119,38 @@ def _plain(text: str) -> str:
     return re.sub(r"[\s_`*#]+", " ", text).strip().lower()
 
 
-def test_every_decision_says_what_it_cost() -> None:
-    cost = re.compile(r"^\*\*(Cost|Consequence)\.\*\* \S", re.MULTILINE)
-    assert [path for path in DECISIONS if not cost.search(path.read_text(encoding="utf-8"))] == []
+def test_every_decision_has_its_question_choice_why_and_cost() -> None:
+    _, *decisions = DECISIONS.read_text(encoding="utf-8").split("\n## ")
+    lines = (rf"- \*\*{name}\.\*\* [A-Z0-9`].*\." for name in ("Choice", "Why", "Cost"))
+    entry = re.compile("\n".join((r"\d{4} \S.*\n", r"- \*\*Question\.\*\* [A-Z`].*\?", *lines)))
+    assert [text for text in decisions if not entry.fullmatch(text.rstrip())] == []
+    assert len(decisions) <= 30
+
+
+def test_numbers_of_decisions_grow_down_the_page() -> None:
+    numbers = numbers_of_decisions()
+    assert numbers == sorted(set(numbers))
+
+
+def test_every_number_of_a_decision_that_is_named_is_on_the_page() -> None:
+    folders = ("txn_analysis", "jobs", "tests", "benchmarks", "data", "docs", "conf", "deploy")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*")] + list(ROOT.glob("*.*"))
+    texts = {file: file.read_text(encoding="utf-8") for file in files if file.suffix in {".py", ".md", ".toml", ".sh"}}
+    # Over the end of a line of prose, or of a comment, and as the words of a link.
+    named = re.compile(r"\bdecisions?(?:[\s#(]+|\.md#|/)(0\d{3})\b|\[(0\d{3})\]\(", re.IGNORECASE)
+    numbers = numbers_of_decisions()
+    wrong = [
+        (str(file.relative_to(ROOT)), found[0])
+        for file, text in texts.items()
+        for found in named.finditer(text)
+        if next(filter(None, found.groups())) not in numbers
+    ]
+    assert wrong == []
+
+
+def numbers_of_decisions() -> list[str]:
+    """The number of each entry of the page, in the page's order."""
+    return re.findall(r"^## (\d{4}) ", DECISIONS.read_text(encoding="utf-8"), re.MULTILINE)
 
 
 @pytest.mark.parametrize("file", ["conf/nightly.toml", "conf/audit.toml"])

@@ -1,6 +1,6 @@
 """The brokers of a cluster, asked by kafka-python: the one module that knows the network.
 
-Of the clients for Python only kafka-python gives what a capture needs (docs/decisions/0097): the bytes of a Fetch
+Of the clients for Python only kafka-python gives what a capture needs (decision 0097): the bytes of a Fetch
 answer as they are stored, control batches included, and every KIP-664 request with Kafka's own schemas.
 """
 

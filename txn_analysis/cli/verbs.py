@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _App = TypeVar("_App", bound=typer.Typer)
 
 _REMOVED = {"--depth": "leave it out"}
-_WRITTEN_BY = {"--html": ".html", "--prometheus": ".prom"}  # as they were called before `-o` could do it; decision 0119
+_WRITTEN_BY = {"--html": ".html", "--prometheus": ".prom"}  # as they were called before `-o` could do it
 _OWN = "Options"
 
 

@@ -270,7 +270,8 @@ def median_of(timeouts_ms: Mapping[int, int]) -> int | None:
     """The median of timeouts, of two in the middle the lower one; None where it says nothing of the others.
 
     So it is for few ids, and where more than a few are far above it: then there are two kinds of application, and
-    neither is an outlier (decision 0115).
+    neither is an outlier. Of 30 values the true median is among the middle third with 95.7 % (binomial), of 12 nearly
+    anywhere.
 
     Args:
         timeouts_ms: how many ids have each of them.

@@ -22,7 +22,8 @@ COMPACT, DELETE = "compact", "delete"
 INTERNAL_TOPICS = {STATE_TOPIC: COMPACT, GROUP_TOPIC: COMPACT, SHARE_STATE_TOPIC: DELETE}
 """Kafka's internal topics (`Topic.INTERNAL_TOPICS`), each with the cleanup policy with which brokers make it.
 
-Brokers alone write them, so that every timestamp in their batches is a broker's.
+Brokers alone write them, so that every timestamp in their batches is a broker's. Those of `__share_group_state`
+(KIP-932) may become part of transactions (KIP-1289).
 """
 BROKER_WRITTEN_TOPICS = frozenset({STATE_TOPIC, GROUP_TOPIC})
 """Of the internal topics those whose records are decoded here: their dumps hold no text of a client."""

@@ -10,7 +10,7 @@ answer says three things for certain. A transaction that it lists as open from b
 other one that was open there is still open without an end marker among the batches that were fetched. The coordinator
 epoch is that of the producer's last end marker, where the fetched batches hold none. Epochs, times and sequences are
 those of the moment of the answer, not of that offset; the batches that are replayed upon them say them again. What the
-answer proves and what not: docs/decisions/0097.
+answer proves and what not: decision 0097.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Only lists of files come from the library, and commits of files that are written already; Python reads and writes the
 data. What its version 1.6 takes for granted is looked at here: that no commit of a log is missing at its start or is
-empty, that a checksum agrees, and that a folder's name means the same to it as to the operating system (decision 0073).
+empty, that a checksum agrees, and that a folder's name means the same to it as to the operating system.
 """
 
 from __future__ import annotations

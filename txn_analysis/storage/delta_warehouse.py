@@ -109,7 +109,7 @@ def properties(table: Table) -> dict[str, str]:
 
 
 def check_format(root: str, properties: Mapping[str, str]) -> None:
-    """Refuse a warehouse of another format: its rows would be read as what they are not (decision 0089).
+    """Refuse a warehouse of another format: its rows would be read as what they are not (decision 0130).
 
     Args:
         root: the folder, or URI, of the warehouse.

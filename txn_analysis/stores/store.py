@@ -1,8 +1,9 @@
 """A store: one bucket, container or file system, whose objects are named, listed, read in ranges, and put.
 
 Object stores are asked by `obstore`, file systems of Hadoop by the client that `deltalake` brings along, which needs no
-Java (decision 0093). What a store answers is tried again within bounds, and then said in one line; of its own words
-only the status is shown, as they may quote the request. A URI names one object, a folder of them, or a glob.
+Java. Of three libraries `obstore` alone says which version of an object is meant, and puts one only where none is. What
+a store answers is tried again within bounds, and then said in one line; of its own words only the status is shown, as
+they may quote the request. A URI names one object, a folder of them, or a glob.
 """
 
 from __future__ import annotations
