@@ -11,7 +11,7 @@ from tests.log_dir.reading import CASES, plans, sorted_files
 from tests.log_dir.test_segments import data
 from txn_analysis.reading.inputs.broker_files import PassedOver, whole_file
 from txn_analysis.reading.inputs.find_files import find_files
-from txn_analysis.reading.inputs.recognise import Refusal
+from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.survey_job import survey_files
 from txn_analysis.reading.text.section import Section
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import google_crc32c
 import pytest
 
-from txn_analysis.reading.inputs.recognise import Recognition, Refusal, recognise
+from txn_analysis.reading.inputs.recognise import Recognition, recognise
+from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
 CASES = Path(__file__).parents[2] / "data" / "cases"

@@ -35,7 +35,7 @@ from txn_analysis.kafka.names import (
     STATE_TOPIC,
     TOPIC_ID,
 )
-from txn_analysis.reading.inputs.recognise import Refusal
+from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.sections import DumpedFile, is_partition_folder, parse_dump_path, set_aside
 from txn_analysis.reading.log_dir.described_producers import stated_answer
 from txn_analysis.reading.text.section import NO_PARTITION, Section

@@ -24,7 +24,8 @@ from txn_analysis.kafka.names import (
     STATE_TOPIC,
     TXNINDEX,
 )
-from txn_analysis.reading.inputs.recognise import Refusal, recognise
+from txn_analysis.reading.inputs.recognise import recognise
+from txn_analysis.reading.inputs.refusals import Refusal, Refused
 from txn_analysis.reading.inputs.sections import Body
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED, ChunkFacts, ReadFailure
 from txn_analysis.reading.text.section import NO_PARTITION, Section
@@ -60,7 +61,7 @@ class PlannedInput:
     further files with the same content, which are not read. `rejects` are spans (start, end, reason) that planning
     could not understand, of a broker's own file; those of a text are found by reading it again. A broker's file
     `is_gone` that was deleted or cut before it was looked at. `version` is an object's, as it was listed. `manifest` is
-    what a `txn-capture.json` says.
+    what a `txn-capture.json` says. `refused` are the kinds of `problem`.
     """
 
     path: str
@@ -77,6 +78,7 @@ class PlannedInput:
     is_gone: bool = False
     version: Version | None = None
     manifest: Manifest | None = None
+    refused: tuple[Refused, ...] = ()
 
     @property
     def is_broker_file(self) -> bool:
@@ -116,12 +118,13 @@ def plan_text(source: SourceFile, compression: str | None, facts: Sequence[Chunk
     recognition = chunks[0].recognition if chunks else recognise(b"", 0)
     text_bytes = chunks[-1].end if chunks else 0
     sections: list[Section] = []
-    problems: list[tuple[int, str]] = []
+    problems: list[tuple[int, Refusal]] = []
     if failure is not None:
-        problems.append((failure.offset, f"{failure.reason}. {failure.remedy or _COPY_AGAIN}"))
-    elif recognition is None or isinstance(recognition, Refusal):
-        problems.append((0, str(recognition)))
-    else:
+        unread = Refusal(Refused.UNREADABLE, failure.reason, failure.remedy or _COPY_AGAIN)
+        problems.append((failure.offset, unread))
+    elif isinstance(recognition, Refusal):
+        problems.append((0, recognition))
+    elif recognition is not None:
         # The JSON formatter writes no newline after an object, so only the object itself tells whether it is whole.
         torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
         text_end = text_bytes if torn_at is None else torn_at
@@ -130,7 +133,7 @@ def plan_text(source: SourceFile, compression: str | None, facts: Sequence[Chunk
         else:
             sections, problems = _dump_sections(recognition, chunks, text_end)
         if torn_at is not None:
-            problems.append((torn_at, f"the text ends inside this line. {_COPY_AGAIN}"))
+            problems.append((torn_at, Refusal(Refused.CUT_LINE, "the text ends inside this line", _COPY_AGAIN)))
     return PlannedInput(
         path=source.path,
         input_id=_input_id(chunks, None if failure is None else source.path),
@@ -142,6 +145,7 @@ def plan_text(source: SourceFile, compression: str | None, facts: Sequence[Chunk
         problem=_joined(problems),
         sections=tuple(sections),
         version=source.version,
+        refused=tuple(dict.fromkeys(refusal.kind for _, refusal in problems)),
     )
 
 
@@ -156,7 +160,7 @@ def _input_id(chunks: Sequence[ChunkFacts], unread_path: str | None) -> str:
     return digest.hexdigest()
 
 
-def _joined(problems: list[tuple[int, str]]) -> str | None:
+def _joined(problems: list[tuple[int, Refusal]]) -> str | None:
     shown = [f"byte {at}: {what}" for at, what in sorted(problems)[:_SHOWN_PROBLEMS]]
     if len(problems) > _SHOWN_PROBLEMS:
         shown.append(f"and {len(problems) - _SHOWN_PROBLEMS} more such places in this file")
@@ -187,23 +191,25 @@ def _console_section(recognition: Recognition, text_end: int) -> Section:
 
 def _dump_sections(
     recognition: Recognition, chunks: Sequence[ChunkFacts], text_end: int
-) -> tuple[list[Section], list[tuple[int, str]]]:
-    problems: list[tuple[int, str]] = []
+) -> tuple[list[Section], list[tuple[int, Refusal]]]:
+    problems: list[tuple[int, Refusal]] = []
     marks = _believed_marks(recognition.start, chunks)
     if not marks or marks[0][0].start != recognition.start:
         what = "this `Dumping` line names no file that kafka-dump-log dumps, or another line stands before its header"
-        problems.append((recognition.start, f"{what}. Dump the file again by its own name, without 2>&1"))
+        again = "Dump the file again by its own name, without 2>&1"
+        problems.append((recognition.start, Refusal(Refused.NO_FILE_NAMED, what, again)))
     trailers = {trailer.end: trailer for chunk in chunks for trailer in chunk.trailers}
     sections: list[Section] = []
     ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
     cuts = [*(_cut_between(one, other) for (one, _), (other, _) in pairwise(marks)), chunks[-1].cut][: len(marks)]
     for (mark, is_proven), end, cut in zip(marks, ends, cuts, strict=True):
         if cut is not None and isinstance(mark.body, Body):
-            problems.append((cut.start, f"{cut}. {_COPY_AGAIN}"))
+            problems.append((cut.start, Refusal(Refused.CUT_BATCH, str(cut), _COPY_AGAIN)))
         if isinstance(mark.body, Refusal):
-            problems.append((mark.start, str(mark.body)))
+            problems.append((mark.start, mark.body))
         elif mark.body is None:
-            problems.append((mark.start, f"the dump ends before this section's header line. {_COPY_AGAIN}"))
+            early = "the dump ends before this section's header line"
+            problems.append((mark.start, Refusal(Refused.CUT_HEADER, early, _COPY_AGAIN)))
         elif cut is None or end == text_end:  # what is wrong with a file is wrong with its last section alone
             sections.append(_section(len(sections), mark, end, trailers.get(end), is_proven=is_proven))
     return sections, problems

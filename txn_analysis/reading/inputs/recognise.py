@@ -21,6 +21,7 @@ from txn_analysis.reading.grammar.forms import (
 from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, noise_end
 from txn_analysis.reading.grammar.state_forms import CONSOLE_JSON_START, CONSOLE_TEXT_START
 from txn_analysis.reading.inputs.altered import altered_text, glued_path
+from txn_analysis.reading.inputs.refusals import Refusal, Refused
 from txn_analysis.reading.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
 
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
@@ -33,17 +34,6 @@ _REDPANDA_HEADER_BYTES, _REDPANDA_CRC_BYTES = 61, 4
 UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
 
 DUMP = "dump"
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why something is not read, and what to do instead."""
-
-    reason: str
-    remedy: str
-
-    def __str__(self) -> str:
-        return f"{self.reason}. {self.remedy}"
 
 
 @dataclass(frozen=True)
@@ -82,14 +72,14 @@ _BROKER_FILE = re.compile(rb"version: 0\ntopic_id: |#\n#[^\n]*\n(?:[\w.]+=[^\n]*
 def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
     """The kind of a text of `text_bytes` bytes that begins with `head` (64 KiB of it, or all), or why it is refused."""
     if not head:
-        return Refusal("the file is empty", "Copy it again, or leave it out")
+        return Refusal(Refused.EMPTY, "the file is empty", "Copy it again, or leave it out")
     start = noise_end(head, 0, len(head))
     if head.startswith(DUMPING_START, start):
         if head[start : head.find(b"\n", start) + 1].endswith(b"\r\n"):
             how = "Change them to LF: tr -d '\\r' < FILE > NEW_FILE"
-            return Refusal("lines end in CR LF, as Windows writes them", how)
+            return Refusal(Refused.CR_LF, "lines end in CR LF, as Windows writes them", how)
         if altered := glued_path(head[start:].partition(b"\n")[0]):
-            return Refusal(*altered)
+            return altered
         return Recognition(DUMP, start)
     return (
         _recognised_export(head, _first_record(head, start))
@@ -120,6 +110,7 @@ def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:
         return Recognition(CONSOLE_TEXT, start, "0.11-3.9")
     if _DEFAULT_FORMATTER.match(head, start):
         return Refusal(
+            Refused.DEFAULT_FORMATTER,
             "an export of the default formatter, which prints the records of __transaction_state as raw bytes",
             "Export again with --formatter kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
             " (0.11 to 3.9) or org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)",
@@ -130,6 +121,7 @@ def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:
 def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return Refusal(
+            Refused.UTF_16,
             "UTF-16 text, as PowerShell's redirection writes it",
             "Dump again from cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE",
         )
@@ -137,13 +129,14 @@ def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
         return other
     for what, starts_at, magic in _ARCHIVES:
         if head.startswith(magic, starts_at):
-            return Refusal(f"a {what} archive", "Unpack it, and give what was in it")
+            return Refusal(Refused.ARCHIVE, f"a {what} archive", "Unpack it, and give what was in it")
     if b"\x00" not in head:
-        return None if _is_text(head) else Refusal("binary data, not text", UNKNOWN_TEXT_REMEDY)
+        return None if _is_text(head) else Refusal(Refused.BINARY, "binary data, not text", UNKNOWN_TEXT_REMEDY)
     kind = _broker_binary(head, text_bytes)
     if kind is None:
-        return Refusal("binary data, not text", UNKNOWN_TEXT_REMEDY)
+        return Refusal(Refused.BINARY, "binary data, not text", UNKNOWN_TEXT_REMEDY)
     return Refusal(
+        Refused.BROKERS_BINARY,
         f"a binary {kind} of a broker's log directory, compressed, or where its path does not say of which partition",
         "Give it as the broker has it, such as orders-0/00000000000000000000.log, or a dump of it by kafka-dump-log",
     )
@@ -155,11 +148,13 @@ def _other_broker(head: bytes) -> Refusal | None:
     is_whole = len(head) >= _REDPANDA_HEADER_BYTES and any(header)
     if is_whole and int(google_crc32c.value(header)) == int.from_bytes(crc, "little"):
         return Refusal(
+            Refused.REDPANDA,
             "a segment of a Redpanda broker, whose format is not Apache Kafka's",
             "Only Apache Kafka's files are read here: ask Redpanda's own tool, rpk cluster txn describe-producers",
         )
     if head.startswith(_BOOKKEEPER_MAGIC):
         return Refusal(
+            Refused.BOOKKEEPER,
             "an entry log of Apache BookKeeper, as Apache Pulsar keeps its topics",
             "Only Apache Kafka's files are read here: ask Pulsar's own tool, pulsar-admin transactions",
         )
@@ -192,11 +187,12 @@ def _broker_binary(head: bytes, text_bytes: int) -> str | None:
 def _text_refusal(head: bytes, start: int) -> Refusal:
     if _DUMP_LINE.match(head, start):
         return Refusal(
+            Refused.NO_FIRST_LINE,
             "it begins inside a dump, after the `Dumping` line that says which partition it is of",
             "Give it the whole text of kafka-dump-log, from its first line on",
         )
     if altered := altered_text(head):
-        return Refusal(*altered)
+        return altered
     if _CHECKPOINT.match(head) or _BROKER_FILE.match(head):
-        return Refusal("a small text file of a broker's log directory, no dump", "Leave it out")
-    return Refusal("not a text that this version knows", UNKNOWN_TEXT_REMEDY)
+        return Refusal(Refused.BROKERS_TEXT, "a small text file of a broker's log directory, no dump", "Leave it out")
+    return Refusal(Refused.UNKNOWN_TEXT, "not a text that this version knows", UNKNOWN_TEXT_REMEDY)

@@ -25,7 +25,7 @@ from txn_analysis.reading.grammar.forms import (
 from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, REST_OF_LINE, either
 from txn_analysis.reading.grammar.noise import noise_end
 from txn_analysis.reading.inputs.altered import altered_lines
-from txn_analysis.reading.inputs.recognise import Refusal
+from txn_analysis.reading.inputs.refusals import Refusal, Refused
 
 OLD_DEEP = "2.1-deep"
 
@@ -72,17 +72,24 @@ def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
         return _other_file(name) if _OTHER_FILE.fullmatch(name) else None
     suffix = file[2]
     if suffix in {"index", "timeindex"}:
-        return Refusal(f"the dump of an offset index ({name}), which holds no batches", "Dump the .log files only")
+        return Refusal(
+            Refused.INDEX, f"the dump of an offset index ({name}), which holds no batches", "Dump the .log files only"
+        )
     folder = folders[-1] if folders else ""
     if aside := set_aside(folder):
         return aside
     if not is_partition_folder(folder):
         return Refusal(
+            Refused.NO_PARTITION,
             f"the path {path!r} does not say which partition it is of",
             "Dump the file by a path with its folder, such as orders-0/00000000000000000000.log",
         )
     if int(file[1]) > OFFSET_MAX:
-        return Refusal(f"{name} is not named after an offset", "Copy it from the broker again, under its own name")
+        return Refusal(
+            Refused.NO_OFFSET,
+            f"{name} is not named after an offset",
+            "Copy it from the broker again, under its own name",
+        )
     topic, _, partition = folder.rpartition("-")
     return DumpedFile(suffix, topic, int(partition), int(file[1]))
 
@@ -99,15 +106,19 @@ def set_aside(folder: str) -> Refusal | None:
     if found is None:
         return None
     what = {"delete": "deleted", "future": "future", "stray": "stray"}[found[1]]
-    return Refusal(f"the folder {folder} is a {what} log, not the partition's log", "Leave it out")
+    return Refusal(Refused.SET_ASIDE, f"the folder {folder} is a {what} log, not the partition's log", "Leave it out")
 
 
 def _other_file(name: str) -> Refusal:
     if name.endswith(".checkpoint"):
         return Refusal(
-            f"a snapshot of KRaft metadata ({name}), which holds no transactions", "Leave it out of the dump"
+            Refused.KRAFT,
+            f"a snapshot of KRaft metadata ({name}), which holds no transactions",
+            "Leave it out of the dump",
         )
-    return Refusal(f"kafka-dump-log does not dump {name}", "Name only .log, .snapshot and .txnindex files")
+    return Refusal(
+        Refused.NOT_DUMPED, f"kafka-dump-log does not dump {name}", "Name only .log, .snapshot and .txnindex files"
+    )
 
 
 def read_header(text: bytes, at: int, base_offset: int) -> int | None:
@@ -176,9 +187,9 @@ def _first_line(body: bytes) -> bytes | None:
 def _snapshot_body(body: bytes, line: bytes) -> Body | Refusal:
     known = _SNAPSHOT_LINE.fullmatch(line)
     if known is None and (altered := altered_lines(body, lambda one: _SNAPSHOT_LINE.fullmatch(one) is not None)):
-        return Refusal(*altered)
+        return altered
     if known is None and line.startswith(b"producerId: "):
-        return Refusal("a producer snapshot dumped by a tool before 1.1", DUMP_TOOL_REMEDY)
+        return Refusal(Refused.OLD_SNAPSHOT, "a producer snapshot dumped by a tool before 1.1", DUMP_TOOL_REMEDY)
     if known is None:
         return _unknown_line("producer snapshot")
     if known["time"] is None:
@@ -191,7 +202,9 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
         return _without_metadata()
     if _PRE_2_1_BATCH.fullmatch(line):
         return Refusal(
-            "a dump by a tool before 2.0.1, which does not say which batches are end markers", DUMP_TOOL_REMEDY
+            Refused.OLD_SHALLOW,
+            "a dump by a tool before 2.0.1, which does not say which batches are end markers",
+            DUMP_TOOL_REMEDY,
         )
     if old := _OLD_RECORD.fullmatch(line):
         return _old_deep_body(file, line, old)
@@ -200,7 +213,7 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
     grammar = _grammar_of(line)
     if grammar is None:
         altered = altered_lines(body, lambda one: _grammar_of(one) is not None)
-        return Refusal(*altered) if altered else _unknown_line("log segment")
+        return altered or _unknown_line("log segment")
     return _batch_body(file, body, grammar)
 
 
@@ -208,7 +221,7 @@ def _old_deep_body(file: DumpedFile, line: bytes, old: re.Match[bytes]) -> Body 
     # Record lines replace the batch lines; a decoded state record still says all that matters.
     if file.topic == STATE_TOPIC and old["producer_epoch"] is not None and b" key: transactionalId=" in line:
         return Body(STATE, OLD_DEEP)
-    return Refusal("a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
+    return Refusal(Refused.OLD_DEEP, "a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
 
 
 def _legacy_body(file: DumpedFile, body: bytes) -> Body | Refusal:
@@ -248,6 +261,7 @@ def _has_blank_records(body: bytes, batch: re.Match[bytes]) -> bool:
 
 def _without_metadata() -> Refusal:
     return Refusal(
+        Refused.NO_METADATA,
         "dumped with --skip-record-metadata, which leaves out the end markers",
         "Dump again without --skip-record-metadata",
     )
@@ -255,6 +269,7 @@ def _without_metadata() -> Refusal:
 
 def _unknown_line(what: str) -> Refusal:
     return Refusal(
+        Refused.UNKNOWN_LINE,
         f"the first line of this {what} is not one that kafka-dump-log 2.0.1 to 4.4 prints",
         "Dump the file again, with the tool of such a version: it reads the files of older brokers",
     )

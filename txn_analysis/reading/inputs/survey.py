@@ -16,7 +16,8 @@ from txn_analysis.reading.grammar.forms import DUMPING_START, INVALID_BYTES
 from txn_analysis.reading.grammar.noise import NOISE_BYTES, export_noise, noise_end
 from txn_analysis.reading.inputs.cut_dumps import Cut, cut_before
 from txn_analysis.reading.inputs.dumping_lines import LOOK_BACK_BYTES, StartProver, printed_reach
-from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, Refusal, recognise
+from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, recognise
+from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.reading.inputs.broker_files import PassedOver, sort_out
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.inputs.planned_input import PlannedInput, plan_text
-from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Refusal, recognise
+from txn_analysis.reading.inputs.recognise import HEAD_BYTES, recognise
+from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES, ReadFailure
 from txn_analysis.reading.inputs.survey_pieces import (
     Facts,
@@ -153,7 +154,9 @@ def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequ
         return replace(facts[0], path=file.path, version=file.version)
     of_text = [fact for fact in facts if not isinstance(fact, PlannedInput)]
     plan = plan_text(file, compression_of(head) if what is None else None, of_text)
-    return replace(plan, problem=f"byte 0: {what}") if isinstance(what, Refusal) else plan
+    if isinstance(what, Refusal):
+        return replace(plan, problem=f"byte 0: {what}", refused=(what.kind,))
+    return plan
 
 
 def _read(spark: Spark, pieces: list[Piece], is_on_spark: IsOnSpark) -> dict[int, list[Facts]]:
