@@ -1,12 +1,13 @@
-"""What Spark wrote down about its jobs: which there were, in whose words, and where their tasks ran."""
+"""What Spark wrote down about its jobs: in whose words they are, where their tasks ran, which executors there were."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 PHASES = ("ingest: recognise", "ingest: read", "reconstruct: replay", "judge: join", "judge: give")
@@ -39,11 +40,9 @@ def event_log_options(folder: Path) -> dict[str, str]:
 
 def spark_jobs(folder: Path) -> list[SparkJob]:
     """The jobs of the one application whose event log is in a folder."""
-    (log,) = (path for path in folder.iterdir() if not path.name.startswith("."))
     jobs: dict[int, SparkJob] = {}
     job_of_stage: dict[int, SparkJob] = {}
-    for line in log.read_text(encoding="utf-8").splitlines():
-        event = json.loads(line)
+    for event in _events(folder):
         if event["Event"] == "SparkListenerJobStart":
             job = jobs[event["Job ID"]] = SparkJob(event["Properties"].get("spark.job.description"))
             for stage in event["Stage IDs"]:
@@ -51,6 +50,18 @@ def spark_jobs(folder: Path) -> list[SparkJob]:
         elif event["Event"] == "SparkListenerTaskEnd":
             job_of_stage[event["Stage ID"]].executors.append(event["Task Info"]["Executor ID"])
     return [*jobs.values()]
+
+
+def _events(folder: Path) -> Iterator[dict[str, Any]]:
+    (log,) = (path for path in folder.iterdir() if not path.name.startswith("."))
+    with open(log, encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def executors_added(folder: Path) -> dict[str, int]:
+    """The executors that the one application had at any time, and the cores of each."""
+    added = (event for event in _events(folder) if event["Event"] == "SparkListenerExecutorAdded")
+    return {event["Executor ID"]: event["Executor Info"]["Total Cores"] for event in added}
 
 
 def executors_of(jobs: list[SparkJob], phase: str) -> set[str]:

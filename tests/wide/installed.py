@@ -66,6 +66,10 @@ class Installed:
             "SPARK_DAEMON_JAVA_OPTS": _FAST_START,
         }
 
+    def archive(self, folder: Path) -> Path:
+        """The wheel as `--py-files` takes it: Spark imports from archives by the names .zip and .egg only."""
+        return Path(shutil.copy(self.wheel, folder / "txn_analysis.zip"))
+
     def audit(self, master: str, words: Sequence[str], events: Path) -> Printed:
         """Run the installed command `txn-analysis audit`, with an event log in a folder."""
         command = [str(self.folder / "bin/txn-analysis"), "audit", "--master", master, *words]
@@ -73,8 +77,17 @@ class Installed:
         options = {"PYSPARK_SUBMIT_ARGS": shlex.join([*_as_words(own), "pyspark-shell"])}
         return _run(command, self.environment(has_package=True) | options)
 
-    def submit(self, master: str, words: Sequence[str], events: Path, *, py_files: Path | None = None) -> Printed:
-        """Run `jobs/nightly_audit.py` by `spark-submit`, the package installed or brought along; see `audit`."""
+    def submit(
+        self,
+        master: str,
+        words: Sequence[str],
+        events: Path,
+        *,
+        py_files: Path | None = None,
+        conf: Mapping[str, str] | None = None,
+        job: str = "nightly_audit",
+    ) -> Printed:
+        """Run a script of `jobs/` by `spark-submit`, the package installed or brought along; see `audit`."""
         options = {"master": master}
         if py_files:
             options["py-files"] = str(py_files)
@@ -83,8 +96,8 @@ class Installed:
             *(f"--{name}={value}" for name, value in options.items()),
         ]
         command += [
-            *_as_words(_OF_JOBS | _OF_EXECUTORS | event_log_options(events)),
-            PROJECT / "jobs/nightly_audit.py",
+            *_as_words(_OF_JOBS | _OF_EXECUTORS | event_log_options(events) | dict(conf or {})),
+            PROJECT / f"jobs/{job}.py",
             *words,
         ]
         return _run(command, self.environment(has_package=py_files is None))

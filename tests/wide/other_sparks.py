@@ -32,6 +32,7 @@ ENVIRONMENTS = PROJECT / ".sparks"
 CONNECT = "connect"
 # No release of delta-spark goes with PySpark 4.2.1 (November 2026).
 VERSIONS = {"4.0": "4.0.*", "4.1": "4.1.*", "4.2": "4.2.0", CONNECT: "4.2.0"}
+_LOOPBACK = "127.0.0.1"
 _OF_SPARK = re.compile(r"^(pyspark|delta[-_]spark|py4j)\b")
 """What the project pins for one Spark alone."""
 
@@ -86,7 +87,8 @@ def differing(wanted: str, folder: Path) -> list[str]:
 
 def _session(wanted: str) -> SparkSession:
     if wanted == CONNECT:
-        return SparkSession.builder.remote("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()
+        remote = SparkSession.builder.remote("local[2]").config("spark.ui.showConsoleProgress", "false")
+        return remote.config("spark.connect.grpc.binding.address", _LOOPBACK).getOrCreate()
     return session("local[2]", "txn-analysis-tests")
 
 
@@ -99,7 +101,8 @@ def main(words: Sequence[str]) -> int:
     if words[1:] != ["here"]:
         python = str(python_of(wanted))
         command = [python, "-m", "tests.wide.other_sparks", wanted, "here"]
-        own = os.environ | {"PYSPARK_PYTHON": python}  # a Connect server takes any other one for its tasks
+        # A Connect server takes any other Python for its tasks, and listens on every address.
+        own = os.environ | {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": _LOOPBACK}
         return subprocess.run(command, cwd=PROJECT, env=own, check=False).returncode
     with tempfile.TemporaryDirectory() as folder:
         problems = differing(wanted, Path(folder))

@@ -1,4 +1,4 @@
-"""A standalone cluster on loopback: a master and two workers, each a Java process of its own."""
+"""A standalone cluster on loopback: a master and its workers, each a Java process of its own."""
 
 from __future__ import annotations
 
@@ -20,24 +20,29 @@ _WORKER_STARTED = "Successfully registered with master"
 
 
 @contextmanager
-def standalone_cluster(folder: Path, environment: Mapping[str, str]) -> Iterator[str]:
-    """The URL of its master. Each worker has one core; all processes end with the block.
+def standalone_cluster(
+    folder: Path, environment: Mapping[str, str], *, workers: int = 2, cores: int = 1, memory: str = "2g"
+) -> Iterator[str]:
+    """The URL of its master; all processes end with the block.
 
     Args:
         folder: for their logs and work folders.
         environment: what the workers, and the executors that they start, find.
+        workers: how many there are.
+        cores: of each worker, whatever this machine has.
+        memory: for the executors of each worker.
     """
     with ExitStack() as running:
         master = _Daemon(folder / "master.log", environment, f"{_DEPLOY}.master.Master", *_ANY_PORT)
         running.callback(master.stop)
         url = master.line_with(_MASTER_STARTED).partition(_MASTER_STARTED)[2].strip()
-        workers = []
-        for number in range(2):
-            options = ("--cores", "1", "--memory", "2g", "--work-dir", str(folder / f"worker-{number}"))
+        started = []
+        for number in range(workers):
+            options = ("--cores", str(cores), "--memory", memory, "--work-dir", str(folder / f"worker-{number}"))
             log = folder / f"worker-{number}.log"
-            workers.append(_Daemon(log, environment, f"{_DEPLOY}.worker.Worker", *_ANY_PORT, *options, url))
-            running.callback(workers[-1].stop)
-        for worker in workers:
+            started.append(_Daemon(log, environment, f"{_DEPLOY}.worker.Worker", *_ANY_PORT, *options, url))
+            running.callback(started[-1].stop)
+        for worker in started:
             worker.line_with(_WORKER_STARTED)
         yield url
 

@@ -41,9 +41,7 @@ def on_a_local_cluster(installed: Installed, folder: Path) -> Printed:
 def by_submit_to_a_standalone_cluster(installed: Installed, folder: Path) -> Printed:
     """`spark-submit` to a master with two workers; neither they nor the driver have the package but by `--py-files`."""
     with standalone_cluster(folder, installed.environment(has_package=False)) as master:
-        # Spark imports from archives by the names .zip and .egg only; a wheel is a zip.
-        archive = installed.wheel.rename(folder / "txn_analysis.zip")
-        return installed.submit(master, words(folder), folder / "events", py_files=archive)
+        return installed.submit(master, words(folder), folder / "events", py_files=installed.archive(folder))
 
 
 pytestmark = pytest.mark.cluster
