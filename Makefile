@@ -124,11 +124,12 @@ docs: $(SPARK) ## Write what is made in README.md and docs/: tables, rules, outp
 # The pages with their folders as they are here, so that their links hold; the sample is a run of the audit.
 SITE_PAGES := docs conf deploy data/README.md benchmarks/RESULTS.md README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE constraints.txt
 
-site: $(READY) ## Build the documents as a site into build/site, every link checked; it opens offline
+site: $(READY) ## Build the documents as a site into build/site, with tables of every field and column; it opens offline
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'
 	@rm -rf build/site build/site-pages build/site-warehouse
 	@mkdir -p build/site-pages
 	@cp -RL --parents $(SITE_PAGES) build/site-pages
+	@$(BIN)/python -m tests.docs.site build/site-pages
 	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state --quiet --exit-zero \
 		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/site-warehouse \
 		--now 2026-11-21T03:00:00Z -o build/site-pages/docs/sample.html

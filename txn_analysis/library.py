@@ -154,7 +154,7 @@ def read(
     cluster: str = "default",
     capture: str | None = None,
 ) -> DataFrame | pa.Table:
-    """The rows of one table that belong to one run, or to one capture: of any table of docs/tables.md, by its name.
+    """The rows of one table of `txn_analysis.tables`, by its name, that belong to one run, or to one capture.
 
     Of tables with a `run_id` the rows that the run wrote; of `inputs` the files of its captures, and of all others the
     rows of these files that count, so that what a killed audit left is never among them.
@@ -168,7 +168,7 @@ def read(
         capture: in place of a run, the files of this capture alone, judged or not: what `ingest` read of them.
 
     Returns:
-        A frame of the session; without one, a `pyarrow.Table`. Columns and units are those of docs/tables.md.
+        A frame of the session; without one, a `pyarrow.Table`. Columns and units are those of `txn_analysis.tables`.
 
     Raises:
         ConfigError: there is no table of this name; or a capture is named, and its files have no rows in the table.

@@ -1,4 +1,4 @@
-"""Which ended transactions are a run's: by the command, as a frame, and by the SQL that docs/tables.md gives."""
+"""Which ended transactions are a run's: by the command, as a frame, and by the SQL that the page of tables gives."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.licences_page import licences_page
 from tests.docs.man_page import MAN_PAGE, man_page
 from tests.docs.pages import made_pages, with_tables
-from tests.docs.tables_page import reference
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
@@ -21,7 +20,6 @@ from txn_analysis.storage.opening import open_warehouse
 
 def main() -> None:
     """Pages from the schemas and the rules first, then the outputs of commands."""
-    (ROOT / "docs/tables.md").write_text(reference(), encoding="utf-8")
     MAN_PAGE.write_text(man_page(), encoding="utf-8")
     (ROOT / "docs/licences.md").write_text(licences_page(), encoding="utf-8")
     for name, text in made_pages().items():

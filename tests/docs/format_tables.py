@@ -1,4 +1,7 @@
-"""The tables of docs/data-formats.md: every field of what programs read, from the classes that write it."""
+"""The tables of docs/data-formats.md: every field of what programs read, from the classes that write it.
+
+Most of them stand in the site alone.
+"""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ from tests.docs.format_tables import (
     row_columns,
     stats_fields,
 )
+from tests.docs.tables_page import reference
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
 from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _MADE = "<!-- Made by `make docs` from {source} and the proof table in tests/judge. -->"
 _TABLE = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n)[^<]*(?=<!-- /made -->)")
+_AT_THE_SITE = re.compile(r"<!-- made ([a-z-]+) by make site -->\n")
 _WIDTH = 100
 _STORY = "Producer 7 last wrote to orders-0 at 07:00, and the files were copied at 08:00. What is special here: {}."
 
@@ -57,6 +59,13 @@ def made_pages() -> dict[str, str]:
     rules = {f"rules/{rule.name}.md": _rule_page(number, rule) for number, rule in enumerate(RULES, start=1)}
     verdicts = {f"verdicts/{verdict.value}.md": _verdict_page(verdict) for verdict in Verdict}
     return rules | verdicts
+
+
+def site_pages() -> dict[str, str]:
+    """The pages that the site alone has, or has with more tables than the repository, by their path under docs/."""
+    formats = Path(__file__).parents[2] / "docs/data-formats.md"
+    whole = _AT_THE_SITE.sub(lambda found: _TABLES[found[1]](), formats.read_text(encoding="utf-8"))
+    return {"data-formats.md": whole, "tables.md": reference()}
 
 
 def with_tables(text: str) -> str:

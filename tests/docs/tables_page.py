@@ -1,4 +1,4 @@
-"""The table reference as Markdown: docs/tables.md."""
+"""The table reference as Markdown: docs/tables.md of the site."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS = {INT: "int", BIGINT: "bigint", BOOLEAN: "boolean"}
 def reference() -> str:
     """All tables with their grain, key, checks and columns."""
     intro = (
-        "# Tables\n\nMade from the schemas by `make docs`. Times are epoch milliseconds, UTC; unknown is NULL.\n\n"
+        "# Tables\n\nMade from the schemas by `make site`. Times are epoch milliseconds, UTC; unknown is NULL.\n\n"
         "`inputs` and `runs` are written last, and commit what was written before them. An audit that was killed leaves"
         " rows\nin other tables that they do not name: whoever reads those tables without `txn-analysis` must leave"
         " such rows out.\n\n"

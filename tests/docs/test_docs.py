@@ -11,13 +11,14 @@ import pytest
 
 from tests.docs.commands import commands_in_blocks, commands_of, without_blocks, wrong_with
 from tests.docs.examples import DOCUMENTS, ROOT
-from tests.docs.pages import made_pages, with_tables
+from tests.docs.pages import made_pages, site_pages, with_tables
 from txn_analysis.settings import Settings
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 DECISIONS = ROOT / "docs/decisions.md"
+OF_THE_SITE = {ROOT / "docs" / name: text for name, text in site_pages().items()}
 
 
 def test_every_command_has_the_verb_and_the_options_that_are_shown() -> None:
@@ -30,28 +31,33 @@ def test_every_command_has_the_verb_and_the_options_that_are_shown() -> None:
 
 def links_of(path: Path) -> list[tuple[Path, str]]:
     """The files that a page links, each with the heading in it, if one is named; not what is on other machines."""
-    prose = without_blocks(path.read_text(encoding="utf-8"))
+    prose = without_blocks(text_of(path))
     found = re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", prose)
     return [((path.parent / file).resolve() if file else path, heading) for file, heading in found]
 
 
 def headings_of(path: Path) -> set[str]:
     """The names under which GitHub links the headings of a page."""
-    headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    headings = re.findall(r"^#+ (.*)$", text_of(path), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def text_of(path: Path) -> str:
+    """A page as the site has it."""
+    return OF_THE_SITE[path] if path in OF_THE_SITE else path.read_text(encoding="utf-8")
+
+
 def test_every_link_leads_to_a_file_and_a_heading_in_it() -> None:
-    for path in DOCUMENTS:
+    for path in {*DOCUMENTS, *OF_THE_SITE}:
         links = links_of(path)
-        assert [file for file, _ in links if not file.exists()] == [], path
+        assert [file for file, _ in links if not (file.exists() or file in OF_THE_SITE)] == [], path
         assert [(file.name, name) for file, name in links if name and name not in headings_of(file)] == [], path
 
 
 def test_every_page_is_listed_in_the_readme_of_the_docs() -> None:
     docs = ROOT / "docs"
     listed = {file for page in (docs / "README.md", docs / "rules.md") for file, _ in links_of(page)}
-    assert {page for page in DOCUMENTS if docs in page.parents} - listed == {docs / "README.md"}
+    assert {page for page in {*DOCUMENTS, *OF_THE_SITE} if docs in page.parents} - listed == {docs / "README.md"}
 
 
 def test_the_readme_can_be_read_in_one_go() -> None:
@@ -83,6 +89,24 @@ def test_tables_of_rules_causes_and_warnings_are_what_the_code_says() -> None:
     for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
         assert with_tables(text) == text, path
+
+
+def test_the_site_has_every_table_that_a_page_leaves_to_it() -> None:
+    left = [
+        name
+        for path in DOCUMENTS
+        for name in re.findall(r"<!-- made (.+) by make site -->", path.read_text(encoding="utf-8"))
+    ]
+    assert [name for name in left if not name.startswith("format-")] == []
+    formats = OF_THE_SITE[ROOT / "docs/data-formats.md"]
+    assert "by make site" not in formats
+    assert formats.count("| object | its fields | it says |\n") == len(left) - 1  # that of the plan has a type too
+
+
+def test_a_page_that_the_site_alone_has_is_not_in_the_repository_and_its_reader_is_told() -> None:
+    (alone,) = {path for path in OF_THE_SITE if not path.exists()}
+    pages = [path for path in DOCUMENTS if alone in {file for file, _ in links_of(path)}]
+    assert [path for path in pages if "`make site`" not in path.read_text(encoding="utf-8")] == []
 
 
 def test_glossary_is_sorted_and_says_each_word_once() -> None:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.docs.tables_page import reference
 from txn_analysis.plan.plan_file import PLAN_SCHEMA_VERSION
 from txn_analysis.report.model import SCHEMA_VERSION
 from txn_analysis.verdict import Verdict
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_the_table_reference_is_the_schemas() -> None:
-    assert (ROOT / "docs/tables.md").read_text(encoding="utf-8") == reference()
 
 
 def test_the_page_of_formats_names_the_versions_that_are_printed() -> None:

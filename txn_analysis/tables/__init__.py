@@ -1,4 +1,4 @@
-"""The Delta tables of the warehouse, by what they are about; see `docs/tables.md` for the generated reference."""
+"""The Delta tables of the warehouse, by what they are about; `make site` makes a page of them, docs/tables.md."""
 
 from txn_analysis.tables.appends import ProducerAppends
 from txn_analysis.tables.findings import ABORT_PLAN, FINDINGS, AbortRecord, Finding, FoundCause, Impact, RuleAsked
