@@ -145,7 +145,7 @@ def _plain(text: str) -> str:
 
 def test_every_decision_has_its_question_choice_why_and_cost() -> None:
     _, *decisions = DECISIONS.read_text(encoding="utf-8").split("\n## ")
-    lines = (rf"- \*\*{name}\.\*\* [A-Z0-9`].*\." for name in ("Choice", "Why", "Cost"))
+    lines = (rf"- \*\*{name}\.\*\* [A-Z0-9`[].*\." for name in ("Choice", "Why", "Cost"))
     entry = re.compile("\n".join((r"\d{4} \S.*\n", r"- \*\*Question\.\*\* [A-Z`].*\?", *lines)))
     assert [text for text in decisions if not entry.fullmatch(text.rstrip())] == []
     assert len(decisions) <= 30
