@@ -88,7 +88,8 @@ def ingest(request: Request, paths: Paths) -> int:
 
         ingested = run_ingest(spark, paths, settings, progress())
     words = f"{count(ingested.input_count, 'input')}, {ingested.new_input_count} new to the warehouse"
-    text = f"capture {ingested.capture}: {words}; {ingested.account}"
+    others = f"; it already had {count(ingested.earlier_count, 'other input')}" if ingested.earlier_count else ""
+    text = f"capture {ingested.capture}: {words}{others}; {ingested.account}"
     forms = {"json": lambda: json.dumps(asdict(ingested), indent=2) + "\n", "text": lambda: text + "\n"}
     deliver(request.targets, forms)
     return 0

@@ -62,7 +62,10 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Ingested:
-    """What one call read: the capture it belongs to, its inputs, and how many of them were new to the warehouse."""
+    """What one call read: the capture it belongs to, its inputs, and how many of them were new to the warehouse.
+
+    The capture has `earlier_count` inputs of earlier calls beside them, with this newest moment of a broker's clock.
+    """
 
     capture: str
     input_count: int
@@ -70,6 +73,8 @@ class Ingested:
     text_bytes: int
     parsed_bytes: int
     rejected_bytes: int
+    earlier_count: int = 0
+    earlier_moment_ms: int | None = None
 
     @property
     def account(self) -> str:
@@ -104,6 +109,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     check_content(warehouse, earlier)
     with progress.stage("noting inputs"):
         commit_inputs(warehouse, rows, held)
+    others = _others_of_capture(warehouse, rows) if settings.capture else []  # else its name comes of these inputs
     return Ingested(
         capture=rows[0].capture,
         input_count=len(rows),
@@ -111,7 +117,17 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
         text_bytes=sum(row.text_bytes for row in rows),
         parsed_bytes=sum(row.parsed_bytes for row in rows),
         rejected_bytes=sum(row.rejected_bytes for row in rows),
+        earlier_count=len(others),
+        earlier_moment_ms=max(
+            (row.newest_moment_ms for row in others if row.newest_moment_ms is not None), default=None
+        ),
     )
+
+
+def _others_of_capture(warehouse: Warehouse, rows: Sequence[ReadInput]) -> list[ReadInput]:
+    """The inputs that earlier calls gave to the capture of these, and this one did not."""
+    own, names = {row.input_id for row in rows}, {"cluster": [rows[0].cluster], "capture": [rows[0].capture]}
+    return [row for row in warehouse.records(ReadInput, INPUTS, **names) if row.input_id not in own]
 
 
 def _plan(

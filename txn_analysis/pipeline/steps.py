@@ -16,6 +16,7 @@ from txn_analysis.pipeline.planning import plan_of
 from txn_analysis.pipeline.run import Run, parameters, start_run
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
+from txn_analysis.report.model import EarlierFiles
 from txn_analysis.report.terminal import Progress
 from txn_analysis.runs.decisions import accepted_of, read_decisions
 from txn_analysis.runs.nights import since_last_night
@@ -68,13 +69,17 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     own = [item for item in run.evidence.inputs if item.capture_rank == 0]
     since = since_last_night(warehouse, judged.record, judged.findings)
     accepted = accepted_of(warehouse, settings, judged.record, judged.findings)
-    return build_report(
+    report = build_report(
         *(judged.record, own, judged.health, judged.findings),
         engine=run.engine.name,
         since=since,
         accepted=accepted,
         prunes=prunes_of(warehouse, settings.cluster),
     )
+    if not ingested.earlier_count:
+        return report
+    earlier = EarlierFiles(file_count=ingested.earlier_count, newest_moment_ms=ingested.earlier_moment_ms)
+    return report.model_copy(update={"run": report.run.model_copy(update={"earlier_files": earlier})})
 
 
 def reconstruct(spark: Spark, settings: Settings, progress: Progress | None = None) -> Run:

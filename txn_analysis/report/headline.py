@@ -22,14 +22,14 @@ from txn_analysis.report.finding_text import (
     window_of,
 )
 from txn_analysis.settings import flag_name
-from txn_analysis.text import clip, count, escape, iso_utc, listed, shell_word
+from txn_analysis.text import clip, count, escape, iso_utc, listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport, PruneItem
+    from txn_analysis.report.model import AuditReport, EarlierFiles, PruneItem, RunItem
     from txn_analysis.tables.finding_rows import FindingRows
 
 MOST_PLACES = 5
@@ -155,6 +155,17 @@ def rests_on_forgotten(captures: Sequence[str]) -> str:
     return f"This run rests on {which} {names}, forgotten since: audit its own files again to judge without it"
 
 
+def _already_had(files: EarlierFiles, run: RunItem) -> str:
+    """That the capture was not new, and what to do where its files are of another night; escaped."""
+    when = "" if files.newest_moment_ms is None else f", copied at {iso_utc(files.newest_moment_ms)}"
+    options = f"{shell_option('--cluster', run.cluster)} --capture {shell_word(run.capture)}"
+    return (
+        f"Capture {escape(run.capture)} already had {count(files.file_count, 'other file')}{when}, which are judged "
+        f"here as well. If they are of another night, `txn-analysis forget {options}`, and audit each night under a "
+        "--capture of its own."
+    )
+
+
 def _may_lack(prune: PruneItem) -> str:
     number, before = len(prune.finding_ids), iso_utc(prune.before_ms)
     which = f"{count(number, 'open transaction')} without an answer may lack what {prune.prune_id} took"
@@ -205,11 +216,7 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if clusters is not None and report.outcome.answer is not Outcome.COULD_NOT_TELL:
         said, remedy = looks_like(clusters), what_to_do(clusters, report.run)
         yield Doubt(escape(f"{said[0].upper()}{said[1:]}: {remedy}."), Verdict.SUSPECT)
-    if report.run.forgotten_captures:
-        yield Doubt(f"{rests_on_forgotten(report.run.forgotten_captures)}.", Verdict.SUSPECT)
-    for prune in report.run.prunes:
-        if prune.finding_ids:
-            yield Doubt(_may_lack(prune), Verdict.INCONCLUSIVE)
+    yield from _of_captures(report.run)
     for name, reason in sorted(report.coverage.disproved.items()):
         yield Doubt(
             f"{flag_name(name)} is ignored, because the files contradict it: {escape(reason)}.", Verdict.SUSPECT
@@ -217,6 +224,17 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
     if report.coverage.skipped_inputs or report.coverage.rejected_bytes:
         text = "Some input could not be read: the section What was read names it."
         yield Doubt(text, Verdict.SUSPECT)
+
+
+def _of_captures(run: RunItem) -> Iterator[Doubt]:
+    """What is in its captures beside the files of this audit, and what is not there any more."""
+    if run.earlier_files is not None:
+        yield Doubt(_already_had(run.earlier_files, run), Verdict.INCONCLUSIVE)
+    if run.forgotten_captures:
+        yield Doubt(f"{rests_on_forgotten(run.forgotten_captures)}.", Verdict.SUSPECT)
+    for prune in run.prunes:
+        if prune.finding_ids:
+            yield Doubt(_may_lack(prune), Verdict.INCONCLUSIVE)
 
 
 class Step(NamedTuple):

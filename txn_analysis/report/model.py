@@ -114,11 +114,19 @@ class PruneItem(Item):
     finding_ids: tuple[str, ...]
 
 
+class EarlierFiles(Item):
+    """What the run's capture had already when files were added to it; `newest_moment_ms` is of its brokers' clocks."""
+
+    file_count: int
+    newest_moment_ms: int | None
+
+
 class RunItem(Item):
     """What was asked, and of which evidence. `as_of_ms` is None where no broker's clock speaks.
 
     Of `earlier_captures`, `forgotten_captures` are not in the warehouse any more; `prunes` took files before the run.
-    `engine` judged it; None where the report was made of the tables, which do not say.
+    `engine` judged it, and `earlier_files` were in its capture already; None where the report was made of the tables,
+    which do not say.
     """
 
     run_id: str
@@ -132,6 +140,7 @@ class RunItem(Item):
     parameters: dict[str, Any]
     verdict_counts: dict[str, int]
     engine: EngineName | None = None
+    earlier_files: EarlierFiles | None = None
 
     @property
     def late_after_ms(self) -> int:
