@@ -33,9 +33,9 @@ class Cells:
     def __init__(self) -> None:
         self.wrong: list[str] = []
 
-    def row(self, what: str, ran: Ran, *, is_right: bool) -> None:
+    def row(self, what: str, ran: Ran, *, is_right: bool, said: str = "equal tables") -> None:
         """One line of the table."""
-        shown = "equal tables" if is_right else "**WRONG**"
+        shown = said if is_right else "**WRONG**"
         print(f"| {what} | {shown} | {ran.wall_s:.1f} | {ran.cpu_s:.1f} |", flush=True)
         if not is_right:
             self.wrong.append(f"{what}: exit code {ran.code}: {ran.err[-400:]}")

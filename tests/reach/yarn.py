@@ -1,9 +1,13 @@
-"""From HDFS into HDFS by YARN: with the package on the nodes, and with all that it needs brought along."""
+"""From HDFS into HDFS by YARN: with the package on the nodes, and with all that it needs brought along.
+
+Spark's event log must say that executors in YARN's containers ran the tasks of every phase.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -12,6 +16,7 @@ from tests.maven_jars import spark_jars
 from tests.reach.cells import CASES, KINDS, WORDS, Cells, stored
 from tests.reach.hadoop import Hadoop, hadoop
 from tests.reach.processes import COMMAND, ROOT, run, run_program
+from tests.wide.event_logs import event_log_options, wrong_in_phases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,8 +82,13 @@ def _ready(servers: Hadoop, python: str) -> tuple[str, list[str]]:
         "spark.yarn.appMasterEnv.HADOOP_CONF_DIR": str(servers.configuration),
         "spark.executorEnv.PYSPARK_PYTHON": python,
         "spark.executorEnv.HADOOP_CONF_DIR": str(servers.configuration),
+        **event_log_options(_events(servers)),
     }
     return f"{servers.uri}/cases", [word for key, value in options.items() for word in ("--conf", f"{key}={value}")]
+
+
+def _events(servers: Hadoop) -> Path:
+    return servers.configuration.with_name("events")
 
 
 def _submit(confs: Sequence[str]) -> list[str]:
@@ -99,8 +109,13 @@ def _row(
     warehouse = f"{servers.uri}/warehouses/{len(what)}-{name}"
     ran = run_program({**servers.environment, **own}, *words, *paths, *WORDS, "--warehouse", warehouse)
     found = stored(warehouse, f"{cases}/") if ran.code == 0 else {}
-    is_right = found == _below(expected, "CASES/kafka-4.2/")
-    cells.row(f"{name} in HDFS, warehouse in HDFS{what}", ran, is_right=is_right)
+    is_right, by_spark = found == _below(expected, "CASES/kafka-4.2/"), bool(what)  # else in the command's own process
+    elsewhere = wrong_in_phases(_events(servers)) if is_right and by_spark else []
+    said = "equal tables, each phase in tasks of executors" if by_spark else "equal tables"
+    cells.row(f"{name} in HDFS, warehouse in HDFS{what}", ran, is_right=is_right and not elsewhere, said=said)
+    cells.wrong += elsewhere
+    shutil.rmtree(_events(servers))
+    _events(servers).mkdir()
 
 
 def _below(rows: Tables, folder: str) -> Tables:

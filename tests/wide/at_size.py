@@ -25,7 +25,7 @@ from benchmarks.wide.history import Hanging, History, Width
 from tests.delta_jars import session_with_delta
 from tests.faults.scene import MAY_DIFFER
 from tests.table_rows import committed
-from tests.wide.event_logs import PHASES, executors_added, executors_of, spark_jobs
+from tests.wide.event_logs import PHASES, executors_added, spark_jobs, wrong_in_phases
 from tests.wide.installed import Printed, install
 from tests.wide.standalone import standalone_cluster
 from txn_analysis.storage.opening import open_warehouse
@@ -96,17 +96,6 @@ def table_of(events: Path) -> list[str]:
     return [*lines, f"executors: {len(cores)}, with {sum(cores.values())} cores"]
 
 
-def wrong_in(events: Path) -> list[str]:
-    """What the event log says against it: a job without description, a phase without tasks on executors."""
-    jobs, cores = spark_jobs(events), executors_added(events)
-    lines = ["a job has no description"] if any(job.description is None for job in jobs) else []
-    for phase in PHASES:
-        ran = executors_of(jobs, phase)
-        if not ran or not ran <= cores.keys():
-            lines.append(f"{phase}: tasks ran on {sorted(ran)}, of executors {sorted(cores)}")
-    return lines
-
-
 def digests(spark: SparkSession, warehouse: Path) -> dict[str, tuple[int, int]]:
     """By table, how many committed rows it has, and a number that the rows have in whatever order."""
     stored, found = open_warehouse(spark, str(warehouse)), {}
@@ -133,7 +122,7 @@ def by_spark(way: str, folder: Path, size_bytes: int) -> list[str]:
         if one["verdict"] == "hanging"
     }
     print(f"{len(hanging & history.hanging())} of {len(history.hanging())} hanging ones are found", flush=True)
-    wrong = wrong_in(folder / "cluster/events")
+    wrong = wrong_in_phases(folder / "cluster/events")
     return wrong if hanging == history.hanging() else [*wrong, "what hangs is not what it found"]
 
 

@@ -67,3 +67,15 @@ def executors_added(folder: Path) -> dict[str, int]:
 def executors_of(jobs: list[SparkJob], phase: str) -> set[str]:
     """Where the tasks of a phase ran."""
     return {e for job in jobs if (job.description or "").startswith(phase) for e in job.executors}
+
+
+def wrong_in_phases(folder: Path) -> list[str]:
+    """What the event log says against an audit by executors: a job without description, a phase without their tasks."""
+    jobs, executors = spark_jobs(folder), executors_added(folder).keys()
+    ran = {phase: executors_of(jobs, phase) for phase in PHASES}
+    elsewhere = [
+        f"{phase}: tasks on {sorted(on)}, of executors {sorted(executors)}"
+        for phase, on in ran.items()
+        if not on or not on <= executors
+    ]
+    return ["a job has no description", *elsewhere] if any(job.description is None for job in jobs) else elsewhere
