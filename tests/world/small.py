@@ -186,7 +186,8 @@ def _has_open_data(world: World) -> bool:
 def judged(found: Iterable[World]) -> Iterator[tuple[World, Evidence, Truth]]:
     """Each world with its copies and the truth of the answer about them; copies that are alike are judged once.
 
-    Each is judged without a word of the operator, and with every assurance that is true.
+    Each is judged as texts without a word of the operator, and with every assurance that is true, `cluster.id` among
+    them: all that texts lack then makes answers weaker, never firmer.
     """
     known: dict[Evidence, Answer] = {}
     while chunk := list(islice(found, AT_ONCE)):
@@ -212,7 +213,8 @@ def _with_and_without_a_word(world: World) -> Iterator[Evidence]:
     silent = evidence_of(world, says_last=False)
     yield silent
     if world.is_state_last or not world.lost:
-        yield replace(silent, state_copied_last=world.is_state_last, no_records_lost=not world.lost)
+        said = replace(silent, state_copied_last=world.is_state_last, no_records_lost=not world.lost)
+        yield replace(said, cluster_id="one cluster")
 
 
 def report_of(*sizes: Size) -> Report:
