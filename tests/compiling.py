@@ -1,16 +1,11 @@
 """When compiled code is worth loading, as tests want it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import pytest
 
 from txn_analysis.columns import compiled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOTHING, NEVER = 0.0, float("inf")
 

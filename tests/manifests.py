@@ -1,15 +1,11 @@
 """Manifests of copied folders, as the copy kit would have written them: the logs first, the state last."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 BEGAN_MS, STEP_MS, PAUSE_MS = 1_800_000_000_000, 100, 10_000
 NAME = "txn-capture.json"

@@ -1,16 +1,11 @@
 """Jars from Maven Central, with all that they need, resolved by the Ivy that comes with Spark."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.delta_jars import IVY_SETTINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _REASONS = ("Server access error", "download failed", "not found")  # in lines of Ivy's, those that say most first
 _MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">

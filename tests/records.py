@@ -1,15 +1,11 @@
 """Records of tables from rows as plain data."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txn_analysis.columns.records import Counts, Record, RecordField, fields_of
 from txn_analysis.tables.inputs import InputSection
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 def record_of(kind: type[Record], row: Mapping[str, Any]) -> Record:

@@ -1,7 +1,5 @@
 """A process keeps the pages of freed buffers for its next ones, whichever of its threads freed them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

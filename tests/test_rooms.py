@@ -1,7 +1,5 @@
 """Rooms know only those below them: a batch line goes one way through the folders, from its file to its verdict."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

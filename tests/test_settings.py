@@ -1,10 +1,8 @@
 """Settings: flags beat environment beat file beat defaults, and nothing misspelt is ever ignored."""
 
-from __future__ import annotations
-
 import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import ValidationError
@@ -12,9 +10,6 @@ from pydantic import ValidationError
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import Decides, Settings, deciding, flag_name, load_settings, parse_time
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 CONF = Path(__file__).parent.parent / "conf"
 NOTHING: Mapping[str, str] = {}

@@ -1,24 +1,18 @@
 """Each way of giving a capture is audited once, whichever tests ask for it."""
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import Variant, run_audit
-from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.report.model import AuditReport
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.run_tables import RunTables, run_tables
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.runs.run_tables import RunTables
 
 
 @pytest.fixture(scope="module")

@@ -1,10 +1,9 @@
 """People accept findings of real nights: they are no alarm until a date, and nothing else changes."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,13 +16,9 @@ from txn_analysis.cli.main import app
 from txn_analysis.errors import ConfigError
 from txn_analysis.pipeline import steps
 from txn_analysis.report.formats import prometheus_text
+from txn_analysis.report.model import AuditReport
 from txn_analysis.runs import decisions
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.report.model import AuditReport
 
 CONF = Path(__file__).parents[2] / "conf"
 SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (2, 3))

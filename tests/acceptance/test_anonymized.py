@@ -1,11 +1,11 @@
 """A report that is sent to somebody outside names nothing of the cluster, in whatever form."""
 
-from __future__ import annotations
-
 import json
 import re
 import stat
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,10 +17,6 @@ from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import GROUP_OFFSETS, INPUTS, LOG_BATCHES, RUNS, TRANSACTION_STATES
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
 CLUSTER = "eu-payments"
 FORMS = ("text", "json", "ndjson", "csv", "html")
 NIGHTS = {
@@ -31,8 +27,7 @@ SECOND = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state
 # Plain words of reports that the captures use as names as well.
 ALSO_OURS = {"segments", "transaction-state", "group-offsets", "data", "cases"}
 
-if TYPE_CHECKING:
-    Ask = Callable[..., str]
+Ask = Callable[..., str]
 
 
 def no_session() -> Any:

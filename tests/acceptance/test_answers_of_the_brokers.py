@@ -1,11 +1,11 @@
 """`describe-producers` and the plan, held against what the brokers themselves answered when the captures were made."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,13 +15,8 @@ from txn_analysis.plan.plan_file import write_txn_markers
 from txn_analysis.questions.answers import FIND_HANGING as FIND_HANGING_COLUMNS
 from txn_analysis.questions.answers import find_hanging
 from txn_analysis.questions.filters import Filters
+from txn_analysis.runs.run_tables import RunTables
 from txn_analysis.tables import ABORT_PLAN, PARTITION_HEALTH, AbortRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.runs.run_tables import RunTables
 
 DUMPED = [v for v in VARIANTS if "segments" in v.parts and "transaction-state" in v.parts]
 ANSWERED = [v for v in DUMPED if list((CASES / v.capture / "oracle").glob("producers-*.txt"))]

@@ -1,22 +1,17 @@
 """What will happen on the real captures, to whom and when: each moment is that of the evidence itself."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, SEGMENTS, Variant
 from txn_analysis.questions.at_risk import at_risk
 from txn_analysis.questions.filters import Filters
+from txn_analysis.runs.run_tables import RunTables
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.runs.run_tables import RunTables
-
-    Rows = list[dict[str, Any]]
+Rows = list[dict[str, Any]]
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 TIERED = Variant(

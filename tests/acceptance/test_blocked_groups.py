@@ -1,10 +1,9 @@
 """Group names come from what was read once: a run made again says the same, whatever became of the copies."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +13,6 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 Row = dict[str, Any]
 CAPTURE = CASES / "kafka-4.2-edge/capture-2"

@@ -1,25 +1,20 @@
 """A healthy, busy cluster of transaction version 2: its state names no producer id that was used up long ago."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, TRUE_WORDS
+from tests.core.answer import Answer
 from tests.e2e.busy import QUIET, TRAFFIC, USED_UP
 from tests.log_dir.at_hand import answer_for, inputs_of
+from tests.torture.inputs import ReadInput
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.core.answer import Answer
-    from tests.torture.inputs import ReadInput
 
 CASE = CASES / "kafka-4.3-busy"
 FOLDER = CASE / "capture-1/log-dirs"

@@ -1,19 +1,14 @@
 """Every open transaction of every real capture has the cause with which it was made (`scenario.json`)."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, VARIANTS, Variant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
+from txn_analysis.report.model import AuditReport
+from txn_analysis.tables import Finding
 
 CAUSE_OF_KIND = {
     "late-after-abort": "late_write_after_marker",

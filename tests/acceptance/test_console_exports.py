@@ -1,8 +1,7 @@
 """Console exports carry no offsets: which of two speaks last for an id is told by the brokers' clock."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.oracle.model import StateRecord, StateValue
 from tests.oracle.state_writer import console_text
@@ -11,10 +10,6 @@ from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.past_run import Evidence, PastRun
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 NOON_MS, MINUTE_MS = 1_795_230_000_000, 60_000
 

@@ -1,27 +1,20 @@
 """A run that may have missed an open transaction is never green: lines of a dump that a client may have written."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.log.test_header_keys import DEEP, SHALLOW, data, marker
-from tests.oracle.dump_writer import log_section
-from tests.oracle.model import Segment
+from tests.oracle.dump_writer import Tool, log_section
+from tests.oracle.model import Batch, Segment
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.pipeline import steps
 from txn_analysis.report.headline import headline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.oracle.dump_writer import Tool
-    from tests.oracle.model import Batch
-    from txn_analysis.report.model import AuditReport
 
 STATE = str(CASES / "kafka-4.2/capture-1/transaction-state")
 ENDED = data(0, 1, size_bytes=200), marker(1, 1)

@@ -1,9 +1,9 @@
 """A warehouse with a damaged table is refused by every verb, in one line, whichever table it is."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -12,10 +12,6 @@ from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 VERBS = (
     "find-hanging",

@@ -1,21 +1,15 @@
 """The outputs in README.md and docs/ are what the commands print."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from tests.acceptance.captures import SEGMENTS, Variant
 from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.report.model import AuditReport
+from txn_analysis.runs.run_tables import RunTables
 
 DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 

@@ -1,25 +1,19 @@
 """A state whose first file the cleaner emptied and kept: no file of its folder is missing, if somebody says so."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, rows_of
-from tests.manifests import manifest_of
+from tests.manifests import Entry, manifest_of
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.manifests import Entry
-    from txn_analysis.report.model import AuditReport
 
 CASE = CASES / "kafka-4.3-emptied-file/capture-1"
 WORDS = {"transaction_max_timeout_ms": 20_000, "state_copied_last": True, "no_records_lost": True}

@@ -1,20 +1,15 @@
 """The dump of a producer snapshot without a line: a remark, and no word that there was no producer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, rows_of
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 CAPTURE = CASES / "kafka-4.2" / "capture-2"
 LOGS = (CAPTURE / "segments", CAPTURE / "transaction-state")

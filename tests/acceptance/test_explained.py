@@ -1,8 +1,7 @@
 """The real captures explained: timelines of open transactions, and how the ended ones came to their end."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -12,12 +11,8 @@ from txn_analysis.judge.endings import ENDINGS
 from txn_analysis.questions.ended import EndedFilters, ended_answer
 from txn_analysis.questions.explain import explain
 from txn_analysis.questions.filters import Filters
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.run_tables import RunTables
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 REPAIRED = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))

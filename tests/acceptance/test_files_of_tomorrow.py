@@ -1,23 +1,18 @@
 """Files of a Kafka that does not exist yet: records with a field that no version knows prove what they name."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import statements
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 CASE = CASES / "kafka-4.4-tomorrow"
 NAMES = ("topic", "partition", "producer_id", "verdict", "rule", "transactional_id")

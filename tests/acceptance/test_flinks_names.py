@@ -1,22 +1,17 @@
 """A real hang whose transactional id looks like Flink's: planned like any other, with a remark on its owner."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, run_audit
 from txn_analysis.kafka.names import java_hash, state_partition
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 # As long as the true one, in the same partition of the state: nothing else in the dumps changes.

@@ -1,8 +1,7 @@
 """A capture is taken out of a warehouse: later audits judge as if it had never been there, earlier ones say so."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,19 +12,13 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import captures, forget
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import commit_inputs, held_inputs
-from txn_analysis.tables import INPUTS, RUNS
+from txn_analysis.storage.warehouse import Warehouse, commit_inputs, held_inputs
+from txn_analysis.tables import INPUTS, RUNS, Table
 from txn_analysis.tables.inputs import ReadInput
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Table
 
 # The third night is after a repair; its files hold most of what those of the first night hold.
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))

@@ -1,9 +1,7 @@
 """The same segments, dumped by eight versions of kafka-dump-log, give the same rows in every table."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,13 +11,10 @@ from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES, Table
 
-if TYPE_CHECKING:
-    from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Table
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 GRAMMAR = CASES / "grammar"
 VERSIONS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")

@@ -1,20 +1,15 @@
 """A coordinator of 4.2.0 and a leader of 4.1.1 (KAFKA-20322): decisions that wait for ever are nobody's to abort."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.acceptance.captures import CASES, OF_MIXED, PARAMETERS
+from tests.core.answer import Answer
 from tests.e2e.mixed import BOTH_LEADERS, ON_NEW
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from tests.core.answer import Answer
 
 CASE = CASES / "kafka-4.2-mixed"
 CAPTURES = ("capture-1", "capture-2")

@@ -1,26 +1,21 @@
 """The harness of the torture suite answers as the audit on Spark does, row by row."""
 
-from __future__ import annotations
-
 import json
 import random
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, rows_of, run_audit
 from tests.torture.harness import Answer, audit_files
+from tests.torture.inputs import InputReader
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from tests.torture.inputs import InputReader
-    from txn_analysis.report.model import AuditReport
 
 # The harness reads texts; brokers' own files give the rows of dumps (tests/log_dir).
 OF_DUMPS = [v for v in VARIANTS if "log-dirs" not in v.parts]

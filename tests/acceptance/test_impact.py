@@ -1,17 +1,11 @@
 """What open transactions block in a real capture, against numbers worked out by hand from its dumps."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from tests.acceptance.captures import VARIANTS, Variant
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.report.model import AuditReport
+from txn_analysis.report.model import AuditReport
 
 CAPTURE = Variant("kafka-4.2-edge/capture-2", ("segments", "group-offsets", "transaction-state", "producer-snapshots"))
 

@@ -1,27 +1,20 @@
 """What is fed bit by bit gives what feeding it at once gives, for the cost of what is new."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.acceptance.captures import PARAMETERS, VARIANTS, run_audit
+from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, run_audit
 from tests.oracle.dump_writer import Tool, log_files
 from tests.oracle.model import Batch, History, Segment
 from tests.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import INPUTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.acceptance.captures import Variant
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import PartitionHealth
+from txn_analysis.tables import INPUTS, PartitionHealth
 
 VARIANT = next(v for v in VARIANTS if v.capture == "kafka-4.2/capture-3")
 SEED = 4

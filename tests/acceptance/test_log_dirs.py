@@ -1,24 +1,19 @@
 """Log directories are audited as they are, also while their brokers go on writing."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.acceptance.captures import VARIANTS, Variant, by_place, rows_of, run_audit
 from tests.log_dir.encoder import encoded
 from tests.log_dir.scenes import PARTITIONS, live_log_dir
 from tests.log_dir.test_segments import data
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.terminal import Progress
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import PartitionHealth
+from txn_analysis.tables import PartitionHealth
 
 # Each capture has its own run, and its own name in the warehouse.
 OF_RUN = {"finding_id"}

@@ -1,19 +1,15 @@
 """A real unclean election lost a commit's marker and an abort's: the one is no abort, the other is one."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.core.answer import Answer
 from tests.e2e.lost_marker import ABORTED, COMMITTED
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from tests.core.answer import Answer
 
 CASE = CASES / "kafka-4.2-lost-marker"
 NODES = ("n1", "n2", "n3")

@@ -1,10 +1,10 @@
 """A manifest beside a copied log directory: what it settles, and what does not fit it."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,14 +12,9 @@ from tests.acceptance.captures import CASES
 from tests.manifests import BEGAN_MS, NAME, manifest_of
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 # By the clocks of the case, whose state is not as late as the data that hangs.
 COPIED = CASES / "kafka-4.2-edge/capture-1/log-dirs"

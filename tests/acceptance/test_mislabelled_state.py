@@ -1,18 +1,13 @@
 """Dumps of `__transaction_state` that stand under each other's names: Kafka's hash of the ids tells, and names them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, by_place, rows_of, run_audit
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 EVIL = "evil\n<b>&;$(rm -rf ~)"

@@ -1,21 +1,15 @@
 """Captures that do not belong together are never trusted: taking evidence away, or mixing it, raises no `hanging`."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, by_place
 from tests.torture.harness import audit_files
+from tests.torture.inputs import InputReader
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.torture.inputs import InputReader
 
 CAPTURE_1 = CASES / "kafka-4.2/capture-1"
 CAPTURE_2 = CASES / "kafka-4.2/capture-2"

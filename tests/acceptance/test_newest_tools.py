@@ -1,17 +1,12 @@
 """Files of brokers of 4.2, 4.3 and 4.4, dumped by the tools of 4.4.0, which print the names of states."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.acceptance.captures import CASES, TRUE_WORDS
 from tests.acceptance.test_files_of_tomorrow import audited, verdicts
 from tests.e2e.newest_tools import BROKERS, log_dirs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def paths(version: str, *names: str) -> list[Path]:

@@ -1,9 +1,9 @@
 """The calendar of real nights says of each what its report says."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,16 +12,10 @@ from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.night_calendar import night_calendar
-from txn_analysis.report.night_calendar import Against, Answer
+from txn_analysis.report.model import AuditReport
+from txn_analysis.report.night_calendar import Against, Answer, ClusterNights
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.night_calendar import ClusterNights
 
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
 STILL_HANGING = ("ledger.events-1@135", "orders-2@155", "payments-0@187")

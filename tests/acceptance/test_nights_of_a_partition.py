@@ -1,8 +1,7 @@
 """The page's picture of a partition against the nights before, of real nights."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from txn_analysis.questions.loaded_report import pictures
 from txn_analysis.report.html.page import html_report
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def no_session(*_: Any) -> Any:

@@ -1,17 +1,13 @@
 """Nothing hangs unless the state is shown to be the logs' own: by a late end marker, or by one `cluster.id`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, TRUE_WORDS, by_place, rows_of, run_audit
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CAPTURE = CASES / "kafka-4.2" / "capture-1"
 META = (CAPTURE / "log-dirs" / "n1" / "meta.properties").read_bytes()

@@ -1,26 +1,20 @@
 """What is at an offset of the real captures, against a walk over the lines of their deep dumps."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, SEGMENTS, Variant, run_audit
 from txn_analysis.questions.offset import explain_offset
-from txn_analysis.questions.offset_answer import Found, Gets, offset_text
+from txn_analysis.questions.offset_answer import Found, Gets, OffsetAnswer, offset_text
+from txn_analysis.runs.past_run import PastRun
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.questions.offset_answer import OffsetAnswer
-    from txn_analysis.runs.past_run import PastRun
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 SHALLOW = Variant("kafka-4.2/capture-1", ("shallow", "transaction-state"))

@@ -1,26 +1,20 @@
 """Some partitions alone: the answers are those of the whole audit or `inconclusive`; others are as if not there."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS, TRUE_WORDS, VARIANTS
+from tests.acceptance.captures import CASES, PARAMETERS, TRUE_WORDS, VARIANTS, Variant
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.headline import headline, narrowed
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
+from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.acceptance.captures import Variant
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
 
 Place = tuple[str, int]
 

@@ -3,10 +3,8 @@
 The last of the three nights is after an administrator repaired one of four hanging transactions.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,14 +14,12 @@ from txn_analysis.questions import answers as queries
 from txn_analysis.questions import loaded_report
 from txn_analysis.questions import verify as repairs
 from txn_analysis.questions.filters import Filters
+from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
-
-    Reports = dict[str, AuditReport]
+Reports = dict[str, AuditReport]
 
 # A later capture comes first, and an older one last.
 CAPTURES = ("kafka-4.2/capture-2", "kafka-4.2/capture-3", "kafka-4.2/capture-1")

@@ -1,8 +1,7 @@
 """Who groups, transactional ids and producer ids are, on the real captures."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -10,16 +9,11 @@ from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.transactions import ending_of
 from txn_analysis.questions.answers import describe_all_producers, describe_producers
-from txn_analysis.questions.owners import Blocks, who_is_group, who_is_id, who_is_producer
+from txn_analysis.questions.owners import Blocks, OwnerAnswer, who_is_group, who_is_id, who_is_producer
 from txn_analysis.questions.owners_text import owner_text
+from txn_analysis.runs.run_tables import RunTables
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.questions.owners import OwnerAnswer
-    from txn_analysis.runs.run_tables import RunTables
-
-    Tables = Callable[[Variant], RunTables]
+Tables = Callable[[Variant], RunTables]
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 ROTATED = Variant("kafka-4.2-rotation/capture-1", ("log-dirs",))

@@ -3,15 +3,15 @@
 Ours are run, one for each verb and set of options; of all others, and of Kafka's tools, the options are looked up.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re
 import shlex
 import shutil
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +21,7 @@ from txn_analysis.cli.main import app
 from txn_analysis.judge.rules import RULES
 from txn_analysis.verdict import Verdict
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., tuple[int, str, str]]
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 COPIED_MS = 1_795_229_990_737

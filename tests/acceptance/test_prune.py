@@ -1,10 +1,10 @@
 """What is old goes out of a warehouse: answers stay, gaps stay filled, readers read on, and a kill costs time only."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,23 +15,17 @@ from txn_analysis.pipeline import ingest, steps
 from txn_analysis.questions import verify as repairs
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.night_calendar import night_calendar
-from txn_analysis.questions.pruning import prune
+from txn_analysis.questions.pruning import PruneAnswer, prune
+from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.prunes import own_name, prunes_of
 from txn_analysis.runs.run_tables import captures
 from txn_analysis.settings import Settings
 from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.roots import DiskRoot
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, LOG_PIECES, PRUNES, RUNS
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.questions.pruning import PruneAnswer
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.storage.warehouse import Warehouse
 
 # Night three is after a repair; night two has all that is open in it.
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))

@@ -1,11 +1,9 @@
 """Age takes no capture that holds what disproves an answer: an election that lost a commit's marker, months ago."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,15 +11,12 @@ from tests.oracle.cluster import Cluster
 from tests.oracle.copies import Log
 from tests.oracle.dump_writer import Tool
 from txn_analysis.pipeline import steps
-from txn_analysis.questions.pruning import prune
+from txn_analysis.questions.pruning import PrunedItem, prune
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from txn_analysis.questions.pruning import PrunedItem
-    from txn_analysis.report.model import AuditReport
 
 PLACE = ("orders", 0)
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000

@@ -1,11 +1,10 @@
 """Whatever is pruned, and when: no answer becomes firmer, neither of what is there nor of what is copied later."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -16,14 +15,10 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import prune
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from txn_analysis.report.model import AuditReport
 
 DAY_MS, START_MS = 86_400_000, 1_795_230_000_000
 CLUSTERS = {

@@ -1,25 +1,20 @@
 """What is asked of a finished run is read without Spark, and a bucket gives the same answers, byte by byte."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import FIND_HANGING, SEGMENTS, Variant
+from tests.stores.s3_server import Bucket
 from txn_analysis.cli.main import app
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.stores.s3_server import Bucket
-    from txn_analysis.report.model import AuditReport
+from txn_analysis.report.model import AuditReport
 
 ROOT = Path(__file__).parents[2]
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)

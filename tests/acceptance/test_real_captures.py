@@ -1,17 +1,12 @@
 """Every real capture gives exactly the verdicts that it must, from every form in which it was copied."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import VARIANTS, Variant, by_place, rows_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.report.model import AuditReport
+from txn_analysis.report.model import AuditReport
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda v: v.name)

@@ -1,18 +1,14 @@
 """Three ids whose epochs were used up on a real broker: only what was left under an old producer id hangs."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.core.answer import Answer
 from tests.e2e.rotation import COMMITTED, COMMITTER, LEFT_OPEN, SLEEPER, TIMED_OUT, expected
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from tests.core.answer import Answer
 
 CASE = CASES / "kafka-4.2-rotation"
 FENCED_EPOCH = 32_767

@@ -1,22 +1,17 @@
 """However the text is split, and whatever a client wrote into it, the rows are the brokers' batches."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 from tests.acceptance.captures import CASES, VARIANTS, Variant, rows_of, run_audit
 from tests.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, LOG_BATCHES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 FORGED_PRODUCER = 666  # exists only in keys and values that imitate dump lines
 

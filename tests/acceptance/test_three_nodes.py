@@ -1,24 +1,18 @@
 """Three nodes, one of which was killed: verdicts are what the clients were answered, and no copy accuses what ended."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS, VARIANTS
+from tests.acceptance.captures import CASES, PARAMETERS, VARIANTS, Variant
+from tests.core.answer import Answer
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.segments import brokers_of
+from txn_analysis.runs.past_run import PastRun
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.acceptance.captures import Variant
-    from tests.core.answer import Answer
-    from txn_analysis.runs.past_run import PastRun
 
 CASE = CASES / "kafka-4.2-three-nodes"
 CAPTURES = ("capture-1", "capture-2")

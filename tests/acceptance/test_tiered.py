@@ -1,21 +1,16 @@
 """A real cluster with tiered storage (`data/cases/kafka-4.3-tiered`): files that begin above the log start."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, TRUE_WORDS, Variant, run_audit
 from txn_analysis.questions.offset import explain_offset
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.runs.past_run import PastRun
+from txn_analysis.report.model import AuditReport
+from txn_analysis.runs.past_run import PastRun
 
 CAPTURE = "kafka-4.3-tiered/capture-1"
 TIERED = Variant(CAPTURE, ("log-dirs",), TRUE_WORDS)

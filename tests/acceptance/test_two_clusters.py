@@ -1,24 +1,19 @@
 """The files of two clusters, in one pile or one after another: said with their paths, and what to do."""
 
-from __future__ import annotations
-
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import forget
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 OLD, NEW = "kafka-2.8/capture-1", "kafka-4.2/capture-1"
 PARTS = ("segments", "transaction-state")

@@ -1,18 +1,13 @@
 """`transaction.version` is raised from 1 to 2 while clients write: what the broker says is what the files say."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
-from typing import TYPE_CHECKING
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.core.answer import Answer
 from tests.e2e.upgrade import PLACES
 from tests.log_dir.at_hand import answer_for, inputs_of
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from tests.core.answer import Answer
 
 CAPTURE = CASES / "kafka-4.4-upgrade/capture-1"
 NOBODY = -1

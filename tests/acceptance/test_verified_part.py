@@ -1,8 +1,7 @@
 """A seventh of the segments each night: in a week all checksums were looked at, and what is damaged stays damaged."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,14 +12,10 @@ from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.report.model import AuditReport, VerifiedPart
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport, VerifiedPart
 
 PARTITIONS, NIGHTS = 6, 7
 SEGMENTS = tuple(

@@ -1,7 +1,5 @@
 """Shallow dumps, and a state that was copied before them by mistake: the wrong word costs no live transaction."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

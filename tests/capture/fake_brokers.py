@@ -1,20 +1,14 @@
 """Brokers that keep logs in memory, answer as Kafka does, and fail where a test says so."""
 
-from __future__ import annotations
-
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tests.log_dir.encoder import encoded
 from tests.oracle.broker import replay
+from tests.oracle.model import Batch
 from txn_analysis.capture.answers import Clock, Cluster, LeaderChangedError, Leadership, OffsetGoneError, ProducerAnswer
-
-if TYPE_CHECKING:
-    from collections import deque
-    from collections.abc import Callable, Collection, Iterable
-
-    from tests.oracle.model import Batch
-    from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.kafka.transactions import TopicPartition
 
 STATE = "__transaction_state"
 

@@ -1,7 +1,5 @@
 """A capture from brokers in memory: what is fetched, in which order, and what the manifest says of it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import deque

@@ -1,7 +1,5 @@
 """A properties file of Kafka's own tools says how to connect; what is not understood is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from txn_analysis.capture.command import client_config, read_properties

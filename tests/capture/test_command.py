@@ -1,13 +1,13 @@
 """`txn-capture` as it is typed: what it answers where it cannot capture, and its exit codes."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -17,10 +17,6 @@ from tests.log_dir.test_segments import data, marker
 from txn_analysis.capture import command
 from txn_analysis.capture.answers import CaptureError, RefusedError, UnavailableError
 from txn_analysis.kafka.transactions import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LOGS = {
     TopicPartition("orders", 0): [data(0)],

@@ -1,7 +1,5 @@
 """What lies before the first open transaction is sought backwards, for a bounded number of bytes."""
 
-from __future__ import annotations
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

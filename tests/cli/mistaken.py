@@ -1,7 +1,5 @@
 """The folder in which people make their mistakes, and how a command is run there."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shlex
@@ -10,14 +8,12 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.acceptance.captures import CASES
 from txn_analysis.cli.main import app
 from txn_analysis.spark.interrupts import INTERRUPTED, Interrupted
-
-if TYPE_CHECKING:
-    import pytest
 
 CAPTURE = CASES / "kafka-4.2" / "capture-1"
 _NOT_THE_ANSWER = ("txn-analysis: ", "Usage: ", "Try ")

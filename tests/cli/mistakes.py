@@ -3,8 +3,6 @@
 The commands run in the folder that `tests.cli.mistaken` fills. Where nothing else is said, the exit code is 2.
 """
 
-from __future__ import annotations
-
 BEFORE_SPARK = {
     "audit segmnts": "no such file or folder",
     "audit empty": "no files in this folder",

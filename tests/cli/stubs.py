@@ -1,17 +1,13 @@
 """What stands in for Spark and the library under a command, so that a test of the command line starts neither."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    import pytest
+import pytest
 
 
 class Library:

@@ -1,29 +1,23 @@
-from __future__ import annotations
-
 import json
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Done
+from tests.cli.stubs import Library
 from tests.report import rows
 from txn_analysis.errors import AuditError, InputError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import MOST_FINDINGS, Reader
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import text_report
 from txn_analysis.spark.interrupts import Interrupted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.cli.conftest import Done
-    from tests.cli.stubs import Library
-    from txn_analysis.report.model import AuditReport
-
 
 READ_MS = rows.AS_OF_MS + 60_000
 

@@ -1,15 +1,10 @@
 """The archive of Java's classes: a session takes them from it, does without a damaged one, and names one cut short."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MAKE = "import sys, pathlib; from txn_analysis.cli.class_archive import make; make(pathlib.Path(sys.argv[1]))"
 _START = """

@@ -1,21 +1,16 @@
 """What a shell offers at a tab, asked of the shells themselves."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
 from io import StringIO
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from txn_analysis.cli.main import app
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 # What each shell is asked with the typed words, of which the last one is completed.
 ASKED = {

@@ -1,16 +1,11 @@
 """The command lines of `explain`, `ended` and `who`: what is refused before anything starts."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.cli.conftest import Done
+from tests.cli.conftest import Done
 
 
 @pytest.mark.parametrize(

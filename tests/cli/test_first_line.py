@@ -1,7 +1,5 @@
 """Who starts an audit sees at once that it works: before Arrow, Spark or a table is looked at."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,21 +1,15 @@
-from __future__ import annotations
-
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.cli.conftest import Done
+from tests.cli.stubs import Library
 from txn_analysis import __version__
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.settings import Settings, flag_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.cli.conftest import Done
-    from tests.cli.stubs import Library
 
 VERBS = (
     "audit",

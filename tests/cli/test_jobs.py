@@ -1,20 +1,15 @@
 """The steps in `jobs/`: each does its part, and the last one prints what abort tooling sends."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.acceptance.captures import CASES
 from tests.docs.examples import ROOT
 from txn_analysis.cli.main import app
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 PATHS = [str(CAPTURE / "segments"), str(CAPTURE / "transaction-state")]

@@ -1,30 +1,23 @@
 """Every mistake of the tables ends with its exit code, says what is wrong, and what is to be typed is whole."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import signal
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import PARAMETERS
-from tests.cli.mistaken import answer_alone, answer_here, fill
+from tests.cli.mistaken import Answer, answer_alone, answer_here, fill
 from tests.cli.mistakes import ALONE, BEFORE_SPARK, NOT_TOLD, OF_THE_TABLES, PRESSED_AT
 from tests.docs.commands import printed_in, wrong_with
 from tests.table_rows import give_format
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.cli.mistaken import Answer
-
 
 slips = partial(pytest.mark.parametrize, "command")
 

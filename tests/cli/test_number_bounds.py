@@ -1,16 +1,11 @@
 """A number that no Kafka can mean is refused before Spark starts, whatever option it is given to."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.cli.conftest import Done
-    from tests.cli.stubs import Library
+from tests.cli.conftest import Done
+from tests.cli.stubs import Library
 
 ABSURD = "9" * 26
 

@@ -1,22 +1,16 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Done
 from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.plan_file import ndjson
 from txn_analysis.plan.script import commands
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.cli.conftest import Done
-    from txn_analysis.tables import AbortRecord
+from txn_analysis.tables import AbortRecord
 
 FINDINGS = [rows.finding(coordinator_epoch_basis="unknown"), rows.live_finding()]
 HOUR_MS = 3_600_000

@@ -1,17 +1,12 @@
 """The key of pseudonyms: made once, for its owner's eyes alone."""
 
-from __future__ import annotations
-
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from txn_analysis.cli.audit_verbs import pseudonym_key
 from txn_analysis.errors import ConfigError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_key_is_made_on_first_use_and_kept(tmp_path: Path) -> None:

@@ -1,10 +1,10 @@
-from __future__ import annotations
-
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Done
 from tests.cli.stubs import raising
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
@@ -12,13 +12,8 @@ from txn_analysis.judge.outcome import CLEAR_SIGHT
 from txn_analysis.questions import answers as queries
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.formats import Answer, Column
+from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.cli.conftest import Done
-    from txn_analysis.tables import Finding
 
 ONE_ROW = Answer((Column("Topic"),), (("orders",),))
 NO_ROW = Answer((Column("Topic"),), ())

@@ -1,17 +1,12 @@
 """What is refused before Spark starts."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from txn_analysis.cli import spark
 from txn_analysis.cli.main import app
 from txn_analysis.tables import RUNS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 READING = (
     ("find-hanging",),

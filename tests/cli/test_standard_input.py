@@ -1,7 +1,5 @@
 """`-` is what comes through standard input: read like any other file, kept by nobody."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
@@ -11,8 +9,9 @@ import signal
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -20,9 +19,6 @@ import pytest
 from tests.acceptance.captures import CASES
 from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs.find_files import find_files, place_of, standard_input
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CAPTURE = CASES / "kafka-4.2" / "capture-1"
 DUMP = CAPTURE / "segments" / "n1.orders-2.txt"

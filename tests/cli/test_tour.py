@@ -1,7 +1,5 @@
 """The demo tells of a repair by the verbs themselves: what it prints is what they print."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,20 +1,15 @@
-from __future__ import annotations
-
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.cli.conftest import Done
 from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.repair import Outcome, Recommended, Repair
 from txn_analysis.questions import verify as repairs
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.cli.conftest import Done
 
 (PLANNED,) = abort_plan([rows.finding(transactional_id="a\nb")], Settings(), rows.AS_OF_MS)
 RECORD = Recommended(**PLANNED.model_dump(include=set(Recommended._fields)))

@@ -3,15 +3,15 @@
 All tell of the id `billing` with producer 7, and of the partition orders-0, unless a test says otherwise.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from txn_analysis.coordinator.history import EndMarker, History
 from txn_analysis.coordinator.marker_columns import MARKERS
-from txn_analysis.coordinator.partition_count import sums_of_columns
+from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.state_records import (
     OF_PRODUCER,
     STATES,
@@ -21,12 +21,6 @@ from txn_analysis.coordinator.state_records import (
     histories_of,
 )
 from txn_analysis.kafka.transactions import LIVE, StateRecord, TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from txn_analysis.coordinator.history import EndMarker, History
-    from txn_analysis.coordinator.partition_count import IdSums
 
 Row = dict[str, Any]
 TODAY, YESTERDAY = 0, 1

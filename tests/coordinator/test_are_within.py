@@ -1,7 +1,5 @@
 """Moments within intervals of their own keys, however large keys, moments and their numbers are."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,10 +1,10 @@
 """What the coordinator knows: last record wins, tombstones stay known, several ids for one producer id."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from tests.coordinator.builders import marker_rows, of_producers_ids, read_histories, table_row
@@ -12,16 +12,9 @@ from tests.judge.cases import KNOWN, OPEN
 from txn_analysis.coordinator.history import EndMarker
 from txn_analysis.coordinator.partition_count import positive_hashes
 from txn_analysis.coordinator.steps import views_of_producers
-from txn_analysis.coordinator.view import CoordinatorView, best_of, views_of
+from txn_analysis.coordinator.view import CoordinatorView, Views, best_of, views_of
 from txn_analysis.kafka.names import state_partition
 from txn_analysis.kafka.transactions import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pyarrow as pa
-
-    from txn_analysis.coordinator.view import Views
 
 
 def views_of_all(*rows: dict[str, Any], opened: Iterable[int], markers: pa.Table | None = None) -> Views:

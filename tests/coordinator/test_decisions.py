@@ -3,10 +3,6 @@
 Producer 7 of `billing` writes to orders-0. Times are milliseconds of one morning; the allowance for clocks is 100.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,11 +19,8 @@ from txn_analysis.coordinator.history import (
     that_matter,
     written_by_ms,
 )
-from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 from txn_analysis.logic import UNBOUNDED_MS
-
-if TYPE_CHECKING:
-    from txn_analysis.kafka.transactions import StateRecord
 
 SKEW_MS = 100
 HERE = TopicPartition("orders", 0)

@@ -3,10 +3,8 @@
 Producer 7 of `billing` commits orders-0 at 200,000; times are milliseconds, the allowance for clocks is 100.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,10 +16,7 @@ from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, 
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.producer_bounds import DECIDED_WITHIN_MS, StateAtHand
-from txn_analysis.kafka.transactions import TopicPartition
-
-if TYPE_CHECKING:
-    from txn_analysis.kafka.transactions import StateRecord
+from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 
 SKEW_MS = 100
 AT_MS = 200_000

@@ -1,19 +1,13 @@
 """What one transactional id's history says about open data."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.coordinator.builders import exported, record, tombstone
 from tests.judge.cases import OPEN
 from txn_analysis.coordinator.history import current_transaction, written_by_ms
 from txn_analysis.coordinator.view import CoordinatorView, view_of
+from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.logic import UNBOUNDED_MS
-
-if TYPE_CHECKING:
-    from txn_analysis.kafka.transactions import StateRecord
 
 DATA = OPEN._replace(last_marker_ms=1_000, first_appended_after_ms=1_000)
 

@@ -1,7 +1,5 @@
 """How the batches of one partition of `__transaction_state` follow one another, in all copies and captures together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

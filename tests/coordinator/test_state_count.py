@@ -1,8 +1,6 @@
 """How many partitions the state has: which counts fit the ids that are in it, and which one is used."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -23,9 +21,6 @@ from txn_analysis.coordinator.partition_count import (
     sums_of_files,
 )
 from txn_analysis.kafka.names import java_hash, state_partition
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 IDS = [f"billing-worker-{number}" for number in range(400)]
 HASHES = st.integers(-(2**31), 2**31 - 1)

@@ -1,7 +1,5 @@
 """What of `__transaction_state` was seen, and what its absence is worth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

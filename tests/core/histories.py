@@ -3,10 +3,8 @@
 Offsets count from 0 unless they are given. Batches are 100 bytes long.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +13,7 @@ from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.names import TIMES, java_hash, state_partition
 from txn_analysis.settings import Settings
 from txn_analysis.tables.batches import Batches, BatchPlace
-
-if TYPE_CHECKING:
-    from txn_analysis.tables.inputs import Manifest
+from txn_analysis.tables.inputs import Manifest
 
 Row = dict[str, Any]
 

@@ -1,17 +1,17 @@
 """One history: everything that one audit judges from, as rows of the content tables."""
 
-from __future__ import annotations
-
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from tests.coordinator.builders import sums_of_ids
 from tests.records import sections_of
+from txn_analysis.columns.arrays import Array
 from txn_analysis.coordinator.state_records import (
     READ_STATES,
     Placing,
@@ -21,17 +21,11 @@ from txn_analysis.coordinator.state_records import (
     histories_of,
     with_held_by,
 )
-from txn_analysis.log.segments import rival_positions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.log.segments import SectionKey
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables.batches import Batches
-    from txn_analysis.tables.inputs import InputSection, Manifest
+from txn_analysis.kafka.transactions import StateRecord
+from txn_analysis.log.segments import SectionKey, rival_positions
+from txn_analysis.settings import Settings
+from txn_analysis.tables.batches import Batches
+from txn_analysis.tables.inputs import InputSection, Manifest
 
 Row = dict[str, Any]
 

@@ -1,14 +1,9 @@
 """Random small histories of polite and rude producers, for rates and for properties."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
 
 from tests.core.histories import World, data, marker, record
-
-if TYPE_CHECKING:
-    from tests.core.history import History
+from tests.core.history import History
 
 BEGAN_MS = 1_800_000_000_000
 HOUR_MS = 3_600_000

@@ -1,7 +1,5 @@
 """How many histories the pure core answers in a second on one core: `python -m tests.core.rate`."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import sys

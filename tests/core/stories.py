@@ -6,18 +6,14 @@ that all brokers' clocks speak. Everything but what a story says is as it should
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.core.answer import answer_of
+from tests.core.answer import Answer, answer_of
 from tests.core.histories import World, data, marker, record
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.core.answer import Answer
 
 Row = dict[str, Any]
 

@@ -1,24 +1,20 @@
 """The pure core: one history in, findings and plan out; no Spark, no file, no order that matters."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.answer import Answer, answer_of, answers_of
 from tests.core.histories import World, data, marker, record
+from tests.core.history import History
 from tests.core.random_world import BEGAN_MS, HOUR_MS, random_history
 from txn_analysis.columns.records import plain
 from txn_analysis.coordinator.partition_count import DERIVED
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from tests.core.history import History
 
 SEEDS = st.integers(min_value=0, max_value=1_000_000)
 ORDERS_0 = [{"topic": "orders", "partition": 0}]

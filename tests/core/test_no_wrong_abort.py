@@ -1,8 +1,7 @@
 """Ways to a wrong abort, told to the pure core: neither an acknowledged commit nor a live transaction is planned."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,9 +10,6 @@ from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, 
 from txn_analysis.judge import rules
 from txn_analysis.judge.rules import RULES
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 def begun() -> Story:

@@ -3,18 +3,14 @@
 Each story has an answer as long as everything was decoded, and `state_incomplete` once something was not.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.core.histories import File
 from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, places
 from txn_analysis.columns.arrays import ABSENT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 OWN_LAST, HOURS_MS = -1, 36_000_000
 STATE_0 = ("__transaction_state", 0)

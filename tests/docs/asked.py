@@ -1,22 +1,18 @@
 """What is typed and printed in docs/symptoms.md, questions.md and statistics.md: commands run on the real captures."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
 import re
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from txn_analysis.cli.main import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 _SEGMENTS = ("segments", "transaction-state")
 _SETTINGS = [

@@ -1,20 +1,16 @@
 """The commands that stand in README.md and docs/, and what the command line knows of them."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import dropwhile, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txn_analysis.cli.main import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FENCED = re.compile(r"^ *```\w*\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 _PRINTED = re.compile(r"(?:txn-analysis (?=[a-z])|kafka-[a-z-]+\.sh (?=[a-z-]))[^`\n]*")

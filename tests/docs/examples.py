@@ -3,22 +3,17 @@
 In the text each stands between `<!-- example NAME -->` and `<!-- /example -->`.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.docs.one_batch_line import walk
 from txn_analysis.questions import answers as queries
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.chat import chat_message
 from txn_analysis.report.figures import Reader
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.runs.run_tables import RunTables
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

@@ -1,7 +1,5 @@
 """docs/licences.md: what an installation brings along, and under which licences, by the metadata of the packages."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import Distribution, distribution
 

@@ -1,17 +1,13 @@
 """The man page, made of the command line itself: what `--help` says of each verb, in man(7)."""
 
-from __future__ import annotations
-
 import inspect
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tests.docs.examples import ROOT
 from txn_analysis.cli.main import app
 from txn_analysis.settings import ENVIRONMENT_PREFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 MAN_PAGE = ROOT / "txn_analysis/cli/txn-analysis.1"
 _MADE = r".\" Made by `make docs` of what --help says."

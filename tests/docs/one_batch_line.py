@@ -3,18 +3,14 @@
 What docs/architecture.md prints of it is read from the file and from the tables of a run, station by station.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.table_rows import listed
 from txn_analysis.plan.script import commands
+from txn_analysis.runs.run_tables import RunTables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, LOG_BATCHES, LOG_PIECES, TRANSACTIONS, AbortRecord
-
-if TYPE_CHECKING:
-    from txn_analysis.runs.run_tables import RunTables
 
 FILE = "data/cases/kafka-4.2/capture-1/segments/n1.orders-2.txt"
 TOPIC, PARTITION, OFFSET, PRODUCER_ID = "orders", 2, 155, 987654321

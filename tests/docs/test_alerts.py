@@ -1,7 +1,5 @@
 """The alert rules ask for metrics that are written, and go off when they should."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The copy kit, under the shells that brokers have: what it copies, in which order, and what its manifest proves."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -9,9 +7,10 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,12 +18,8 @@ from tests.acceptance.captures import CASES
 from txn_analysis.cli.main import app
 from txn_analysis.cli.shell_verbs import SCRIPT
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from txn_analysis.report.model import AuditReport
 
 pytestmark = pytest.mark.cluster  # each copies a log directory by hundreds of processes
 

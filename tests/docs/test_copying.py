@@ -1,13 +1,12 @@
 """The commands for copying log directories make `--state-copied-last` true, on brokers that go on writing."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +15,6 @@ from tests.docs.commands import blocks_of
 from tests.docs.examples import ROOT
 from txn_analysis.pipeline.steps import audit
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 STATE = "__transaction_state"
 BROKERS = ("broker-1", "broker-2", "broker-3")

@@ -1,7 +1,5 @@
 """The dashboard asks for metrics that a real run writes, in PromQL, and in a form that Grafana reads to the end."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

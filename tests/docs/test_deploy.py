@@ -1,18 +1,13 @@
 """The nightly script, with programs of the test in the place of the audit and of mail."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 AUDIT = """#!/bin/sh

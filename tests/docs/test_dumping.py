@@ -1,18 +1,13 @@
 """The commands for dumping a broker take what an audit reads, with the decoder that it needs, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.docs.commands import blocks_of
 from tests.docs.examples import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FIRST = "00000000000000000000"
 STATE = f"__transaction_state-7/{FIRST}.log"

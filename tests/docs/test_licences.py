@@ -1,7 +1,5 @@
 """The licences of what an installation brings along are listed, and all of them are known."""
 
-from __future__ import annotations
-
 from tests.docs.examples import ROOT
 from tests.docs.licences_page import licence_of, licences_page, needed
 

@@ -1,7 +1,5 @@
 """The man page says what the command line says, and every reader of man pages takes it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tomllib

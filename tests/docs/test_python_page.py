@@ -1,20 +1,15 @@
 """The page for Python's users runs, in a process and a session of its own, as somebody would type it in."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
 import sys
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.docs.examples import ROOT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PAGE = ROOT / "docs/python.md"
 _CELL = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -1,7 +1,5 @@
 """What is released: one version, links that hold anywhere, and all that the wheel reads."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -9,16 +7,13 @@ import tarfile
 import tomllib
 import zipfile
 from email import message_from_string
-from typing import TYPE_CHECKING
+from email.message import Message
+from pathlib import Path
 
 import pytest
 
 from tests.docs.examples import ROOT
 from txn_analysis import __version__
-
-if TYPE_CHECKING:
-    from email.message import Message
-    from pathlib import Path
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 HOME = PROJECT["project"]["urls"]["Homepage"]

@@ -1,7 +1,5 @@
 """The transcript of a repair types what was printed before: a document or an output that changes is noticed here."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.e2e.transcript import PAGE, TOOLS, as_printed, of_the_documents, printed_on, sections, with_hosts

@@ -6,15 +6,12 @@ import shutil
 import signal
 import socket
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path, tools_version
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
 TRANSACTION_MAX_TIMEOUT_MS = 180_000
 STATE_PARTITIONS = 4

@@ -3,13 +3,12 @@
 `python -m tests.e2e.busy data/cases/kafka-4.3-busy` makes the capture anew, in a few minutes: 196,000 epochs are used.
 """
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
@@ -21,9 +20,6 @@ from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.rotation import OF_STATE, PROPERTIES, let_clean, used_up, witnessed, write_2
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 VERSION = "4.3.1"
 TOPIC = "orders"

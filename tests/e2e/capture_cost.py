@@ -3,23 +3,18 @@
 The numbers are GB of log in front of the open transaction; a line of a Markdown table for each.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.e2e.broker import Cluster
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
 from tests.e2e.raw_client import RawClient
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERSION, TOPIC, RECORD_BYTES = "4.3.1", "orders", 10_000
 _LARGE_BYTES = 900_000  # below the brokers' own limit of a batch

@@ -4,16 +4,15 @@
 kafka-python and confluent-kafka (`pip install -e '.[capture,kafka]'`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import confluent_kafka
 import kafka
@@ -24,10 +23,6 @@ from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Clust
 from tests.e2e.captures import wait_for_high_watermarks
 from tests.e2e.copying import copy_nodes
 from tests.e2e.twelve import LED, NODES, PROPERTIES, Key, on_the_first_node, twelve
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 VERSION = "4.3.1"
 PAGE = Path(__file__).parents[2] / "docs/compared.md"

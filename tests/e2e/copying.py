@@ -1,15 +1,10 @@
 """What is copied off the nodes of a cluster to be kept: no indexes, nothing of the cluster's metadata."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from tests.e2e.broker import Cluster
+from tests.e2e.broker import Cluster
 
 _OF_LOG_DIR = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "meta.properties")
 _EVIDENCE = {".log", ".snapshot", ".txnindex"}

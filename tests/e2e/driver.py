@@ -1,17 +1,12 @@
 """Kafka's own clients, driven from here: see `Driver.java`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.e2e.broker import HEAP, QUIET
+from tests.e2e.broker import HEAP, QUIET, Cluster
 from tests.e2e.kafka_jars import class_path
-
-if TYPE_CHECKING:
-    from tests.e2e.broker import Cluster
 
 # Of 2.8.2 the client cannot abort a transaction (KIP-664 came to clients in 3.0); a newer one speaks to its brokers.
 CLIENT_OF = {"2.8.2": "3.9.1"}

@@ -1,25 +1,20 @@
 """Who executes an abort plan: it checks what a record asks for, and sends it in one of the three forms."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.e2e.broker import QUIET
 from tests.e2e.driver import KafkaError
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path
+from tests.e2e.scene import Scene
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.plan_file import ndjson, write_txn_markers
 from txn_analysis.plan.script import commands
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.e2e.scene import Scene
-    from txn_analysis.tables import AbortRecord
+from txn_analysis.tables import AbortRecord
 
 _FOUR_FIELDS = re.compile(r"^(?:    send|#   brokers .*) (abort .* --coordinator-epoch \d+)$", re.MULTILINE)
 _CLASSES = {

@@ -3,14 +3,13 @@
 `python -m tests.e2e.find_hanging data/cases/kafka-4.3-find-hanging` makes the capture anew, in half a minute.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.broker import Cluster
 from tests.e2e.copying import copy_nodes
@@ -19,12 +18,8 @@ from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
 from tests.e2e.kept import are_checkpointed, write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
+from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.e2e.wire import Place
 
 VERSION = "4.3.1"
 TOPIC = "audit-log"

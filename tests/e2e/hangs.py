@@ -1,16 +1,12 @@
 """Transactions that hang on a real broker, in every way that is known."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tests.e2e.driver import Driver
 from tests.e2e.raw_client import Producer, RawClient
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from tests.e2e.driver import Driver
 
 Place = tuple[str, int]
 

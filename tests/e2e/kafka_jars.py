@@ -3,8 +3,6 @@
 `python -m tests.e2e.kafka_jars` fetches those of every version that the tests start. `make bench` needs one of them.
 """
 
-from __future__ import annotations
-
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,21 +1,15 @@
 """What a program keeps of a capture beside the copied files: dumps, and what is expected of them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.e2e.broker import STATE_PARTITIONS
+from tests.e2e.broker import STATE_PARTITIONS, Cluster
+from tests.e2e.hangs import Hang
 from tests.e2e.kafka_jars import dump_tool, tools_version
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tests.e2e.broker import Cluster
-    from tests.e2e.hangs import Hang
 
 STATE = "__transaction_state"
 

@@ -1,18 +1,13 @@
 """The copy kit on brokers of the tests, with the tools that it calls."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from tests.e2e.broker import Cluster
 from tests.e2e.kafka_jars import class_path, dump_tool
 from txn_analysis.cli.shell_verbs import SCRIPT
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.e2e.broker import Cluster
 
 _TOOL = """#!/bin/sh
 exec java -Xmx256m -XX:TieredStopAtLevel=1 -Dorg.slf4j.simpleLogger.defaultLogLevel=error -cp '{jars}' {main} "$@"

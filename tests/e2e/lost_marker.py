@@ -3,16 +3,15 @@
 `python -m tests.e2e.lost_marker data/cases/kafka-4.2-lost-marker` makes the capture anew, in about a minute.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
@@ -20,9 +19,6 @@ from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.e2e.kept import write_json
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERSION = "4.2.0"
 STATE = "__transaction_state"

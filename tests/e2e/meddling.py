@@ -4,19 +4,13 @@ When the first batch is asked for of that node, the process gets the signal; wit
 a process of its own, as the client library leaves sockets open behind brokers that die.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from txn_analysis.capture import client, command
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from txn_analysis.capture.answers import Leadership
+from txn_analysis.capture.answers import Leadership
 
 
 def main(words: Sequence[str]) -> None:

@@ -4,15 +4,13 @@
 until the decisions are overdue.
 """
 
-from __future__ import annotations
-
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
@@ -22,9 +20,6 @@ from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, writ
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NEW, OLD = "4.2.0", "4.1.1"
 TOPIC, ON_NEW = "orders", ("audit", 0)

@@ -3,8 +3,6 @@
 `python -m tests.e2e.newest_tools data/cases/tools-4.4` makes it anew in half a minute; no broker is started.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

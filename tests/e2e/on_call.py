@@ -4,25 +4,19 @@ What is typed says `broker-1`, as in the documents. Programs on the PATH make of
 printed says `broker-1` again.
 """
 
-from __future__ import annotations
-
 import os
 import pty
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
-from typing import TYPE_CHECKING
 
 from tests.docs.test_copying import STAND_IN, program
+from tests.e2e.broker import Cluster
 from tests.e2e.executor import put_tool
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tests.e2e.broker import Cluster
 
 HOST = "broker-1"
 BROKERS = f"{HOST}:9092"

@@ -1,17 +1,10 @@
 """A deliberately rude Kafka client: it writes transactional batches that no correct client would write."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from tests.e2e.requests import Producer, RefusedError, Requests, refuse
-from tests.e2e.wire import batch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.e2e.wire import Place
+from tests.e2e.wire import Place, batch
 
 __all__ = ["Producer", "RawClient", "RefusedError"]
 

@@ -5,23 +5,19 @@ that has hardly anything. A root stands for a container: what `kubectl exec -i P
 with the words behind them, `chroot ROOT` does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import stat
 import subprocess
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.broker import Cluster, free_port, listens
 from tests.faults.processes import wait_until
 from txn_analysis.cli.shell_verbs import SCRIPT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 LAYOUTS = (
     "/var/lib/kafka/data-0/kafka-log0",  # Strimzi, the first of several disks

@@ -5,27 +5,23 @@ the client for one of transaction version 2 (KIP-890): it adds what is written t
 end raises the epoch.
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from tests.e2e.wire import (
     NO_ID,
     NO_TAGS,
+    Answer,
     Connection,
+    Place,
     compact_bytes,
     compact_items,
     compact_text,
     items,
     text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.e2e.wire import Answer, Place
 
 EARLIEST, LATEST = -2, -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1

@@ -1,21 +1,17 @@
 """One broker with real traffic, and with transactions that hang."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.e2e.broker import Cluster
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, LATE_JOINER, Hang, Hanger, now_ms
 from tests.e2e.raw_client import Producer, RawClient
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    Place = tuple[str, int]
+Place = tuple[str, int]
 
 TOPICS: dict[str, tuple[int, dict[str, str]]] = {
     "orders": (3, {}),

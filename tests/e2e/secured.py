@@ -1,15 +1,10 @@
 """A broker that asks who is there: SCRAM over TLS on a listener of its own, and rights by ACLs."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from tests.e2e.broker import Cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 USER, PASSWORD = "auditor", "not-so-secret"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"

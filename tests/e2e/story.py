@@ -1,13 +1,12 @@
 """From recommendation to repair on one broker: what happens between the first copy and the last, in order."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.e2e.captures import Audits, Capture, by_place, dump, take_capture
 from tests.e2e.driver import KafkaError
@@ -23,16 +22,12 @@ from tests.e2e.executor import (
 from tests.e2e.hangs import LATE_JOINER, now_ms
 from tests.e2e.scene import OFFSETS, PLACES, Scene, set_scene
 from txn_analysis.plan.plan_file import read_plan
+from txn_analysis.plan.repair import Outcome
 from txn_analysis.questions.verify import nights, verify
+from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.plan.repair import Outcome
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import AbortRecord
+from txn_analysis.tables import AbortRecord
 
 Place = tuple[str, int, int]
 

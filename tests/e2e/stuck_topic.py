@@ -1,19 +1,14 @@
 """A broker on which one topic is stuck, as anybody may meet it: Kafka's defaults, one late batch, traffic behind it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.e2e.broker import Cluster
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
 from tests.e2e.raw_client import RawClient
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 TOPIC, STUCK, FREE = "orders", 0, 1
 OWNER = "billing-worker-17"

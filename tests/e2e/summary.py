@@ -1,16 +1,10 @@
 """What `make e2e` prints in the end, and docs/testing.md shows: one row per broker."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from tests.e2e.captures import by_place
-from tests.e2e.story import differences
+from tests.e2e.story import Night, Place, Story, differences
 from txn_analysis.plan.repair import Repair
-
-if TYPE_CHECKING:
-    from tests.e2e.story import Night, Place, Story
 
 
 def summary(told: dict[str, Story]) -> str:

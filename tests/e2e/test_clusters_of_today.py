@@ -1,9 +1,9 @@
 """They happen again on brokers of today: the cases `busy`, `upgrade` and `mixed` of `data/cases`."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,13 +12,8 @@ from tests.e2e import busy, mixed, upgrade
 from tests.e2e.kept import made_anew
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lengthy]
 

@@ -1,29 +1,23 @@
 """The copy kit on a broker that is written to: the copy says what the broker says, and its manifest proves it."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Cluster
 from tests.e2e.captures import wait_for_high_watermarks
 from tests.e2e.driver import Driver
-from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
+from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.e2e.hangs import Hang
-    from txn_analysis.report.model import AuditReport
 
 pytestmark = pytest.mark.e2e
 

@@ -1,14 +1,12 @@
 """Copies of a broker that is busy: logs first and the state last is safe, and the reverse order says so."""
 
-from __future__ import annotations
-
 import random
 import re
 import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -18,12 +16,8 @@ from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS
 from tests.e2e.kafka_jars import dump_tool
 from tests.torture.harness import audit_files
+from tests.torture.inputs import InputReader
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.torture.inputs import InputReader
 
 pytestmark = pytest.mark.e2e
 

@@ -1,9 +1,8 @@
 """The plan's JSON document, read by Kafka's own reader and put on the wire by Kafka's own request class."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -12,9 +11,6 @@ from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.plan_file import write_txn_markers
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.e2e
 

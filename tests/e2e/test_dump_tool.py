@@ -1,7 +1,5 @@
 """4.3 moved `kafka-dump-log` to another class, and 4.4 names states; all else is as in 4.2, but for one blank."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -4,12 +4,12 @@ What is open at the end of a log is decided by the time the state is copied. By 
 was written.
 """
 
-from __future__ import annotations
-
 import threading
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,14 +19,9 @@ from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
 from txn_analysis.judge.outcome import Answered, Outcome, outcome_of
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 pytestmark = pytest.mark.e2e
 

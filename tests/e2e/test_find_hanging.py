@@ -1,8 +1,6 @@
 """The cases of Kafka's own test of `find-hanging` on a broker of today: see `data/cases/kafka-4.3-find-hanging`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +8,6 @@ from tests.acceptance.captures import PARAMETERS
 from tests.e2e.find_hanging import PLACES, hang
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.e2e
 

@@ -1,18 +1,11 @@
 """From recommendation to repair, on brokers of four versions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.e2e.captures import by_place
 from tests.e2e.hangs import LATE_JOINER
-from tests.e2e.story import LATE_CAUSE
+from tests.e2e.story import LATE_CAUSE, Story
 from tests.e2e.summary import reasons_of
-
-if TYPE_CHECKING:
-    from tests.e2e.story import Story
 
 pytestmark = pytest.mark.e2e
 

@@ -1,8 +1,6 @@
 """It happens again on brokers of today: see `data/cases/kafka-4.2-rotation`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +8,6 @@ from tests.acceptance.captures import PARAMETERS
 from tests.e2e.rotation import expected, rotate
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lengthy]
 

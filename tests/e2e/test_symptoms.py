@@ -1,13 +1,13 @@
 """What docs/symptoms.md says of errors that clients get where nothing hangs, provoked on real brokers."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,10 +18,6 @@ from tests.e2e.tiered import properties
 from tests.faults.processes import wait_until
 from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 pytestmark = pytest.mark.e2e
 

@@ -1,18 +1,12 @@
 """Nodes that are killed lose nothing that was acknowledged, and no copy of any of them accuses what was ended."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from tests.core.answer import Answer
 from tests.e2e.captures import PARAMETERS
 from tests.e2e.three_nodes import NODES, Copy, ThreeNodes, kill_and_copy
 from tests.log_dir.at_hand import answer_for
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from tests.core.answer import Answer
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lengthy]
 ROUNDS = 4

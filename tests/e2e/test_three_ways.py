@@ -2,16 +2,15 @@
 transactions, that of the brokers; and under load, what differs is what began or ended while it was read.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from deltalake import DeltaTable
@@ -19,20 +18,15 @@ from deltalake import DeltaTable
 from tests.e2e.broker import STATE_PARTITIONS
 from tests.e2e.captures import ASSURANCES, PARAMETERS
 from tests.e2e.driver import Driver
-from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
+from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
 from tests.e2e.recipes import LAYOUTS, MAY_CHROOT, SSHD, HousedCluster, furnish, sshd, taken
 from tests.faults.processes import wait_until
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.e2e.hangs import Hang
-    from txn_analysis.report.model import AuditReport
 
 pytest.importorskip("kafka.net.manager", reason="kafka-python is not installed")
 pytestmark = pytest.mark.e2e

@@ -1,7 +1,5 @@
 """A topic that is stuck is repaired by the lines of docs/repair-transcript.md, and they print what stands there."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.e2e.transcript import PAGE, TOOLS, Retold, normalised, printed_on, retell, sections

@@ -3,19 +3,18 @@
 `python -m tests.e2e.three_nodes data/cases/kafka-4.2-three-nodes` makes the capture anew, in a minute or two.
 """
 
-from __future__ import annotations
-
 import random
 import shutil
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
@@ -25,10 +24,7 @@ from tests.e2e.kept import write_json
 from tests.e2e.raw_client import RawClient
 from tests.faults.processes import wait_until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    Place = tuple[str, int]
+Place = tuple[str, int]
 
 NODES = 3
 TOPIC = "orders"

@@ -5,8 +5,6 @@
 open, and its follower began at the last offset that is tiered, above its leader's first file (KIP-1023).
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

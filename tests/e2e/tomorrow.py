@@ -3,17 +3,16 @@
 `python -m tests.e2e.tomorrow data/cases/kafka-4.4-tomorrow` makes the capture anew, in a minute.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import struct
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import google_crc32c
 
@@ -25,10 +24,6 @@ from tests.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew
 from tests.e2e.raw_client import RawClient
 from tests.e2e.wire import Answer, record
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 VERSION, _TOOLS = "4.4.0", "4.3.1"
 ELSEWHERE = ("remote", 0)

@@ -5,25 +5,18 @@ line must have been printed before, in the documents that tell how to copy and r
 typed, with the names of hosts filled in.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.docs.commands import blocks_of, inline_code
 from tests.docs.examples import ROOT
-from tests.e2e.on_call import BROKERS, HOST, OnCall
+from tests.e2e.on_call import BROKERS, HOST, OnCall, Typed
 from tests.e2e.stuck_topic import STUCK, TOPIC, stuck_topic
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.e2e.on_call import Typed
 
 PAGE = ROOT / "docs/repair-transcript.md"
 TOOLS = {"4.3.1": "4.3.1", "2.8.2": "3.9.1"}

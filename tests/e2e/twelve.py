@@ -1,22 +1,16 @@
 """Twelve open transactions on one cluster: hanging, lost, pending, stale and live; see `tests.e2e.compared`."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from tests.e2e.broker import Cluster
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
+from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.e2e.broker import Cluster
-    from tests.e2e.wire import Place
 
 NODES = 3
 PROPERTIES = {"broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500}

@@ -3,14 +3,13 @@
 `python -m tests.e2e.upgrade data/cases/kafka-4.4-upgrade` makes the capture anew, in a minute.
 """
 
-from __future__ import annotations
-
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
@@ -20,12 +19,8 @@ from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, writ
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.rotation import OF_STATE, PROPERTIES, is_open, let_clean, witnessed
+from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.e2e.wire import Place
 
 VERSION = "4.4.0"
 LOADED = tuple(("orders", number) for number in range(3))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import socket
 import struct
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import google_crc32c
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    Place = tuple[str, int]
+Place = tuple[str, int]
 
 NO_TAGS = b"\0"
 NO_ID = -1

@@ -3,24 +3,19 @@
 `python -m tests.e2e.wrong_order data/cases/kafka-4.3-wrong-order` makes the capture anew, in half a minute.
 """
 
-from __future__ import annotations
-
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster, copy_folder
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hang, now_ms
 from tests.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew, row, write_json
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERSION = "4.3.1"
 TOPIC = "orders"

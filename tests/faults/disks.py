@@ -3,26 +3,19 @@
 The earlier run stays what it was, the error is clear, and once there is room the same audit gives the usual tables.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tests.faults.scene import scene_for
+from tests.faults.scene import Scene, scene_for
 from txn_analysis.errors import WarehouseError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from tests.faults.scene import Scene
 
 _DISK_BYTES = 3 << 20  # of a kernel's file system in memory; the audit itself needs a tenth
 _TMPFS = ("mount", "-t", "tmpfs", "-o", f"size={_DISK_BYTES}", "tmpfs")

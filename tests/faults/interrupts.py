@@ -1,20 +1,15 @@
 """A command in a process group of its own, as a shell starts it, that is interrupted when it says where it is."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.faults.processes import wait_until
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 LONGEST_S = 2.0  # what a person waits, and a supervisor's patience is longer
 

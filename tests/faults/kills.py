@@ -5,25 +5,20 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import TimeoutExpired
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
-from tests.faults.scene import LATER, WORDS, scene_for
+from tests.faults.scene import LATER, WORDS, Scene, scene_for
 from txn_analysis.errors import AuditError
 from txn_analysis.storage import opening
 from txn_analysis.storage.errors import storage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from tests.faults.scene import Scene
-    from txn_analysis.tables import Table
+from txn_analysis.tables import Table
 
 # Of five kills two hit a driver, the rest a Python worker: a driver takes longer to start than to do its work.
 _IS_OF_DRIVER = (False, True, False, True, False)

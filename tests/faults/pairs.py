@@ -3,27 +3,20 @@
 In turn two threads that make the same run, and two processes whose captures share content, from the first table on.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.faults.processes import start_audit, wait_until
-from tests.faults.scene import EARLIER, LATER, WORDS, differences, duplicates, scene_for, settings
+from tests.faults.scene import EARLIER, LATER, WORDS, Scene, Tables, differences, duplicates, scene_for, settings
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.tables import INPUTS, LOG_BATCHES, RUNS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from tests.faults.scene import Scene, Tables
 
 _LONGEST_DELAY_S = 2.0
 _CONTENTS, _SHARED_CONTENTS = 7, 5  # of LATER, and of EARLIER, which are all in LATER

@@ -1,19 +1,14 @@
 """Audits in processes of their own, and the Python workers of the session in this one: what can be killed."""
 
-from __future__ import annotations
-
 import fnmatch
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 _POLL_S = 0.005
 _DEADLINE_S = 240.0

@@ -1,26 +1,18 @@
 """Ctrl-C: two seconds later nothing of ours lives, and nothing half-written counts, at whatever stage it comes."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import signal
 import struct
 import termios
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.faults.interrupts import in_tasks, python, txn_analysis
-from tests.faults.scene import LATER, WORDS
+from tests.faults.interrupts import Command, Interrupted, in_tasks, python, txn_analysis
+from tests.faults.scene import LATER, WORDS, Scene
 from txn_analysis.spark.interrupts import INTERRUPTED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from tests.faults.interrupts import Command, Interrupted
-    from tests.faults.scene import Scene
 
 PIPE_BYTES = 4096  # the least that Linux has; any report is longer
 

@@ -3,22 +3,15 @@
 Here a worker and a driver die at moments that have names; `make proof` kills at random ones.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.faults.kills import kill_at_first_file
-from tests.faults.scene import tables, tables_by_spark
+from tests.faults.scene import Scene, tables, tables_by_spark
 from tests.table_rows import replace_rows, row_of
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, REJECTS, RUNS, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.faults.scene import Scene
 
 
 @pytest.mark.cluster

@@ -1,25 +1,17 @@
 """Storage that fails: one clear line, exit code 2, and what earlier runs wrote stays readable."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.faults.disks import may_mount, small_disk
-from tests.faults.scene import LATER, WORDS
+from tests.faults.disks import SmallDisk, may_mount, small_disk
+from tests.faults.scene import LATER, WORDS, Scene
 from txn_analysis.cli.main import app
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.faults.disks import SmallDisk
-    from tests.faults.scene import Scene
-
-    Verb = Callable[..., str]
+Verb = Callable[..., str]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Failures of storage are told from errors of the program, and named by their problem."""
 
-from __future__ import annotations
-
 import pytest
 from deltalake.exceptions import DeltaError
 

@@ -3,16 +3,10 @@
 `make proof` lets many pairs meet, also the threads of one process.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.faults.pairs import two_processes
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.faults.scene import Scene
+from tests.faults.scene import Scene
 
 
 def test_two_processes_share_content_in_two_captures(scene: Scene, tmp_path: Path) -> None:

@@ -1,22 +1,17 @@
 """Asks the questions of a case in this process, as a shell would, and gives what the golden files hold."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.wide.capture import write_capture
 from benchmarks.wide.history import History
-from tests.golden.cases import NOW, Wide, questions
+from tests.golden.cases import NOW, Case, Wide, Words, questions
 from txn_analysis.cli.main import app
-
-if TYPE_CHECKING:
-    from tests.golden.cases import Case, Words
 
 CAPTURES = Path(__file__).parents[2] / "data/cases"
 CODES, METRICS = "codes.txt", "metrics.prom"

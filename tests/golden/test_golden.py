@@ -3,20 +3,13 @@
 Who changes an answer on purpose writes them anew (`make golden`) and reads `git diff`.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.golden.answers import answers_to, files_of
-from tests.golden.cases import CASES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.golden.cases import Case
+from tests.golden.cases import CASES, Case
 
 HERE = Path(__file__).parent
 ALL = [

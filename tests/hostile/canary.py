@@ -3,8 +3,6 @@
 `python -m tests.hostile.canary` runs it with a Spark session of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -12,20 +10,16 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
 from tests.hostile.scenes import TOOLS, copied
 from tests.oracle.dump_writer import Tool
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.oracle.model import Batch, History, Record
+from tests.oracle.model import Batch, History, Record
 
 OPTIONS = (
     *("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--state-copied-last"),

@@ -1,19 +1,13 @@
 """What holds of every text, whatever is in it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from tests.hostile.reference import batch_fields
-from tests.torture.inputs import RANGE_BYTES
+from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
 from txn_analysis.reading.grammar.batch_lines import Lines, read_batch_lines
 from txn_analysis.tables import ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.schema import BIGINT, INT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.torture.inputs import InputReader, ReadInput
 
 Row = dict[str, Any]
 

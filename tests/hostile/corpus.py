@@ -1,27 +1,20 @@
 """The whole corpus of hostile texts, in one go: `python -m tests.hostile.corpus`; `--percent` reads less of it."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.hostile.checks import problems_of
 from tests.hostile.numbers import out_of_range
-from tests.hostile.scenes import SETTINGS, forged_scenes, named_scenes
+from tests.hostile.scenes import SETTINGS, Scene, forged_scenes, named_scenes
 from tests.hostile.texts import bad_json, odd_payloads, slow_lines
 from tests.torture.harness import audit_files
 from tests.torture.inputs import RANGE_BYTES, InputReader
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.hostile.scenes import Scene
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 HEAD_BYTES = 4096

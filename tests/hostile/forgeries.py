@@ -1,20 +1,13 @@
 """Texts of a client that imitate the dump around them, as well as a client that knows everything could."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tests.oracle.broker import ProducerEntry
-from tests.oracle.dump_writer import batch_line, log_section, partition_folder, record_line, snapshot_section
+from tests.oracle.dump_writer import Tool, batch_line, log_section, partition_folder, record_line, snapshot_section
 from tests.oracle.hostile import forged_markers
-from tests.oracle.model import Batch, Record, Segment, StateRecord
+from tests.oracle.model import Batch, History, Record, Segment, StateRecord
 from tests.oracle.state_writer import state_batch, state_history
-
-if TYPE_CHECKING:
-    from tests.oracle.dump_writer import Tool
-    from tests.oracle.model import History
 
 INVENTED = 666
 

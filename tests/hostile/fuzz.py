@@ -4,24 +4,19 @@ Lines of real dumps are cut, spliced, repeated, and changed in bits, bytes and n
 that a parser meets them in the middle of others. Each text depends on the seed and its number only.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import re
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.hostile.checks import problems_of
 from tests.torture.inputs import InputReader
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 BODIES = (

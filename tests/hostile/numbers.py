@@ -1,13 +1,8 @@
 """Numbers that do not fit: every numeric field of every line that Kafka's tools print, around and beyond its bounds."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 # One file of each grammar; between them they hold every kind of line.

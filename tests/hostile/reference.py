@@ -1,7 +1,5 @@
 """A second reader of batch lines, written from kafka-formats.md alone: words between single spaces, no expression."""
 
-from __future__ import annotations
-
 from txn_analysis.reading.grammar.forms import BATCH_FORMS
 
 _INT16, _INT32, _INT64 = 2**15, 2**31, 2**63

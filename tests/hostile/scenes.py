@@ -1,20 +1,14 @@
 """A small cluster whose clients write hostile texts, and the truth about each of its open transactions."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.hostile.forgeries import FORGERIES, Place
+from tests.hostile.forgeries import FORGERIES, Forgery, Place
+from tests.oracle.copies import Copy, Truth
 from tests.oracle.dump_writer import Tool
+from tests.oracle.model import Batch, History, Record, Segment
 from tests.oracle.recipes import LONG_AGO_MS, ORDERS, PAYMENTS, Client, new_cluster, unknown_producer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.hostile.forgeries import Forgery
-    from tests.oracle.copies import Copy, Truth
-    from tests.oracle.model import Batch, History, Record, Segment
 
 Files = dict[str, bytes]
 Row = dict[str, Any]

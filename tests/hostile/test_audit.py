@@ -1,10 +1,9 @@
 """The whole corpus through one real audit: nothing crashes it, and only what hangs is said to hang."""
 
-from __future__ import annotations
-
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,10 +15,6 @@ from tests.table_rows import listed
 from txn_analysis.errors import InputError
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, REJECTS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 
 CLOCKS = (
     b"1700000000000000",  # microseconds

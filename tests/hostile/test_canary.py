@@ -1,15 +1,10 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.hostile.canary import CanaryReport, Secrets, _search, run_canary
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SEED = 4
 

@@ -1,9 +1,8 @@
 """Forged ends of segments, from the text to the verdict: where the log has a hole, and where the text is cut."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,12 +12,8 @@ from tests.oracle.dump_writer import Tool, batch_line, log_section, record_line
 from tests.oracle.model import Batch, Segment
 from tests.oracle.recipes import LONG_AGO_MS
 from tests.torture.harness import Answer, audit_each
+from tests.torture.inputs import InputReader
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.torture.inputs import InputReader
 
 COPY = copied()
 NOW_MS = COPY.copied_ms

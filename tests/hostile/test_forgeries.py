@@ -1,25 +1,16 @@
 """Lines that clients forge, in payloads, keys, header keys and transactional ids, change no verdict towards hanging."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.hostile.corpus import SMALL_RANGES_BYTES
-from tests.hostile.scenes import SETTINGS, TOOLS, forged_scenes, honest, key_of, named_scenes
+from tests.hostile.scenes import SETTINGS, TOOLS, Scene, forged_scenes, honest, key_of, named_scenes
 from tests.oracle.copies import Truth
-from tests.torture.harness import audit_each
-from tests.torture.inputs import RANGE_BYTES
+from tests.torture.harness import Answer, audit_each
+from tests.torture.inputs import RANGE_BYTES, InputReader
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.hostile.scenes import Scene
-    from tests.torture.harness import Answer
-    from tests.torture.inputs import InputReader
 
 # A `Dumping` line in a payload may have to be taken for one, and so may a batch line in header keys, which have no
 # size; then nothing around it is proven, and nothing is hanging.

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.hostile.fuzz import run_fuzz
 
 LINES = 2000

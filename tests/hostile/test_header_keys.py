@@ -1,10 +1,9 @@
 """Header keys have no printed size: what a client writes there can be the end of a segment, as far as a dump shows."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +15,6 @@ from tests.reading.texts import plan
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.text.section import ScanRange
 from txn_analysis.reading.text.text import Text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 VICTIM = 7
 DEEP = [Tool((2, 2), deep=True), Tool((2, 8), deep=True), Tool((4, 2), deep=True)]

@@ -1,12 +1,12 @@
 """Big hostile files cost time in proportion, and memory up to a bound that does not depend on their size."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pytest
@@ -14,11 +14,7 @@ import pytest
 from tests.hostile.texts import JSON_RECORD, STATE_RECORD
 from tests.reading.texts import batch, dumping
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    Measure = Callable[[Path], dict[str, int]]
+Measure = Callable[[Path], dict[str, int]]
 
 MIB = 1 << 20
 # A task holds one range (32 MiB) and at most 32 MiB behind it, and copies parts of that a few times: the text, the

@@ -1,7 +1,5 @@
 """What is no regular file is refused by its name and never opened; a link out of a given folder is not followed."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

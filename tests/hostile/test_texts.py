@@ -1,10 +1,7 @@
 """Every hostile text is read to its end: no exception, every byte accounted for, in time."""
 
-from __future__ import annotations
-
 import time
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +10,7 @@ from tests.hostile.corpus import CUT_FILES, cut_anywhere
 from tests.hostile.numbers import out_of_range
 from tests.hostile.texts import JSON_RECORD, bad_json, odd_payloads, slow_lines
 from tests.reading.texts import batch, dumping
-
-if TYPE_CHECKING:
-    from tests.torture.inputs import InputReader
+from tests.torture.inputs import InputReader
 
 SMALL_RANGE_BYTES = 4096
 # One MiB takes a second or two; what grows with the square of it takes hours.

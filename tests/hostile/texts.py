@@ -1,7 +1,5 @@
 """Hostile texts that are no capture of a cluster: odd bytes, JSON that Kafka does not write, lines made to be slow."""
 
-from __future__ import annotations
-
 from tests.reading.texts import batch, deep, dumping, record
 
 MIB = 1 << 20

@@ -5,8 +5,6 @@ knows its id with nothing in progress, every partition of `__transaction_state` 
 first record on and without a gap.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

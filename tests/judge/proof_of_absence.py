@@ -1,7 +1,5 @@
 """The proof table, second part: nothing in progress lists the data, and whether the evidence proves that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.judge.cases import (

@@ -1,7 +1,5 @@
 """The proof table, first part: broken evidence, stale data, lateness, a state of others, lost commits, listed data."""
 
-from __future__ import annotations
-
 from tests.judge.cases import (
     AFTER_MS,
     BOUND_MS,

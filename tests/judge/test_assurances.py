@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -22,14 +22,12 @@ from tests.judge.cases import (
 )
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
+from txn_analysis.coordinator.view import Views
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.judge.judgement import Disproved, Judgement, judge_of, without
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from txn_analysis.coordinator.view import Views
-    from txn_analysis.tables import Transaction
+from txn_analysis.tables import Transaction
 
 EVERY_WORD = Settings(
     transaction_state_partitions=4,

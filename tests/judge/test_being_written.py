@@ -4,8 +4,6 @@ By its client's clock it is hours old when it is a second old. It is listed, and
 young stays one.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,9 +1,8 @@
 """Which groups an open transaction in `__consumer_offsets` holds up, and when that is known."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -18,11 +17,7 @@ from txn_analysis.judge.blocked_groups import (
     files_that_count,
     group_files,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from txn_analysis.tables import Transaction
+from txn_analysis.tables import Transaction
 
 Row = dict[str, Any]
 

@@ -1,10 +1,8 @@
 """Why open data is open: one story a cause, read from the id's records, with the facts that decide."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -28,14 +26,12 @@ from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.origins import origins_of
 from txn_analysis.coordinator.view import CoordinatorView, view_of
 from txn_analysis.judge.causes import CAUSES, READINGS, cause_named
+from txn_analysis.judge.causes.cause import Cause
 from txn_analysis.judge.fact_finding import Moments, facts_of
 from txn_analysis.judge.judgement import Judgement, judgement_of
+from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from txn_analysis.judge.causes.cause import Cause
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.tables import FoundCause, Transaction
+from txn_analysis.tables import FoundCause, Transaction
 
 Row = dict[str, Any]
 

@@ -1,17 +1,13 @@
 """How a transaction came to its end (KAFKA-9803): one story each, told by the coordinator's records."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.coordinator.builders import record
 from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of, explains_before_ms
-
-if TYPE_CHECKING:
-    from txn_analysis.kafka.transactions import StateRecord
+from txn_analysis.kafka.transactions import StateRecord
 
 TIMEOUT_MS = 60_000
 START_MS = 100_000

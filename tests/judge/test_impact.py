@@ -1,8 +1,6 @@
 """What an open transaction costs a partition of a tiered topic, and of the topics that brokers make themselves."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -19,9 +17,7 @@ from txn_analysis.kafka.names import (
     is_brokers_topic,
 )
 from txn_analysis.report.figures import consequences
-
-if TYPE_CHECKING:
-    from txn_analysis.tables import Impact
+from txn_analysis.tables import Impact
 
 SINCE_MS = rows.AS_OF_MS - rows.HOUR_MS
 DELETED = TopicConfig(frozenset({DELETE}), retention_ms=DAY_MS)

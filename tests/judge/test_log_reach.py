@@ -1,7 +1,5 @@
 """How far a log is proven to reach is decided in one place, and what would settle it is said of what is there."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.judge.cases import NOW_MS, Case

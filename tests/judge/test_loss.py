@@ -1,19 +1,13 @@
 """Whether a commit's marker was lost: what proves it, what only makes it possible, and what is said of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.judge.cases import AFTER_MS, BOUND_MS, HOLDER, NOW_MS, SKEW_MS, UNKNOWN, Case, left, listed, with_partition
 from tests.judge.proof_of_absence import NOT_EXACT
 from txn_analysis.coordinator.chain import Rise
 from txn_analysis.coordinator.history import WithoutMarker
+from txn_analysis.judge.facts import Loss
 from txn_analysis.logic import UNBOUNDED_MS
-
-if TYPE_CHECKING:
-    from txn_analysis.judge.facts import Loss
 
 COMPACTED = with_partition(HOLDER, gap_end_ms=NOW_MS)
 CUT = with_partition(HOLDER, rises=(Rise(1, NOW_MS),))

@@ -1,21 +1,16 @@
 """No sentence says `None`: each fact is taken away from each story of the proof table, and everything is said."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.judge.cases import Case
 from tests.judge.test_proof_table import CASES
 from txn_analysis.judge.causes import READINGS
+from txn_analysis.judge.facts import Facts
 from txn_analysis.judge.rules import RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.judge.cases import Case
-    from txn_analysis.judge.facts import Facts
 
 PARTS = ("open", "partition", "coordinator", "lateness", "state", "log", "loss")
 

@@ -1,7 +1,5 @@
 """How a run came out, and with which code a command ends that asks for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -3,12 +3,9 @@
 Changing an expectation here changes a verdict: it needs a line in the changelog and a reason.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import import_module
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -18,11 +15,9 @@ from tests.judge import proof_of_absence, proof_of_the_listed
 from tests.judge.cases import Case
 from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.rules import RULES, rule_named
+from txn_analysis.judge.rules.rule import Rule
 from txn_analysis.logic import both, either, no
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from txn_analysis.judge.rules.rule import Rule
 
 CASES = (
     *proof_of_absence.HANGING,

@@ -1,7 +1,5 @@
 """An upgrade that stopped half way: a new coordinator's markers never reach the old broker (KAFKA-20322)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

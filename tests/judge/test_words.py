@@ -1,19 +1,13 @@
 """What every case of the proof table is told, word by word: a sentence that changes is seen, and reviewed as a diff."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.judge.cases import Case
 from tests.judge.test_proof_table import CASES
 from txn_analysis.judge.finding import finding_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from tests.judge.cases import Case
 
 WORDS = Path(__file__).parent / "golden" / "words.txt"
 

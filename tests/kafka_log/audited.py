@@ -1,25 +1,18 @@
 """What this product says of log directories, read and judged without Spark."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.core.answer import answers_of
-from tests.kafka_log.program import NONE, Producer
+from tests.core.answer import Answer, answers_of
+from tests.core.history import History
+from tests.kafka_log.program import NONE, Producer, Told
+from tests.kafka_log.requests import Story
 from tests.log_dir.at_hand import inputs_of
 from tests.torture.harness import Item, history_of
 from txn_analysis.kafka.names import LOG
 from txn_analysis.kafka.problems import HOLES
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.core.answer import Answer
-    from tests.core.history import History
-    from tests.kafka_log.program import Told
-    from tests.kafka_log.requests import Story
 
 Row = dict[str, Any]
 

@@ -1,17 +1,11 @@
 """Kafka's word against the audit's, log by log."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from tests.kafka_log.program import NONE, Producer
-
-if TYPE_CHECKING:
-    from tests.kafka_log.audited import Audited
-    from tests.kafka_log.program import Said, Told
-    from tests.kafka_log.requests import Story
+from tests.kafka_log.audited import Audited
+from tests.kafka_log.program import NONE, Producer, Said, Told
+from tests.kafka_log.requests import Story
 
 LIVING = "as the log that was living"
 LOADED = "as Kafka loads the same files, where that differs"

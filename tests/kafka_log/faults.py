@@ -1,17 +1,13 @@
 """Faults of the audit, made on purpose: whatever compares it with Kafka must find them."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pytest
 
 from txn_analysis.log.producer_entries import EntryColumns
 from txn_analysis.log.replay import RangesAtOnce
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pytest
 
 
 @dataclass(frozen=True)

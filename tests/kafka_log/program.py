@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.kafka_jars import class_path
-from tests.kafka_log.requests import SEGMENT_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.kafka_log.requests import Story
+from tests.kafka_log.requests import SEGMENT_BYTES, Story
 
 VERSIONS = ("3.9.1", "4.2.2", "4.3.1", "4.4.0")
 """The log code of 3.9 is Scala, that of 4.0 and newer is Java. Random requests to brokers cover 2.8 as well."""

@@ -1,7 +1,5 @@
 """Random lists of requests to one log, each from a seed of its own."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 

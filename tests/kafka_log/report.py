@@ -4,27 +4,21 @@
 repeats a single one of them.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.kafka_log.audited import audit
 from tests.kafka_log.compare import compare
 from tests.kafka_log.program import VERSIONS, tell
 from tests.kafka_log.random_stories import random_story
+from tests.kafka_log.requests import Story
 from tests.kafka_log.scenarios import SCENARIOS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.kafka_log.requests import Story
 
 AT_ONCE = 250
 

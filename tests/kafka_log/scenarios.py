@@ -5,8 +5,6 @@ told here by what a client, a coordinator or a fetcher would have to send. The l
 brokers have found.
 """
 
-from __future__ import annotations
-
 from tests.kafka_log.requests import BEGAN_MS, SEGMENT_BYTES, Step, Story, data, do, empty, marker
 
 _COMPACT = {"cleanup.policy": "compact", "delete.retention.ms": "1000"}

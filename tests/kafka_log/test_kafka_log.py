@@ -1,7 +1,5 @@
 """Kafka's own log code and the audit agree; and where the audit had a fault, they would not."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.kafka_log.faults import FAULTS, Fault

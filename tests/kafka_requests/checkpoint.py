@@ -1,20 +1,13 @@
 """What a broker says of some partitions and ids at one moment, and its files of that moment."""
 
-from __future__ import annotations
-
 import shutil
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from tests.e2e.requests import EARLIEST, LATEST, READ_COMMITTED
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from tests.e2e.requests import ActiveProducer, Requests, Transaction
-    from tests.e2e.wire import Place
+from tests.e2e.requests import EARLIEST, LATEST, READ_COMMITTED, ActiveProducer, Requests, Transaction
+from tests.e2e.wire import Place
 
 STATE, GROUPS = "__transaction_state", "__consumer_offsets"
 

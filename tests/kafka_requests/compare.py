@@ -1,31 +1,24 @@
 """The broker's word against the audit's, at one checkpoint."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.core.answer import answer_of
+from tests.core.answer import Answer, answer_of
+from tests.core.history import History
 from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
 from tests.e2e.requests import ActiveProducer, Transaction
 from tests.kafka_log.audited import doubts_of, producer_of
-from tests.log_dir.at_hand import history_for, inputs_of
+from tests.kafka_requests.checkpoint import Checkpoint, Partition, Said
+from tests.log_dir.at_hand import Kept, history_for, inputs_of
 from txn_analysis.coordinator.fit import UNCONFIRMED
 from txn_analysis.kafka.names import LOG
 from txn_analysis.kafka.problems import HOLES
+from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.settings import Settings
+from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.core.answer import Answer
-    from tests.core.history import History
-    from tests.kafka_requests.checkpoint import Checkpoint, Partition, Said
-    from tests.log_dir.at_hand import Kept
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.tables import Finding
 
 Row = dict[str, Any]
 

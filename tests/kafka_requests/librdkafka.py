@@ -1,22 +1,17 @@
 """Random transactions of clients that are not Kafka's own: librdkafka, by `confluent-kafka`."""
 
-from __future__ import annotations
-
 import os
+import random
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.e2e.hangs import now_ms
+from tests.e2e.wire import Place
 from tests.kafka_requests.writers import GROUPS
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterator
-
-    from tests.e2e.wire import Place
 
 IS_INSTALLED = find_spec("confluent_kafka") is not None
 

@@ -4,25 +4,17 @@ The requests depend on the seed and on what the broker answers; its own work bes
 has its own time, so that a seed repeats the requests and not each answer.
 """
 
-from __future__ import annotations
-
+import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from tests.e2e.hangs import HOUR_MS, now_ms
-from tests.e2e.requests import EARLIEST, LATEST, Producer
-from tests.e2e.wire import NO_ID, batch
+from tests.e2e.requests import EARLIEST, LATEST, Producer, Requests
+from tests.e2e.wire import NO_ID, Place, batch
 from tests.kafka_requests.writers import GROUPS, NOBODY, Writer, with_epoch
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-
-    from tests.e2e.requests import Requests
-    from tests.e2e.wire import Place
 
 _WEIGHTS = {
     "write": 50,

@@ -12,29 +12,24 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.e2e.broker import Cluster
 from tests.e2e.hangs import HOUR_MS
 from tests.e2e.kafka_jars import VERSIONS, kafka_jars
 from tests.e2e.requests import Requests
+from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
 from tests.kafka_requests.checkpoint import GROUPS as GROUP_TOPIC
 from tests.kafka_requests.checkpoint import Asked, take
-from tests.kafka_requests.compare import compare
+from tests.kafka_requests.compare import Comparison, compare
 from tests.kafka_requests.librdkafka import IS_INSTALLED, LibrdkafkaRequests
 from tests.kafka_requests.random_requests import RandomRequests
 from tests.kafka_requests.writers import GROUPS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.e2e.wire import Place
-    from tests.kafka_requests.compare import Comparison
-    from tests.log_dir.at_hand import Kept
+from tests.log_dir.at_hand import Kept
 
 CHECKPOINTS = 2
 PARTITIONS = 3

@@ -1,18 +1,12 @@
 """Real brokers and the audit of their files agree; and where the audit had a fault, they would not."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
+from _pytest.mark import ParameterSet
 
 from tests.e2e.kafka_jars import VERSIONS
 from tests.kafka_log.faults import FAULTS, Fault
 from tests.kafka_requests.librdkafka import IS_INSTALLED
 from tests.kafka_requests.report import LIBRDKAFKA_EVERY, Broker, brokers_of, report_of
-
-if TYPE_CHECKING:
-    from _pytest.mark import ParameterSet
 
 pytestmark = pytest.mark.e2e
 BRIEF = (VERSIONS[0], VERSIONS[-1])

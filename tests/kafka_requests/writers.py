@@ -1,15 +1,9 @@
 """Clients of a broker as they see themselves: what they have, and which sequence comes next."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from tests.e2e.requests import Producer
-from tests.e2e.wire import NO_ID
-
-if TYPE_CHECKING:
-    from tests.e2e.wire import Place
+from tests.e2e.wire import NO_ID, Place
 
 GROUPS = ("readers", "writers")
 NOBODY = Producer(None, NO_ID, NO_ID)

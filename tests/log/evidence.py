@@ -1,9 +1,8 @@
 """From a random history to a rebuilt partition, by the product's functions: dump text, plan, scan, summaries."""
 
-from __future__ import annotations
-
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pyarrow.compute as pc
 
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_section
+from tests.oracle.model import History
 from tests.records import sections_of
 from txn_analysis.columns.arrays import Columns, known_of, numbers_of, rows_at
 from txn_analysis.columns.records import records_of
@@ -24,12 +24,7 @@ from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.text.section import ScanRange, Section
 from txn_analysis.reading.text.text import Text
 from txn_analysis.tables import BatchRangeSummary, PartitionHealth, ProducerState, Transaction, UsedBatchRange
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from tests.oracle.model import History
-    from txn_analysis.tables.batches import Batches
+from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 INPUT = "input"

@@ -1,23 +1,17 @@
 """Reconstruction agrees with a plain state machine of the broker's rules on random logs, however the text is split."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.log.evidence import history_evidence, link_history, linked_together
+from tests.log.evidence import LinkedPartition, history_evidence, link_history, linked_together
 from tests.oracle.broker import Partition, replay
 from tests.oracle.dump_writer import Tool
 from tests.oracle.history import Producer, Step, histories, play
 from tests.oracle.model import History
+from txn_analysis.log.rebuild import PartitionEvidence
 from txn_analysis.tables import ProducerState
-
-if TYPE_CHECKING:
-    from tests.log.evidence import LinkedPartition
-    from txn_analysis.log.rebuild import PartitionEvidence
 
 DEEP = (Tool(deep=True), Tool((2, 2), deep=True), Tool((2, 8), deep=True), Tool((3, 3), payload=True))
 SPLITS = st.sampled_from((150, 700, 5_000, 1_000_000))

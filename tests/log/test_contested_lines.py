@@ -1,30 +1,24 @@
 """A line that a client's text could have made neither opens nor ends a transaction, and says nothing else."""
 
-from __future__ import annotations
-
+from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.log.evidence import batches_of, linked, section_row, sections_and_text
+from tests.log.evidence import LinkedPartition, batches_of, linked, section_row, sections_and_text
 from tests.log.test_against_broker import SPLITS
 from tests.log.test_copies import DEEP, OTHER_PRODUCER, SHALLOW, data, gaps, log, marker
+from tests.oracle.dump_writer import Tool
 from tests.oracle.history import histories
+from tests.oracle.model import Batch, History
 from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from tests.log.evidence import LinkedPartition
-    from tests.oracle.dump_writer import Tool
-    from tests.oracle.model import Batch, History
-    from txn_analysis.tables import Transaction
-    from txn_analysis.tables.batches import Batches
+from txn_analysis.tables import Transaction
+from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 DOUBTS = ("is_contested", "may_be_header_keys")

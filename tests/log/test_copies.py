@@ -1,18 +1,13 @@
 """Several copies of one partition: of several brokers, and of captures behind the one that is judged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.log.evidence import batches_of, linked, section_row, sections_and_text, snapshot_evidence
+import pyarrow as pa
+
+from tests.log.evidence import LinkedPartition, batches_of, linked, section_row, sections_and_text, snapshot_evidence
 from tests.oracle.dump_writer import Tool
 from tests.oracle.model import Batch, History, Segment
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tests.log.evidence import LinkedPartition
 
 DEEP, SHALLOW = Tool(deep=True), Tool()
 PRODUCER, OTHER_PRODUCER = 7, 8

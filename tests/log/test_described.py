@@ -1,25 +1,25 @@
 """A fetched tail of a log with an answer to DescribeProducers says what the whole log would say of what is open."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.log.evidence import batches_of, certain, linked, section_row, sections_and_text, snapshot_row
+from tests.log.evidence import (
+    LinkedPartition,
+    batches_of,
+    certain,
+    linked,
+    section_row,
+    sections_and_text,
+    snapshot_row,
+)
 from tests.log.test_copies import DEEP, data, log, marker
-from tests.oracle.broker import replay
+from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.history import histories
-from tests.oracle.model import History, Segment
+from tests.oracle.model import Batch, History, Segment
 from txn_analysis.kafka.problems import ProblemKind
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tests.log.evidence import LinkedPartition
-    from tests.oracle.broker import ProducerEntry
-    from tests.oracle.model import Batch
 
 Row = dict[str, Any]
 

@@ -1,18 +1,12 @@
 """When a start is exact: nothing that is missing could hold an earlier batch of the transaction."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.log.evidence import batches_of, linked, section_row, sections_and_text, snapshot_evidence
+from tests.log.evidence import LinkedPartition, batches_of, linked, section_row, sections_and_text, snapshot_evidence
 from tests.log.test_copies import DEEP, FULL, OTHER_PRODUCER, TODAY, YESTERDAY, data, gaps, link, log, marker
-from tests.oracle.model import History, Segment
-
-if TYPE_CHECKING:
-    from tests.log.evidence import LinkedPartition
-    from tests.oracle.model import Batch
+from tests.oracle.model import Batch, History, Segment
 
 Row = dict[str, Any]
 OTHERS = OTHER_PRODUCER

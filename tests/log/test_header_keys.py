@@ -1,18 +1,13 @@
 """Header keys are printed raw, without a size: what a client writes there can look like the end of the log."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.log.evidence import batches_of, linked, section_row, sections_and_text
+from tests.log.evidence import LinkedPartition, batches_of, linked, section_row, sections_and_text
 from tests.oracle.dump_writer import Tool, batch_line, record_line
 from tests.oracle.model import Batch, History, Segment
-
-if TYPE_CHECKING:
-    from tests.log.evidence import LinkedPartition
 
 DEEP, PAYLOAD, SHALLOW = Tool(deep=True), Tool((3, 3), payload=True), Tool()
 DOUBT = (

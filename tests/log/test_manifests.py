@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,8 @@ from tests.records import sections_of
 from txn_analysis.judge.copied import Copying
 from txn_analysis.kafka.names import LEADER_EPOCH, STATE_TOPIC, TOPIC_ID
 from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.log.whole_copies import WholeCopy
 from txn_analysis.tables.inputs import CopiedFile, Manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from txn_analysis.log.whole_copies import WholeCopy
 
 SKEW_MS, BEGAN_MS = 1_000, 1_800_000_000_000
 ORDERS, OTHERS, STATE = TopicPartition("orders", 0), TopicPartition("others", 0), TopicPartition(STATE_TOPIC, 0)

@@ -1,23 +1,18 @@
 """A topic that was deleted and made again under its name is another partition: its past is no part of the log."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.log.evidence import batches_of, link_history, linked, section_row, sections_and_text
+from tests.log.evidence import LinkedPartition, batches_of, link_history, linked, section_row, sections_and_text
 from tests.log.test_against_broker import SPLITS
 from tests.log.test_copies import DEEP, OTHER_PRODUCER, TODAY, YESTERDAY, data, gaps, link, log, marker
 from tests.oracle.model import History, Segment
-
-if TYPE_CHECKING:
-    from tests.log.evidence import LinkedPartition
-    from txn_analysis.tables import Transaction
+from txn_analysis.tables import Transaction
 
 Row = dict[str, Any]
 

@@ -1,24 +1,18 @@
 """What open rows say beside start and end: the bounds of the first append, the producer's end markers, other copies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
 
-from tests.log.evidence import link_history
+from tests.log.evidence import LinkedPartition, link_history
 from tests.log.test_against_broker import DEEP, SPLITS
 from tests.log.test_copies import DEEP as DEEP_TOOL
 from tests.log.test_copies import OTHER_PRODUCER, SHALLOW, TODAY, YESTERDAY, data, link, log, marker
 from tests.oracle.history import histories
-from tests.oracle.model import History, Segment
-
-if TYPE_CHECKING:
-    from tests.log.evidence import LinkedPartition
-    from tests.oracle.model import Batch
-    from txn_analysis.tables import ProducersBareMarker, Transaction
+from tests.oracle.model import Batch, History, Segment
+from txn_analysis.tables import ProducersBareMarker, Transaction
 
 Row = dict[str, Any]
 

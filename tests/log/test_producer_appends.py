@@ -1,7 +1,5 @@
 """Batches are followed alike by Python and by compiled code."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,8 +1,6 @@
 """A record names the columns of its table as the table does, with types that hold what the columns hold."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,11 +17,9 @@ from txn_analysis.tables import (
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
     BatchRangeSummary,
+    Table,
 )
 from txn_analysis.tables.appends import AppendColumns, ProducerAppendInfo, TransactionPart
-
-if TYPE_CHECKING:
-    from txn_analysis.tables import Table
 
 KINDS = {int: pa.types.is_integer, bool: pa.types.is_boolean, str: pa.types.is_string}
 OF_THE_INPUT = {"ingest_id", "input_id", "section_index"}

@@ -1,18 +1,12 @@
 """Pieces of one file that claim the same positions: those that stay are in order, and contested."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.log.evidence import batches_of, sections_and_text, summarized
 from tests.log.test_copies import SHALLOW, data, log
 from txn_analysis.log.segments import certain_moment_ms, rival_positions, without_rivals
-
-if TYPE_CHECKING:
-    from txn_analysis.tables import BatchRangeSummary
+from txn_analysis.tables import BatchRangeSummary
 
 SPANS = st.lists(st.tuples(st.integers(0, 60), st.integers(1, 20)), max_size=8)
 

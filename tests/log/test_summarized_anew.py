@@ -1,10 +1,7 @@
 """Summaries made again from rows of `log_batches`, as where a snapshot cuts a log, are those that the scan made."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -12,12 +9,8 @@ from tests.log.evidence import batches_of as scanned
 from tests.reading.texts import plan
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.segments import UNCUT, Cuts
-from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
-from txn_analysis.tables.batches import batches_of
-
-if TYPE_CHECKING:
-    from txn_analysis.log.summarize import BatchSummaries
-    from txn_analysis.tables.batches import Batches
+from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, BatchSummaries, summarize_parts
+from txn_analysis.tables.batches import Batches, batches_of
 
 CASES = Path(__file__).parents[2] / "data/cases"
 DUMPS = sorted(path for path in CASES.rglob("*.txt") if path.read_bytes().startswith(b"Dumping "))

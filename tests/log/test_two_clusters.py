@@ -1,7 +1,5 @@
 """Files of two clusters share nothing in nearly all partitions: by that they are known, and told apart by folder."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

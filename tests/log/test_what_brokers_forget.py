@@ -1,18 +1,13 @@
 """Producer snapshots of brokers that forgot something, and of logs that were compacted since: no disagreement."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from tests.log.evidence import batches_of, linked, section_row, sections_and_text, snapshot_evidence
+from tests.log.evidence import LinkedPartition, batches_of, linked, section_row, sections_and_text, snapshot_evidence
 from tests.log.test_copies import DEEP, OTHER_PRODUCER, data, gaps, log, marker, open_starts
 from tests.log.test_exact_start import files
-
-if TYPE_CHECKING:
-    from tests.log.evidence import LinkedPartition
-    from tests.oracle.model import Batch
+from tests.oracle.model import Batch
 
 Row = dict[str, Any]
 NONE: Row = {"current_txn_start_offset": None}

@@ -1,27 +1,20 @@
 """A copied log directory, whole: each file that is evidence, read for the audit in memory."""
 
-from __future__ import annotations
+from pathlib import Path, PurePath
+from typing import Any
 
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
-
-from tests.core.answer import answer_of
+from tests.core.answer import Answer, answer_of
+from tests.core.history import History
 from tests.log_dir.reading import plans, rows_of, scans_of, sorted_files
 from tests.torture.harness import Item, history_of
 from tests.torture.inputs import ReadInput
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, STATE
 from txn_analysis.reading.inputs.broker_files import PassedOver
 from txn_analysis.reading.inputs.clusters import cluster_ids
+from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.text.section import Section
+from txn_analysis.settings import Settings
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.core.answer import Answer
-    from tests.core.history import History
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
-    from txn_analysis.settings import Settings
 
 Kept = dict[tuple[str, str], ReadInput]
 """What was read, by its place in a log directory and its content: most files of a copy are those of the one before."""

@@ -1,20 +1,15 @@
 """A broker that never rests, made up: its log directory changes in all ways in which a broker's does."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.test_segments import data, marker
 from tests.oracle.broker import Partition
-
-if TYPE_CHECKING:
-    from pathlib import Path
-    from types import TracebackType
-
-    from tests.oracle.model import Batch
+from tests.oracle.model import Batch
 
 BATCHES_PER_SEGMENT = 6
 NEVER_ENDED = 99  # a producer whose transaction stays open from the second file of the log on

@@ -1,22 +1,16 @@
 """Writes what brokers write: batches of format 2, segments, snapshots. Knows nothing of the code that reads it."""
 
-from __future__ import annotations
-
 import gzip
 import struct
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 
+from tests.oracle.broker import ProducerEntry
+from tests.oracle.model import Batch, History, Record, Segment, StateRecord, StateValue
 from tests.oracle.state_writer import STATE_CODES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from tests.oracle.broker import ProducerEntry
-    from tests.oracle.model import Batch, History, Record, Segment, StateRecord, StateValue
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 CONTROL_CODES = {"ABORT": 0, "COMMIT": 1, "LEADER_CHANGE": 2}

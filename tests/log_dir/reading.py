@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,9 +13,10 @@ from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.reading.bodies import plain_rows
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
-from txn_analysis.reading.inputs.broker_files import sort_out, whole_file
+from txn_analysis.reading.inputs.broker_files import Sorted, sort_out, whole_file
 from txn_analysis.reading.inputs.broker_survey import survey_broker_file, survey_content
 from txn_analysis.reading.inputs.find_files import SourceFile, find_files
+from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.planning import split_ranges
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_file, read_txnindex_file
 from txn_analysis.reading.log_dir.segment import headers_of, scan_segment
@@ -24,11 +25,7 @@ from txn_analysis.reading.text.section import ScanRange, Section
 from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import Reject
 from txn_analysis.tables import LOG_BATCHES
-
-if TYPE_CHECKING:
-    from txn_analysis.reading.inputs.broker_files import Sorted
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
-    from txn_analysis.tables.batches import Batches
+from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"

@@ -1,16 +1,11 @@
 """A log directory of a broker that runs, written by the encoder of the tests."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.log_dir.encoder import snapshot_bytes, write_log
 from tests.log_dir.test_segments import data, marker
 from tests.oracle.broker import replay
 from tests.oracle.model import History, Segment
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PARTITIONS = 5
 SEGMENTS = (

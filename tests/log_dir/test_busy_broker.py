@@ -1,8 +1,7 @@
 """A broker goes on while its folders are read: files grow, roll, are deleted and replaced, and none is refused."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +11,6 @@ from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planned_input import check_inputs
 from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 TIMES = 20
 

@@ -1,16 +1,12 @@
 """`described-producers.json` beside a segment: an answer is read whole, or refused."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.log_dir.test_stated import log_dir, stated
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME = "orders-0/described-producers.json"
 PRODUCER: dict[str, Any] = {

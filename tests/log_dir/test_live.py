@@ -1,8 +1,7 @@
 """A log directory changes under the reader: what is missing then is coverage, and what is ended stays ended."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +12,6 @@ from tests.log_dir.test_segments import data
 from txn_analysis.reading.inputs import find_files as sources
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planning import GONE, without_changed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture

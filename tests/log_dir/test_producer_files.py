@@ -1,9 +1,8 @@
 """Producer snapshots and transaction indexes: a damaged one is never taken for one without producers."""
 
-from __future__ import annotations
-
 import struct
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,6 +15,7 @@ from tests.log_dir.test_segments import data
 from tests.oracle.broker import replay
 from tests.oracle.dump_writer import Tool, snapshot_section
 from tests.oracle.history import histories
+from tests.oracle.model import History
 from tests.reading.bodies import Body, plain_rows
 from tests.reading.texts import plan as plan_of_text
 from txn_analysis.reading.log_dir.producer_files import (
@@ -26,11 +26,6 @@ from txn_analysis.reading.log_dir.producer_files import (
     snapshot_problem,
 )
 from txn_analysis.reading.text.window import Reject
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.oracle.model import History
 
 ENTRY = struct.Struct(">hqqqq")
 

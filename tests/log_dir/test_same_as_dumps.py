@@ -1,8 +1,7 @@
 """A broker's own files give the rows that dumps of the same files give."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,21 +13,16 @@ from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.reading import CASES, Segment, batches_of, plans, rows_of
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.history import histories
+from tests.oracle.model import History
 from tests.reading.bodies import plain_rows, read_state_section
 from tests.reading.test_state_records import BATCH_COLUMNS
 from tests.reading.texts import plan as plan_of_text
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.reading.state.console_export import read_console_json
-from txn_analysis.reading.text.section import ScanRange
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.oracle.model import History
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
-    from txn_analysis.reading.text.section import Section
+from txn_analysis.reading.text.section import ScanRange, Section
 
 Row = dict[str, Any]
 CAPTURES = ("kafka-4.2/capture-1", "kafka-4.2-edge/capture-1", "kafka-4.2-edge/capture-2")

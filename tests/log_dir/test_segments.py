@@ -1,12 +1,11 @@
 """Segments are followed by their batch headers: damage never becomes a batch, and large batches are not read."""
 
-from __future__ import annotations
-
 import random
 import struct
 import zlib
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -23,9 +22,6 @@ from txn_analysis.reading.inputs.planning import split_ranges
 from txn_analysis.reading.log_dir.segment import headers_of, scan_segment
 from txn_analysis.reading.text.section import ScanRange
 from txn_analysis.reading.text.text import Text
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # What the checksum does not cover, and what depends on it: brokers set them when they append (KIP-98).
 NOT_COVERED = {"input_id", "base_offset", "last_offset", "leader_epoch", "position", "text_start_bytes"}

@@ -1,10 +1,7 @@
 """Small segments that are surveyed together are planned as each by itself, whatever is wrong with some of them."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -13,15 +10,12 @@ from hypothesis import strategies as st
 from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.test_segments import damage, data, file_of
 from tests.oracle.history import histories
+from tests.oracle.model import History
 from txn_analysis.kafka.batch_headers import SMALL_FILE_BYTES
 from txn_analysis.kafka.names import LOG, SNAPSHOT, STATE
 from txn_analysis.reading.inputs.broker_files import whole_file
 from txn_analysis.reading.inputs.broker_survey import is_small_log, survey_broker_file, survey_small_logs
-
-if TYPE_CHECKING:
-    from tests.oracle.model import History
-    from txn_analysis.reading.text.section import Section
-
+from txn_analysis.reading.text.section import Section
 
 WHAT_HAPPENS = ("nothing", "it is damaged", "it becomes shorter", "it grows", "it is deleted")
 

@@ -1,7 +1,5 @@
 """`__transaction_state` is decoded as Kafka's own decoder does, whatever the codec; what cannot be read is said so."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from dataclasses import replace

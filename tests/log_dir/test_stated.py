@@ -1,33 +1,26 @@
 """What checkpoint files say, and that it shows where consumers stand without deciding a verdict."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.log.evidence import linked, section_row, snapshot_evidence
+from tests.log.evidence import LinkedPartition, linked, section_row, snapshot_evidence
 from tests.log_dir.encoder import encoded
 from tests.log_dir.reading import Segment, plans, sorted_files
 from tests.log_dir.test_segments import data, file_of, marker
-from tests.oracle.model import History
+from tests.oracle.model import Batch, History
 from tests.oracle.model import Segment as OracleSegment
 from tests.records import sections_of
 from txn_analysis.columns.values import NAMED
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
 from txn_analysis.log.steps import PIECES, SNAPSHOT_COLUMNS, Linking, link_step, section_rows
 from txn_analysis.reading.inputs.broker_survey import survey_broker_file
+from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.text.section import Section
 from txn_analysis.tables import PRODUCER_SNAPSHOTS
 from txn_analysis.tables.schema import ONLY, given_schema
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.log.evidence import LinkedPartition
-    from tests.oracle.model import Batch
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
 
 Row = dict[str, Any]
 FOLDER = "broker-1"

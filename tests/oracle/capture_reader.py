@@ -1,17 +1,12 @@
 """Reads real captures back into histories, just well enough for the tests: magic 2, tools from 2.2 on."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from tests.oracle.broker import OpenTransaction, ProducerEntry
 from tests.oracle.model import Batch, History, Record, Segment, StateRecord, StateValue, TopicPartition
 from tests.oracle.state_writer import STATE_CODES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SECTION = re.compile(
     rb"Dumping (?:.*/)?([^/\n]+)-(\d+)/(\d+)\.(log|snapshot|txnindex)\n"

@@ -5,19 +5,14 @@ The clients are as broken as asked for: brokers verify nothing, as before 3.6. T
 that is open in a copy whether an abort marker would be wrong.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from tests.oracle.broker import ProducerEntry, replay
 from tests.oracle.copies import Copy, Log, OpenKey, Truth
 from tests.oracle.dump_writer import partition_folder
 from tests.oracle.model import Batch, StateRecord, StateValue, TopicPartition, batch_bytes, state_partition
 from tests.oracle.state_writer import STATE_TOPIC, state_batch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 GROUP_TOPIC = "__consumer_offsets"
 FIRST_TIME_MS = 1_795_230_000_000

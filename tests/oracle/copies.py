@@ -1,18 +1,13 @@
 """What the simulated brokers keep of a partition, and what an operator's copy of it holds."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from tests.oracle.broker import Partition, ProducerEntry, replay
 from tests.oracle.dump_writer import Tool, log_files, snapshot_section
 from tests.oracle.model import Batch, History, Segment, StateRecord
 from tests.oracle.state_writer import console_json, console_text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PRESENT = 1 << 60
 OpenKey = tuple[str, int, int, int]

@@ -1,17 +1,11 @@
 """Renders histories as the text of `kafka-dump-log`, in the grammar of any tool from 2.1 to 4.3."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tests.oracle.broker import EndedTransaction, ProducerEntry
 from tests.oracle.model import SEQUENCE_RANGE, Batch, History, Record, Segment
 from tests.oracle.state_writer import decoded_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from tests.oracle.broker import EndedTransaction, ProducerEntry
 
 NEWEST = (4, 2)
 CONTROL_TYPES = {"ABORT": 0, "COMMIT": 1, "LEADER_CHANGE": 2, "SNAPSHOT_HEADER": 3, "SNAPSHOT_FOOTER": 4}

@@ -1,7 +1,5 @@
 """Renders records of `__consumer_offsets`: the keys that brokers write, and how each version's decoder prints them."""
 
-from __future__ import annotations
-
 import json
 import struct
 from dataclasses import replace

@@ -4,8 +4,6 @@ The steps are independent of each other (a producer is an index, times are diffe
 a valid history: failures shrink to the few steps that matter.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st

@@ -1,17 +1,12 @@
 """Record keys and values that imitate the dump around them."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
 from tests.oracle.dump_writer import Tool, batch_line, record_line
 from tests.oracle.model import Batch, History, Record, Segment, batch_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FORGED = "{forged}"
 HOSTILE_TEXTS = (

@@ -1,12 +1,7 @@
 """What the oracle, the dump writer and the simulator speak of. Absent is None; -1 exists only in dump text."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SEQUENCE_RANGE = 1 << 31
 BATCH_HEADER_BYTES = 61

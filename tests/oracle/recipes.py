@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tests.oracle.cluster import GROUP_TOPIC, TWO_PHASE_TIMEOUT_MS, Cluster
 from tests.oracle.copies import OpenKey, Truth
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.oracle.model import TopicPartition
+from tests.oracle.model import TopicPartition
 
 TOPICS = {"orders": 2, "payments-eu": 1, "clicks": 1, GROUP_TOPIC: 1}
 LOG_APPEND_TIME = ("clicks",)

@@ -1,9 +1,7 @@
 """Renders records of `__transaction_state`: the decoder's text of every version, and both console formatters."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from tests.oracle.model import (
     MARKER_KEY_BYTES,
@@ -16,9 +14,6 @@ from tests.oracle.model import (
     TopicPartition,
     batch_bytes,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 STATE_TOPIC = "__transaction_state"
 STATE_CODES = {

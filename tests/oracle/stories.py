@@ -1,19 +1,14 @@
 """Random stories of a simulated cluster, for hypothesis and for long runs by seed."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
 from tests.oracle.cluster import TWO_PHASE_TIMEOUT_MS, Cluster
+from tests.oracle.copies import Copy
+from tests.oracle.model import TopicPartition
 from tests.oracle.recipes import HOUR_MS, INVENTED_PRODUCER_ID, LONG_AGO_MS, ORDERS, PAYMENTS, Client, new_cluster
-
-if TYPE_CHECKING:
-    from tests.oracle.copies import Copy
-    from tests.oracle.model import TopicPartition
 
 NAMES = ("billing", "evil\n<b>", 'settlement,eu=west "q"', "\U0001f600-sink")
 

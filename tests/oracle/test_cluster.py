@@ -1,7 +1,5 @@
 """The simulated cluster behaves as Kafka does, and knows the truth about what is open."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The writer's text is the tool's own: real captures are read, written again, and compared byte for byte."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,10 +1,7 @@
 """Random histories are logs that a broker could have written, and survive being dumped and read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -15,9 +12,7 @@ from tests.oracle.capture_reader import LogReader
 from tests.oracle.dump_writer import Tool, log_files, log_text
 from tests.oracle.history import histories
 from tests.oracle.hostile import hostile_texts, with_payloads
-
-if TYPE_CHECKING:
-    from tests.oracle.model import Batch, History
+from tests.oracle.model import Batch, History
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 

@@ -1,7 +1,5 @@
 """The state machine gives the brokers' own answers on the real captures."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

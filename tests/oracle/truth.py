@@ -1,15 +1,8 @@
 """What became of a transaction, asked at any moment of a simulated cluster's past."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from tests.oracle.copies import Truth
-
-if TYPE_CHECKING:
-    from tests.oracle.cluster import Cluster
-    from tests.oracle.copies import Log
-    from tests.oracle.model import StateRecord, TopicPartition
+from tests.oracle.cluster import Cluster
+from tests.oracle.copies import Log, Truth
+from tests.oracle.model import StateRecord, TopicPartition
 
 
 def truth_at(cluster: Cluster, where: TopicPartition, producer_id: int, offset: int, moment: int) -> Truth:

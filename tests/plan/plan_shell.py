@@ -6,8 +6,10 @@ import os
 import pty
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +17,7 @@ from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.script import commands
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding
 
 _HERE = [shell for shell in ("dash", "bash", "busybox") if shutil.which(shell)]
 SHELLS = (*_HERE[:1], *(pytest.param(shell, marks=pytest.mark.cluster) for shell in _HERE[1:]))

@@ -1,8 +1,6 @@
 """What people accept, and what brings it back."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -16,9 +14,7 @@ from txn_analysis.plan.standing import (
     decision_about,
     unaccepted,
 )
-
-if TYPE_CHECKING:
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding
 
 UNTIL_MS = rows.AS_OF_MS + 24 * rows.HOUR_MS
 LIVE = rows.live_finding()

@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jsonschema
 import pytest
@@ -20,10 +18,8 @@ from txn_analysis.plan.plan_file import (
     what_was_checked,
 )
 from txn_analysis.settings import Settings
+from txn_analysis.tables import AbortRecord
 from txn_analysis.text import iso_utc
-
-if TYPE_CHECKING:
-    from txn_analysis.tables import AbortRecord
 
 PLAN = abort_plan(
     [

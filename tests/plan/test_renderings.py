@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -9,10 +7,7 @@ from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan, plan_fingerprint
 from txn_analysis.plan.plan_file import ndjson, write_txn_markers
 from txn_analysis.settings import Settings
-from txn_analysis.tables import AbortRecord
-
-if TYPE_CHECKING:
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import AbortRecord, Finding
 
 EVIL = "evil\nkafka-transactions.sh abort --everything\x1b[2J\u202e\u2028'\"`$(rm -rf ~)`"
 

@@ -1,11 +1,10 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.coordinator.builders import record
 from tests.report import rows
+from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.repair import (
     After,
@@ -18,10 +17,7 @@ from txn_analysis.plan.repair import (
     outcome_of,
 )
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding
 
 HOUR_MS = rows.HOUR_MS
 (PLANNED,) = abort_plan(

@@ -1,9 +1,7 @@
 """The script of a plan refuses by itself: contract, section 7. Each story is told to every shell that is there."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,11 +21,7 @@ from tests.plan.plan_shell import (
 )
 from tests.report import rows
 from txn_analysis.plan.script import commands
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding
 
 LOOK_UP = ["abort", "--topic", "orders", "--partition", "2", "--start-offset", "155"]
 FOUR_FIELDS = [

@@ -1,8 +1,6 @@
 """A script that waits for nobody, looks twice, and can be asked first what it would do: told to every shell."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -23,9 +21,6 @@ from tests.report import rows
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.script import commands
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENDED = ("--yes", "--ended", "billing")
 LATER = rows.finding(finding_id="f2", partition=3)

@@ -1,15 +1,9 @@
 """What is new since the night before."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.report import rows
 from txn_analysis.plan.standing import Night, Since, ToldFinding, since
+from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from txn_analysis.tables import Finding
 
 
 def told(finding: Finding) -> ToldFinding:

@@ -3,25 +3,18 @@
 Exits with 1 if any figure is not as it must be.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager
 from itertools import repeat
-from typing import TYPE_CHECKING
 
-from tests.proof.part import run_part
+from tests.proof.part import Part, Result, run_part
 from tests.proof.parts import PARTS
 from tests.proof.processes import AT_ONCE, two_processes
 from tests.proof.results import keep, known_results
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
-    from contextlib import AbstractContextManager
-
-    from tests.proof.part import Part, Result
 
 SHOWN_PROBLEMS = 20
 

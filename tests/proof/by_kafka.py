@@ -1,8 +1,6 @@
 """The parts in which Kafka itself is the judge."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tests.e2e.kafka_jars import VERSIONS as BROKER_VERSIONS
 from tests.kafka_log.compare import FORGOTTEN, LIVING, LOADED
@@ -12,9 +10,6 @@ from tests.kafka_log.scenarios import SCENARIOS
 from tests.kafka_requests.report import RequestsReport, version_report
 from tests.maven_jars import FetchError
 from tests.proof.part import Figure, Found, none_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _FEW_REQUESTS = 1000
 

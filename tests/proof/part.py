@@ -1,14 +1,9 @@
 """A part of the proof: what it shows, how much of it there is, and what its figures must be."""
 
-from __future__ import annotations
-
 import time
 import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True)

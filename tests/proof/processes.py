@@ -1,16 +1,10 @@
 """The processes that run the parts: as many as the machine of CI has cores."""
 
-from __future__ import annotations
-
 import multiprocessing
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Executor
 
 AT_ONCE = 2
 

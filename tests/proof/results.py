@@ -1,19 +1,12 @@
 """What the last kept run of each part found, and the page that is made of it."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tests.proof.part import Figure, Result
+from tests.proof.part import Figure, Part, Result
 from tests.proof.parts import PARTS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.proof.part import Part
 
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[2] / "docs/proofs.md"

@@ -1,10 +1,9 @@
 """The proof's own machinery: what it says is wrong is wrong, and its page tells of every part."""
 
-from __future__ import annotations
-
 import importlib.util
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +11,6 @@ from tests.proof import results
 from tests.proof.__main__ import main
 from tests.proof.part import Figure, Found, Part, none_of, run_part
 from tests.proof.parts import PARTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 def part(name: str, run: Callable[[int, int], Found], size: int = 50, sample: int = 5) -> Part:

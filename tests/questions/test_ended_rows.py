@@ -1,11 +1,10 @@
 """The newest ended transactions, and the end of its producer before each, from rows that come some at a time."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Iterator
 from operator import itemgetter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,9 +13,6 @@ from txn_analysis.judge.endings import EndedTransaction
 from txn_analysis.questions import ended
 from txn_analysis.questions.ended import newest, with_previous_ends
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Row = dict[str, Any]
 

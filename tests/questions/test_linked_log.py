@@ -1,16 +1,12 @@
 """The log of one partition, put together of the copies that several brokers held."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 
 from txn_analysis.questions.linked_log import Gap, LinkedLog, LinkedPiece
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BATCH = pa.schema(
     [("input_id", pa.string()), ("section_index", pa.int32()), ("position", pa.int64()), ("base_offset", pa.int64()),

@@ -1,7 +1,5 @@
 """What is at an offset, in words: what was written by others is inert, and nothing is said that is not known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from txn_analysis.questions.offset_answer import (

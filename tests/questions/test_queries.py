@@ -1,12 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from tests.coordinator.builders import record
 from tests.report import rows
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.questions.answers import (
     asked_about,
     describe,
@@ -15,12 +14,9 @@ from txn_analysis.questions.answers import (
     list_transactions,
 )
 from txn_analysis.questions.filters import Filters, check_seen
+from txn_analysis.report.formats import Answer
+from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.report.formats import Answer
-    from txn_analysis.tables import Finding
 
 AS_OF_MS = rows.AS_OF_MS
 

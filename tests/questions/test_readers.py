@@ -1,17 +1,13 @@
 """What lies ahead of a consumer, against a walk over every single offset."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from txn_analysis.questions.readers import Ahead, Fate, Fates, Run, longest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BATCH = pa.schema(
     [

@@ -1,7 +1,5 @@
 """Whose clock tells an event of a timeline, and where the coordinator's records stand among the log's batches."""
 
-from __future__ import annotations
-
 import pytest
 
 from txn_analysis.questions.explain import LoggedBatch, timeline

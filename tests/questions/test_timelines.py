@@ -1,19 +1,13 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from tests.report import rows
 from txn_analysis.questions.loaded_report import MOST_PARTITIONS, worst_places
-from txn_analysis.questions.log_slices import LOG_SLICES, MARKER_SLICES, Shown, log_points, marker_points
+from txn_analysis.questions.log_slices import LOG_SLICES, MARKER_SLICES, EndPoint, Shown, log_points, marker_points
 from txn_analysis.report.build import build_report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from txn_analysis.questions.log_slices import EndPoint
 
 APPENDS = {
     "topic": pa.string(), "partition": pa.int32(), "base_offset": pa.int64(), "last_offset": pa.int64(),

@@ -1,12 +1,10 @@
 """Bodies of sections in memory, and the account of what a parser made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -14,12 +12,9 @@ from hypothesis import strategies as st
 from txn_analysis.columns.records import plain
 from txn_analysis.reading.dump.scan import read_slice
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
-from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.section import ScanRange, Section
+from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import Reject
-
-if TYPE_CHECKING:
-    from txn_analysis.reading.text.section import Section
-    from txn_analysis.reading.text.text import Text
 
 Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"

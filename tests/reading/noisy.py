@@ -1,8 +1,7 @@
 """What a text says, read as an ingest reads it; and the same text with lines of noise in it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from tests.log.evidence import MemoryText
 from tests.reading.bodies import plain_rows, read_state_section
@@ -11,13 +10,8 @@ from txn_analysis.kafka.names import LOG
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.reading.state.console_export import read_console_json, read_console_text
-from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.section import ScanRange, Section
 from txn_analysis.reading.text.window import Reject
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.reading.text.section import Section
 
 READERS: dict[str, Any] = {
     "state": read_state_section,

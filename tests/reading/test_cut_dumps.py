@@ -1,7 +1,5 @@
 """A deep dump that was cut at the end of a line shows it, and is refused; a shallow one does not."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.reading.bodies import CASES

@@ -1,9 +1,7 @@
 """The compiled reader says of lines what the forms' regular expressions say, or leaves them to these."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +18,9 @@ from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.batch_lines import Candidates, Lines, read_batch_lines
 from txn_analysis.reading.grammar.field_reader import read_fields
 from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
-from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.grammar.line_form import LineForm
+from txn_analysis.reading.text.section import ScanRange, Section
 from txn_analysis.reading.text.text import Text
-
-if TYPE_CHECKING:
-    from txn_analysis.reading.grammar.line_form import LineForm
-    from txn_analysis.reading.text.section import Section
 
 CASES = Path(__file__).parents[2] / "data/cases"
 NEWEST, MIDDLE, OLD = (BATCH_FORMS[grammar] for grammar in ("3.2+", "2.2-3.1", "2.1"))

@@ -3,8 +3,6 @@
 What the tool of the same release prints, and what an older one does, which leaves them out.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

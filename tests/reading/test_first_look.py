@@ -1,9 +1,7 @@
 """What is told of texts before Spark starts."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +9,6 @@ from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs import planning
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planning import check_at_first_sight
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DUMP = (
     b"Dumping orders-0/00000000000000000000.log\nLog starting offset: 0\n"

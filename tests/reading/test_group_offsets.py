@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -23,9 +24,6 @@ from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.log_dir.group_records import group_rows, read_group_records
 from txn_analysis.reading.log_dir.segment import scan_segment
 from txn_analysis.reading.text.section import ScanRange, Section
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Row = dict[str, Any]
 FOLDER = f"{GROUP_TOPIC}-0"

@@ -1,7 +1,5 @@
 """A line is described once: what reads it, what steps over it and what finds it are made of one description."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,17 +1,13 @@
 """Which record lines of a deep dump are a batch's own, and which batch lines stand inside a record."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.reading.texts import BATCH_SIZE, batch, dumping, plan, record
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.text.section import ScanRange
-
-if TYPE_CHECKING:
-    from txn_analysis.reading.text.text import Text
+from txn_analysis.reading.text.text import Text
 
 FOLDER = "orders-0"
 

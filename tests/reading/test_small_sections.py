@@ -1,8 +1,7 @@
 """Batches of small sections of logs are the same, read together or each by itself, whatever else lies among them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,18 +12,14 @@ from tests.log.evidence import MemoryText
 from tests.log_dir.encoder import as_written, segment_bytes
 from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
+from tests.oracle.model import History
 from tests.reading.texts import BATCH_SIZE, batch, deep, dumping, plan, record, shallow
 from txn_analysis.reading.dump import scan
 from txn_analysis.reading.dump.scan import SmallSections, scan_range
 from txn_analysis.reading.log_dir.segment import scan_segment
 from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.text import Text
 from txn_analysis.tables.batches import Batches
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from tests.oracle.model import History
-    from txn_analysis.reading.text.text import Text
 
 Item = tuple["Text", ScanRange]
 

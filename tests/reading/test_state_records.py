@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -27,9 +25,6 @@ from tests.reading.bodies import (
 from txn_analysis.kafka.names import state_partition
 from txn_analysis.reading.state.decoded_dump import OLD_DEEP
 from txn_analysis.reading.text.window import CUT_SHORT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
 VERSIONS = ((2, 1), (2, 2), (2, 4), (2, 5), (2, 8), (3, 0), (3, 2), (4, 0), (4, 1), (4, 2), (4, 4))

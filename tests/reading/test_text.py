@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 import gzip
 import os
 import tracemalloc
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from txn_analysis.reading.text.text import GZIP, ZSTD, Text, TextError, detect_compression
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 TEXT = b"".join(b"baseOffset: %d\n" % offset for offset in range(200_000))
 

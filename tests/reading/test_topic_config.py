@@ -1,17 +1,12 @@
 """Topic configurations in every form in which the tool prints them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import TopicConfig
 from txn_analysis.reading.topic_config import read_topic_configs, topic_configs
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMPACTED = TopicConfig(frozenset({"compact", "delete"}), 3_600_000, None)
 

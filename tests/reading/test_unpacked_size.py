@@ -1,25 +1,18 @@
 """A compressed file that unpacks to far more than any dump does is refused early; dumps are not."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs.find_files import SourceFile
-from txn_analysis.reading.inputs.planned_input import check_inputs, plan_text
+from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs, plan_text
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES
 from txn_analysis.reading.inputs.survey_pieces import Piece, survey_piece
 from txn_analysis.reading.text import text as texts
 from txn_analysis.reading.text.text import GZIP, ZSTD
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
 
 TEXT_BYTES = 4 * CHUNK_BYTES
 RECORDS_PER_BATCH = 500

@@ -1,7 +1,5 @@
 """Records of a decoded dump are the same, read many at once or one by one, however the text is cut and damaged."""
 
-from __future__ import annotations
-
 import gc
 import re
 import weakref

@@ -1,7 +1,5 @@
 """Small dumps for tests of the plan, and the plan of a text in memory."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 from txn_analysis.reading.inputs.find_files import SourceFile

@@ -1,7 +1,5 @@
 """Small hand-made rows of the tables; a test names only the columns that it is about."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names of every kind, wherever a sentence has them."""
 
-from __future__ import annotations
-
 from tests.report import rows
 from txn_analysis.report.anonymous import LEFT_OUT, Pseudonyms, anonymized
 from txn_analysis.report.build import build_report

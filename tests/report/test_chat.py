@@ -1,9 +1,7 @@
 """The message for a chat: bounded, inert, the answer first; of real captures and of what could be in one."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +11,7 @@ from txn_analysis import Settings, audit
 from txn_analysis.report.build import build_report
 from txn_analysis.report.chat import MOST_CHARACTERS, chat_message
 from txn_analysis.report.headline import headline
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
+from txn_analysis.report.model import AuditReport
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,6 @@
 """Durations by the client's clock and by the brokers': each is named where the two contradict each other."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,11 +16,9 @@ from txn_analysis.report.figures import (
 )
 from txn_analysis.report.finding_text import facts
 from txn_analysis.report.html.page import html_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding
 
 S_MS = 1000
 BACKDATED = {"appended_after_ms": rows.AS_OF_MS - 58 * S_MS, "appended_before_ms": rows.AS_OF_MS - 56 * S_MS}

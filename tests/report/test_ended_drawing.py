@@ -1,7 +1,5 @@
 """The picture of what ended when; how it looks, the golden page shows."""
 
-from __future__ import annotations
-
 from tests.report import rows
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.bar_drawings import ended_drawing

@@ -1,10 +1,8 @@
 """Findings that are held as columns are those that were given, in whichever order they are asked for."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,9 +11,6 @@ from txn_analysis.columns.records import batch_of
 from txn_analysis.tables import FINDINGS, Finding
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MANY = 1_300
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from tests.report import rows
 from txn_analysis.report.build import build_report
 from txn_analysis.report.formats import findings_csv

@@ -1,7 +1,5 @@
 """Nights as a calendar: months, days, and what stands on each."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pictures of the last nights, of one partition."""
 
-from __future__ import annotations
-
 from txn_analysis.report.html.bar_drawings import nights_drawing
 from txn_analysis.report.pictures import NightPoint, PartitionTimeline
 

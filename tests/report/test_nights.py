@@ -1,18 +1,12 @@
 """What reports say of other nights."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.plan.test_since import LIVE, LOST, compared, night
 from tests.report import rows
+from txn_analysis.plan.standing import Since
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.page import html_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
-
-if TYPE_CHECKING:
-    from txn_analysis.plan.standing import Since
-    from txn_analysis.report.model import AuditReport
 
 
 def report_of(since: Since | None, *topics: str) -> AuditReport:

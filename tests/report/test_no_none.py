@@ -1,8 +1,7 @@
 """No line of a report says `None`: each finding, with each of its columns that may be NULL taken away."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from collections.abc import Iterator
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -14,9 +13,6 @@ from txn_analysis.report.html.page import html_report
 from txn_analysis.report.text_report import text_report
 from txn_analysis.tables import Finding, Impact, PartitionHealth
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 IMPACT = Impact(
     hidden_since_ms=rows.AS_OF_MS - rows.HOUR_MS,

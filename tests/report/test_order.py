@@ -1,9 +1,6 @@
 """What people read first is what does most damage; tables and JSON keep their order."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
@@ -11,10 +8,8 @@ from txn_analysis.report.figures import Reader, by_damage
 from txn_analysis.report.formats import findings_csv, json_report
 from txn_analysis.report.headline import headline
 from txn_analysis.report.html.page import html_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
 
 HIDDEN = {"audit": 3, "ledger": 7, "orders": 7, "payments": 900, "unseen": None}
 

@@ -1,7 +1,5 @@
 """The owner of a transactional id, by its shape, and how the id's transaction ends, to the millisecond."""
 
-from __future__ import annotations
-
 import shlex
 
 import pytest

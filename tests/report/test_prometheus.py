@@ -1,18 +1,14 @@
 """The metrics of a run, read back by prometheus-client's own parser."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
 from txn_analysis.report.formats import MOST_PARTITIONS, prometheus_text
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding, PartitionHealth
+from txn_analysis.report.model import AuditReport
+from txn_analysis.tables import Finding, PartitionHealth
 
 FINISHED_MS = rows.AS_OF_MS + 5_000
 HELD = {"impact": {"hidden_since_ms": rows.AS_OF_MS - 3 * rows.HOUR_MS}}

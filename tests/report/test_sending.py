@@ -1,9 +1,6 @@
 """How a repair is sent: from when until when, by which command, and how far consumers can read afterwards."""
 
-from __future__ import annotations
-
 import subprocess
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,12 +10,10 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import then_sentence, window_of
 from txn_analysis.report.headline import next_steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding
 
 DAY_MS = 24 * rows.HOUR_MS
 EVIL = "evil\n'$(rm -rf ~)' -x"

@@ -1,9 +1,6 @@
-from __future__ import annotations
-
 import io
 import json
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,13 +10,11 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import facts, lines_of
 from txn_analysis.report.html.page import html_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.terminal import print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
+from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
 
 EVIL = "evil\n<b>&;$(rm -rf ~)\x1b[2J\u202e"
 

@@ -1,19 +1,14 @@
 """A report of one topic: what is there and what it needs, and that the rest of the run was left out."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 from tests.report import rows
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.build import build_report
 from txn_analysis.report.headline import headline
 from txn_analysis.report.html.page import html_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
 
 WARNING = json.dumps([{"kind": "timeout_outlier", "subject": "billing", "text": "x", "count": 1}])
 

@@ -1,9 +1,9 @@
 """What every warehouse does, wherever it lies: in a folder, in a bucket, in memory."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,15 +13,8 @@ from tests.table_rows import batch, listed, replace_rows, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.delta_warehouse import DeltaWarehouse
 from txn_analysis.storage.roots import DiskRoot, root_at
-from txn_analysis.storage.warehouse import MatchKey, RowTasks
-from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from txn_analysis.storage.warehouse import NamedRows, Warehouse
-    from txn_analysis.tables import Table
+from txn_analysis.storage.warehouse import MatchKey, NamedRows, RowTasks, Warehouse
+from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS, Table
 
 
 @pytest.fixture(params=["in a folder", "in memory", "in a bucket"])

@@ -1,15 +1,10 @@
 """How much of a capture this process holds depends on the memory that is free, and never on what files it has read."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from txn_analysis.storage import opening
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MIB = 1 << 20
 

@@ -1,17 +1,12 @@
 """Parquet files are read some rows at a time, and only where they can hold what is asked for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from txn_analysis.storage.data_files import batches_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLACE = pa.struct([("topic", pa.string()), ("partition", pa.int32())])
 SCHEMA = pa.schema([("offset", pa.int64()), ("topic", pa.string()), ("place", PLACE), ("epoch", pa.int32())])

@@ -1,21 +1,15 @@
 """Many small objects are asked for side by side, each a bounded number of times; a wrong one is named as before."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.stores.s3_server import Bucket
 from tests.stores.test_audits import CAPTURE, LOG_DIR, audited
 from txn_analysis.stores.remote_file import ahead
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.stores.s3_server import Bucket
 
 SEGMENTS = CAPTURE / "segments"
 

@@ -1,13 +1,12 @@
 """Headers alone, or all of a segment: by the size of its batches, and by what requests took so far."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from benchmarks.log_dirs import write_log_dir
+from tests.stores.s3_server import Bucket
 from tests.stores.test_audits import LOG_DIR, no_session
 from txn_analysis.pipeline.steps import audit
 from txn_analysis.reading.inputs.find_files import find_files
@@ -15,11 +14,6 @@ from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.report.terminal import LineProgress
 from txn_analysis.settings import Settings
 from txn_analysis.stores.remote_file import Cost, bytes_per_request, cost_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.stores.s3_server import Bucket
 
 MIB = 1 << 20
 

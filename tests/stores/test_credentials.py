@@ -1,18 +1,12 @@
 """How a store is reached: by the environment first, then by a profile."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from tests.stores.s3_server import Bucket
 from txn_analysis.stores.places import client_options, delta_options, store_config
 from txn_analysis.stores.store import store_at
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.stores.s3_server import Bucket
 
 KEYS = "aws_access_key_id = of-{0}\naws_secret_access_key = secret-of-{0}\n"
 

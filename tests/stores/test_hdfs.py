@@ -1,16 +1,11 @@
 """Files as the client of Hadoop reads and writes them, by which HDFS is reached; here in a folder of this disk."""
 
-from __future__ import annotations
-
 import io
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from txn_analysis.stores.hdfs import HdfsStore
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LARGE = bytes(range(256)) * (80 << 10)  # 20 MiB: some steps of a stream
 

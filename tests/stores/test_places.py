@@ -1,7 +1,5 @@
 """What a path or URI names, before anything is opened."""
 
-from __future__ import annotations
-
 import pytest
 
 from txn_analysis.stores.places import Place, PlaceError, local_path, place_of, shown

@@ -1,25 +1,19 @@
 """Objects as inputs: found by name, folder and glob; read in ranges, in one version or not at all."""
 
-from __future__ import annotations
-
 import gzip
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from tests.acceptance.captures import CASES
-from tests.stores.s3_server import Fault
+from tests.stores.s3_server import Bucket, Fault
 from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs.accounting import rejected_outside
-from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.find_files import SourceFile, find_files
 from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.reading.text.text import GZIP, ZSTD, Text
 from txn_analysis.stores.store import ChangedError, StoreError, store_at
-
-if TYPE_CHECKING:
-    from tests.stores.s3_server import Bucket
-    from txn_analysis.reading.inputs.find_files import SourceFile
 
 MIB = 1 << 20
 DUMP = CASES / "kafka-4.2/capture-1/segments/n1.orders-0.txt"

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from txn_analysis.text import count, duration, iso_utc, listed, size

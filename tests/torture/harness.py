@@ -1,21 +1,16 @@
 """The audit of a few captures in milliseconds: files are read as the product reads them, and its pure core judges."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.core.answer import answers_of
 from tests.core.history import History
 from tests.torture.inputs import RANGE_BYTES, InputReader, ReadInput
 from txn_analysis.columns.records import plain
 from txn_analysis.kafka.names import state_partition
+from txn_analysis.settings import Settings
 from txn_analysis.tables import FINDINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from txn_analysis.settings import Settings
 
 Row = dict[str, Any]
 

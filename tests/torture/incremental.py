@@ -1,17 +1,12 @@
 """Feeding a cluster's captures one at a time equals feeding them at once; what began earlier is still known."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.torture.harness import Answer, audit_files
-from tests.torture.subjects import simulated
+from tests.torture.inputs import InputReader
+from tests.torture.subjects import Simulated, simulated
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from tests.torture.inputs import InputReader
-    from tests.torture.subjects import Simulated
 
 Row = dict[str, Any]
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import OrderedDict, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tests.reading.bodies import plain_rows, read_state_section, read_state_slices
 from txn_analysis.kafka.names import LOG_KINDS
-from txn_analysis.log.segments import UNCUT
+from txn_analysis.log.segments import UNCUT, Cuts, SectionKey
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.noise import NOISE_LINE
@@ -31,17 +32,12 @@ from txn_analysis.reading.inputs.survey_job import _head
 from txn_analysis.reading.inputs.survey_pieces import Piece, compression_of, survey_piece
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.reading.state.console_export import read_console_json, read_console_text
+from txn_analysis.reading.text.section import Section
 from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import Reject
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.tables.batches import Batches
 from txn_analysis.tables.inputs import RejectedSpan
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from txn_analysis.log.segments import Cuts, SectionKey
-    from txn_analysis.reading.text.section import Section
-    from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 

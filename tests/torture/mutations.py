@@ -7,18 +7,14 @@ where it is still true afterwards.
 from __future__ import annotations
 
 import gzip
+import random
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.oracle.state_writer import STATE_TOPIC
 from tests.torture.inputs import RANGE_BYTES
-from tests.torture.subjects import CONSOLE
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-
-    from tests.torture.subjects import Files, Subject
+from tests.torture.subjects import CONSOLE, Files, Subject
 
 COMPLETE, COPIED_LAST = "transaction_state_complete", "state_copied_last"
 _SECTION = b"\nDumping "

@@ -4,25 +4,20 @@
 what it does.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.torture.harness import Answer, audit_files
 from tests.torture.incremental import proven, rows_differ
 from tests.torture.inputs import InputReader
 from tests.torture.mutations import Given, Mutator
-from tests.torture.subjects import Meaning, real_cases, simulated
+from tests.torture.subjects import Meaning, Subject, real_cases, simulated
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from tests.torture.subjects import Subject
 
 Row = dict[str, Any]
 

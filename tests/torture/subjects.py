@@ -1,31 +1,23 @@
 """What is tortured: real captures and random simulated clusters, each with the truth about its transactions."""
 
-from __future__ import annotations
-
 import json
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.acceptance.captures import CASES, PARAMETERS
-from tests.oracle.cluster import LAST_PRODUCER_EPOCH
-from tests.oracle.copies import Truth
+from tests.oracle.cluster import LAST_PRODUCER_EPOCH, Cluster
+from tests.oracle.copies import Copy, Truth
 from tests.oracle.dump_writer import Tool
-from tests.oracle.model import Segment, state_partition
+from tests.oracle.model import Batch, History, Segment, StateRecord, TopicPartition, state_partition
 from tests.oracle.recipes import HOUR_MS, RECIPES, TOPICS, Client, new_cluster
 from tests.oracle.state_writer import STATE_TOPIC
 from tests.oracle.stories import NAMES, play, random_actions
 from tests.oracle.truth import moment_of, truth_at
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.oracle.cluster import Cluster
-    from tests.oracle.copies import Copy
-    from tests.oracle.model import Batch, History, StateRecord, TopicPartition
-    from tests.torture.harness import Answer
+from tests.torture.harness import Answer
 
 Row = dict[str, Any]
 Files = dict[str, bytes]

@@ -1,20 +1,14 @@
 """Captures that are fed one after another: the answer is that of feeding them at once, and nothing is forgotten."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.oracle.dump_writer import Tool
 from tests.oracle.recipes import HOUR_MS, ORDERS, RECIPES, Client, new_cluster
 from tests.torture.harness import audit_files
 from tests.torture.incremental import differences
+from tests.torture.inputs import InputReader
 from tests.torture.subjects import STATE_PARTITIONS, files_of, heartbeat
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from tests.torture.inputs import InputReader
 
 PAIRS = 10
 SETTINGS = Settings(transaction_state_partitions=STATE_PARTITIONS, max_clock_skew_ms=0)

@@ -1,30 +1,22 @@
 """The safety property: no evidence taken away, mixed or handed over differently makes a verdict wrong."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from tests.acceptance.captures import VARIANTS, by_place
-from tests.oracle.cluster import TWO_PHASE_TIMEOUT_MS
+from tests.oracle.cluster import TWO_PHASE_TIMEOUT_MS, Cluster
 from tests.oracle.copies import Truth
 from tests.oracle.dump_writer import Tool
 from tests.oracle.model import state_partition
 from tests.oracle.recipes import HOUR_MS, LONG_AGO_MS, ORDERS, RECIPES, Client, new_cluster
 from tests.oracle.state_writer import STATE_TOPIC, console_json
 from tests.torture.harness import audit_files
+from tests.torture.inputs import InputReader
 from tests.torture.safety import run_safety
-from tests.torture.subjects import STATE_PARTITIONS, files_of, heartbeat, real_cases
+from tests.torture.subjects import STATE_PARTITIONS, Files, files_of, heartbeat, real_cases
 from txn_analysis.judge import rules
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.oracle.cluster import Cluster
-    from tests.torture.inputs import InputReader
-    from tests.torture.subjects import Files
 
 MUTATIONS, SEED = 50, 1
 LEAST_STILL_HANGING = 30

@@ -1,7 +1,5 @@
 """Warehouses that 1.0.0 wrote, and what it answered of one: `README.md` says how they were made."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

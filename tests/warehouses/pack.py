@@ -1,7 +1,5 @@
 """Packs what `make-1.0.0.sh` wrote, alike each time but for the ids and times that are in the tables themselves."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

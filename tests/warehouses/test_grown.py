@@ -1,8 +1,7 @@
 """A column that comes to `findings` and to `ended_transactions` costs nobody a warehouse: that of 1.0.0 is used on."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,13 +13,8 @@ from txn_analysis.pipeline import judging
 from txn_analysis.questions.pruning import prune
 from txn_analysis.storage import data_files
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ENDED_TRANSACTIONS, FINDINGS, Col
+from txn_analysis.tables import ENDED_TRANSACTIONS, FINDINGS, Col, Table
 from txn_analysis.tables.schema import STRING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.tables import Table
 
 ADDED = Col("weather", STRING, "on the broker's roof; NULL in rows of 1.0.0")
 

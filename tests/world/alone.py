@@ -6,30 +6,23 @@ whole. They are counted, and each truly hangs.
 `python -m tests.world.alone --histories 20000`
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
-from tests.core.answer import answers_of
+from tests.core.answer import Answer, answers_of
+from tests.core.history import History
 from tests.world.evidence import truth_of
 from tests.world.random_worlds import random_plot
 from tests.world.steps import story_of
 from tests.world.ways import AT_ONCE
 from txn_analysis.judge.judgement import TESTED_BY_ALL_LOGS
 from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.tables import Finding
 from txn_analysis.tables.inputs import AskedPartition, is_asked
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.core.answer import Answer
-    from tests.core.history import History
-    from txn_analysis.tables import Finding
 
 
 @dataclass

@@ -1,20 +1,14 @@
 """Histories judged by Spark's tasks, thousands as one job, and in this process: every answer must be the same."""
 
-from __future__ import annotations
-
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from tests.core.answer import answers_of
 from tests.delta_jars import session_with_delta
+from tests.world.evidence import Evidence
 from txn_analysis.engine.on_spark import OnSpark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.world.evidence import Evidence
 
 ENGINES = ("local", "spark")
 AT_ONCE = 2_500

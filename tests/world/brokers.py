@@ -3,16 +3,10 @@
 The cleaner keeps the last record of each id where it was (`LogCleaner`); a new coordinator reads what is left.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tests.world.coordinators import TIMEOUT_MS
-from tests.world.model import ONGOING, Batch, StateRow
-
-if TYPE_CHECKING:
-    from tests.world.model import Step, World
+from tests.world.model import ONGOING, Batch, StateRow, Step, World
 
 PASS_MS = 2 * 3_600_000
 BEATS, FIRST_BEAT_ID = "AB", 900_000

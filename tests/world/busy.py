@@ -3,19 +3,12 @@
 Each is told by the steps of `coordinators`, so that what is true of them is true here.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tests.world import coordinators
 from tests.world.brokers import compacted
-from tests.world.model import ELSEWHERE, EMPTY, EPOCHS, EPOCHS_MS, LAST_EPOCH, ONGOING, Step, changed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.world.model import World
+from tests.world.model import ELSEWHERE, EMPTY, EPOCHS, EPOCHS_MS, LAST_EPOCH, ONGOING, Step, World, changed
 
 _STEP_MS = 1_000
 _TOLD_AT_AN_END = 2  # of Kafka's epochs, so many of the first and of the last are told one by one

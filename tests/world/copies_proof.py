@@ -5,31 +5,23 @@ destroys one when it is carried out later. Nobody gives the word that the state 
 `python -m tests.world.copies_proof --histories 20000`
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from tests.core.answer import answers_of
+from tests.core.answer import Answer, answers_of
+from tests.world.copying import Copier
 from tests.world.described import misjudged
 from tests.world.disturbances import KINDS
-from tests.world.evidence import LATE_MS, open_data, truth_of
+from tests.world.evidence import LATE_MS, Evidence, open_data, truth_of
 from tests.world.random_copies import told
+from tests.world.random_worlds import Plot
 from tests.world.steps import story_of
 from tests.world.ways import AT_ONCE, when_it_destroys
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.core.answer import Answer
-    from tests.world.copying import Copier
-    from tests.world.evidence import Evidence
-    from tests.world.random_worlds import Plot
 
 
 @dataclass

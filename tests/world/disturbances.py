@@ -1,12 +1,8 @@
 """What can disturb a copy while it is made, and the clock of who makes it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tests.world.model import World
+from tests.world.model import World
 
 CALM = "nothing is disturbed"
 STEPS = "the clock is set"

@@ -5,19 +5,13 @@ puts a group of files in place none of them is in a list; retention deletes the 
 nothing of folders.
 """
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from tests.core.histories import STATE_TOPIC, File
+from tests.core.histories import STATE_TOPIC, File, Row
+from tests.world.model import StateRow
 from txn_analysis.tables.inputs import CopiedFile, Manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tests.core.histories import Row
-    from tests.world.model import StateRow
 
 ONE_FILE = "each partition of the state is one file"
 WHOLE = "the kit says that the folders of the state are whole"

@@ -3,23 +3,15 @@
 Told from the truth and the copies, by conditions that docs/proofs.md has in words; the product is not asked.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from tests.world.evidence import SKEW_MS, open_data
+from tests.world.evidence import SKEW_MS, Evidence, open_data
 from tests.world.faults import WRONG_COUNTS
 from tests.world.files import ONE_FILE
 from tests.world.files import WHOLE as WHOLE_FOLDERS
-from tests.world.model import LAST_EPOCH
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.world.evidence import Evidence
-    from tests.world.model import Batch, StateRow, World
-    from tests.world.random_worlds import Plot
+from tests.world.model import LAST_EPOCH, Batch, StateRow, World
+from tests.world.random_worlds import Plot
 
 WHOLE = "evidence is whole"
 COMPACTED = "the state is compacted and nothing was lost"

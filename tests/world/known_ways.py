@@ -1,7 +1,5 @@
 """Ways to a wrong abort by name, each in as few steps as it takes: what random and small histories found, kept."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tests.world.faults import EARLY, EXPORTED, FAR_STATES, FOREIGN, HALF_SAID, HALF_UNSAID, MISCOUNTED, TWIN, UNTRUE

@@ -1,22 +1,15 @@
 """Random worlds with copies that have manifests: what is handed to the audit, and by whom."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tests.world.copying import Copier
 from tests.world.disturbances import BEHIND, KILLED, KINDS, SEVERAL, STATE_FIRST, UNNAMED, Clock
 from tests.world.evidence import Evidence, evidence_of
-from tests.world.random_worlds import EVENT_TIME_MS, random_plot
+from tests.world.random_worlds import EVENT_TIME_MS, Plot, random_plot
 from tests.world.steps import after
 from tests.world.teller import Teller
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.world.random_worlds import Plot
 
 _LOADED = 0.2
 _PAUSES_MS = (0, 1_000, 2_000, 60_000)

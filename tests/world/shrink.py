@@ -1,14 +1,9 @@
 """What is wrong in many steps, in as few as will do, told as a story."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.world.random_worlds import Plot
+from tests.world.random_worlds import Plot
 
 _PLAINER = (
     {"fault": None},

@@ -5,16 +5,14 @@ order; so steps that do not depend on each other count in one order. `python -m 
 they come to.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
-from tests.core.answer import answers_of
+from tests.core.answer import Answer, answers_of
 from tests.world.both_engines import ENGINES, compared
 from tests.world.evidence import (
     BEGAN_MS,
@@ -30,11 +28,6 @@ from tests.world.evidence import (
 from tests.world.kinds import answered, holds_the_answer
 from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
 from tests.world.steps import DISTURBANCES, after, steps_of, story_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.core.answer import Answer
 
 AT_ONCE = 250
 

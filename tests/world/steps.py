@@ -1,15 +1,10 @@
 """What can happen next in a world, one step at a time, and how it is told."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tests.world import brokers, busy, coordinators
 from tests.world.model import Step, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 STEP_MS = 1_000
 

@@ -1,18 +1,11 @@
 """What happens next in a world, at random: daily work, now and then a disturbance, and now and then much at once."""
 
-from __future__ import annotations
-
+import random
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tests.world.model import Step
+from tests.world.model import Step, World
 from tests.world.steps import DISTURBANCES, after, steps_of
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Sequence
-
-    from tests.world.model import World
 
 _WEIGHTS = {"write": 6, "begin": 5, "commit": 5, "marker": 8, "complete": 8, "abort": 2, "pass": 1, "write_late": 4}
 _WEIGHTS |= {"restart": 3, "stray": 3}

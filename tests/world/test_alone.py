@@ -1,7 +1,5 @@
 """One partition alone: no plan of it is wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.world.alone import report_of

@@ -1,7 +1,5 @@
 """Ids that use up producer ids: what they leave in logs and state is what Kafka leaves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,16 +1,9 @@
 """The judge and the contract's letter, told twice by independent programs, say the same of random histories."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.core.answer import answers_of
-from tests.world.evidence import SKEW_MS, TOPIC
+from tests.world.evidence import SKEW_MS, TOPIC, Evidence
 from tests.world.letter.rules import recent_of, rules_of
 from tests.world.random_worlds import random_plot
-
-if TYPE_CHECKING:
-    from tests.world.evidence import Evidence
 
 HISTORIES = 250
 

@@ -1,8 +1,7 @@
 """Copies with manifests: no plan is wrong, and every weaker reading of a manifest has one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -14,9 +13,6 @@ from txn_analysis.log import copy_order
 from txn_analysis.log.copy_order import OrderOfCopies
 from txn_analysis.log.snapshots import NOTHING_STATED, DescribedProducers, Snapshot
 from txn_analysis.log.whole_copies import WholeCopies
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 HISTORIES, OF_ONE_KIND = 300, 10
 

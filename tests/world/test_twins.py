@@ -4,8 +4,6 @@ Producer 7 is in progress at its own coordinator. Its cluster is of transaction 
 have forgotten the producers of the other markers; what a state excuses proves nothing.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.world.evidence import BEGAN_MS, Evidence

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tests.core.stories import holder
-
-if TYPE_CHECKING:
-    from tests.world.evidence import Evidence
-    from tests.world.files import Folder
-    from tests.world.model import Batch, StateRow
+from tests.world.evidence import Evidence
+from tests.world.files import Folder
+from tests.world.model import Batch, StateRow
 
 NEVER_MS = 10**18
 WEEK_MS = 604_800_000

@@ -1,15 +1,9 @@
 """Decisions, and the markers that are their own, by the contract's text."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from tests.world.letter.copies import NEVER_MS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.world.letter.copies import Entry, History, Marker
+from tests.world.letter.copies import NEVER_MS, Entry, History, Marker
 
 
 class Decided(NamedTuple):

@@ -1,18 +1,11 @@
 """Whether the state fits the logs, and whether it was copied last, by the contract's text."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tests.core.stories import holder
-from tests.world.letter.copies import NEVER_MS, WEEK_MS
+from tests.world.letter.copies import NEVER_MS, WEEK_MS, Copies, Entry, History, Marker, Part, Rise
 from tests.world.letter.decisions import prepared, runs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.world.letter.copies import Copies, Entry, History, Marker, Part, Rise
 
 MINUTE_MS = 60_000
 USED_UP = 32_766

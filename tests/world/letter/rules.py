@@ -1,18 +1,11 @@
 """The rules in the contract's order, each as its text says it; the first one that holds gives its name."""
 
-from __future__ import annotations
+from collections.abc import Callable
 
-from typing import TYPE_CHECKING
-
-from tests.world.letter.copies import NEVER_MS, WEEK_MS, Copies, lists, open_data
+from tests.world.evidence import Evidence
+from tests.world.letter.copies import NEVER_MS, WEEK_MS, Copies, History, Part, lists, open_data
 from tests.world.letter.decisions import without_marker
 from tests.world.letter.fit import USED_UP, Fit, fit_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.world.evidence import Evidence
-    from tests.world.letter.copies import History, Part
 
 LATE_MS = 1_200_000
 BUFFER_MS = 300_000
