@@ -10,7 +10,7 @@ from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.licences_page import licences_page
 from tests.docs.man_page import MAN_PAGE, man_page
-from tests.docs.pages import made_pages, with_tables
+from tests.docs.pages import with_tables
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
@@ -22,10 +22,6 @@ def main() -> None:
     """Pages from the schemas and the rules first, then the outputs of commands."""
     MAN_PAGE.write_text(man_page(), encoding="utf-8")
     (ROOT / "docs/licences.md").write_text(licences_page(), encoding="utf-8")
-    for name, text in made_pages().items():
-        path = ROOT / "docs" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
     spark = session("local[2]", "txn-analysis-docs")
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings.model_validate({"warehouse": folder} | PARAMETERS)

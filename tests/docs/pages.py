@@ -1,18 +1,16 @@
-"""What is made in docs/: a page for each verdict and rule, and the tables of rules and the like.
+"""What is made in docs/: all that is said of a verdict, a rule or a cause, and tables of the like.
 
 Made of the words of the judge's objects and of the proof table.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
 import textwrap
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import txn_analysis
 from tests.docs.format_tables import (
     explanation_fields,
     machine_fields,
@@ -43,22 +41,10 @@ if TYPE_CHECKING:
     from tests.judge.cases import Case
     from txn_analysis.judge.rules.rule import Rule
 
-_MADE = "<!-- Made by `make docs` from {source} and the proof table in tests/judge. -->"
-_TABLE = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n)[^<]*(?=<!-- /made -->)")
+_TABLE = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n).*?(?=<!-- /made -->)", re.DOTALL)
 _AT_THE_SITE = re.compile(r"<!-- made ([a-z-]+) by make site -->\n")
 _WIDTH = 100
-_STORY = "Producer 7 last wrote to orders-0 at 07:00, and the files were copied at 08:00. What is special here: {}."
-
-
-def _file_of(rule: Rule) -> Path:
-    return Path(inspect.getfile(rule.when)).relative_to(Path(txn_analysis.__file__).parents[1])
-
-
-def made_pages() -> dict[str, str]:
-    """The made pages by their path under docs/."""
-    rules = {f"rules/{rule.name}.md": _rule_page(number, rule) for number, rule in enumerate(RULES, start=1)}
-    verdicts = {f"verdicts/{verdict.value}.md": _verdict_page(verdict) for verdict in Verdict}
-    return rules | verdicts
+_WHOLE = "partition_not_in_transaction"  # the rule whose example is a whole finding; the others show what differs
 
 
 def site_pages() -> dict[str, str]:
@@ -78,30 +64,61 @@ def _table(head: tuple[str, ...], cells: Iterable[tuple[str, ...]]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _verdicts() -> str:
+    """A section for each verdict, the worst first."""
+    return "\n".join(_verdict_section(verdict) for verdict in sorted(Verdict, key=lambda one: -one.severity))
+
+
+def _verdict_section(verdict: Verdict) -> str:
+    given_by = ", ".join(f"[`{rule.name}`](#{rule.name})" for rule in RULES if rule.verdict is verdict)
+    return f"""### `{verdict.value}`
+
+{_wrapped(_sentence(verdict.meaning))}
+
+{_wrapped(f"**Do:** {verdict.remedy}")}
+
+**Given by:** {given_by}.
+"""
+
+
 def _rules_table() -> str:
     cells = (
-        (str(number), f"[`{rule.name}`](rules/{rule.name}.md)", rule.verdict.value, rule.condition or rule.meaning)
+        (
+            str(number),
+            f"[`{rule.name}`](#{rule.name})",
+            f"[`{rule.verdict.value}`](#{rule.verdict.value})",
+            rule.condition or rule.meaning,
+        )
         for number, rule in enumerate(RULES, start=1)
     )
     return _table(("#", "rule", "verdict", "when"), cells)
 
 
-def _glossary_of_rules() -> str:
-    cells = ((f"[`{rule.name}`](rules/{rule.name}.md)", rule.meaning) for rule in sorted(RULES, key=lambda r: r.name))
-    return _table(("rule", "it says"), cells)
+def _rules() -> str:
+    """A section for each rule, in the order in which they are asked."""
+    return "\n".join(_rule_section(number, rule) for number, rule in enumerate(RULES, start=1))
+
+
+def _rule_section(number: int, rule: Rule) -> str:
+    case = next(case for case in CASES if case.rule == rule.name)
+    because = f"{rule.reason} {rule.background}".rstrip()
+    return f"""### `{rule.name}`
+
+{_wrapped(f"Rule {number}, [`{rule.verdict.value}`](#{rule.verdict.value}). {because}")}
+
+{_wrapped(f"**Do:** {rule.remedy}")}
+
+Example: {case.name}.
+
+```
+{_example(case)}
+```
+"""
 
 
 def _causes_table() -> str:
-    known = (cause for cause in CAUSES if cause.name != "unexplained")
-    return _table(
-        ("cause", "what happened", "what prevents it"), ((f"`{c.name}`", c.story, c.prevention) for c in known)
-    )
-
-
-def _glossary_of_causes() -> str:
-    return _table(
-        ("cause", "it says"), ((f"`{c.name}`", c.meaning) for c in sorted(CAUSES, key=lambda cause: cause.name))
-    )
+    cells = ((f'<a id="cause-{c.name}"></a>`{c.name}`', c.story, c.prevention) for c in CAUSES)
+    return _table(("cause", "what happened", "what prevents it"), cells)
 
 
 def _warnings_table() -> str:
@@ -148,73 +165,12 @@ _TABLES = {
     "format-who": lambda: _table(("object", "its fields", "it says"), owner_fields()),
     "format-stats": lambda: _table(("object", "its fields", "it says"), stats_fields()),
     "format-rows": lambda: _table(("verb", "columns, in order"), row_columns()),
-    "rules": _rules_table,
+    "verdicts": _verdicts,
+    "rules-in-order": _rules_table,
+    "rules": _rules,
     "causes": _causes_table,
-    "glossary-rules": _glossary_of_rules,
-    "glossary-causes": _glossary_of_causes,
     "glossary-warnings": _warnings_table,
 }
-
-
-def _rule_page(number: int, rule: Rule) -> str:
-    case = next(case for case in CASES if case.rule == rule.name)
-    verdict = f"[`{rule.verdict.value}`](../verdicts/{rule.verdict.value}.md)"
-    because = _wrapped(rule.reason) + (f"\n\n{_wrapped(rule.background)}" if rule.background else "")
-    return f"""{_MADE.format(source=_file_of(rule))}
-
-# `{rule.name}`
-
-{_sentence(rule.meaning)}
-
-Rule {number} of {len(RULES)}; the verdict is {verdict}. [All rules](../rules.md).
-
-## Why
-
-{because}
-
-## What to do
-
-{_wrapped(rule.remedy)}
-
-## An example
-
-{_wrapped(_STORY.format(case.name))}
-
-```
-{_example(case)}
-```
-"""
-
-
-def _verdict_page(verdict: Verdict) -> str:
-    own = [rule for rule in RULES if rule.verdict is verdict]
-    listed = "\n".join(f"| [`{rule.name}`](../rules/{rule.name}.md) | {rule.meaning} |" for rule in own)
-    names = {rule.name for rule in own}
-    case = next(case for case in CASES if case.rule in names)
-    return f"""{_MADE.format(source="txn_analysis/verdict.py")}
-
-# `{verdict.value}`
-
-{_sentence(verdict.meaning)}
-
-## What to do
-
-{_wrapped(verdict.remedy)}
-
-## Which rules give it
-
-| rule | it says |
-|---|---|
-{listed}
-
-The first rule that holds decides; [all of them in order](../rules.md).
-
-## An example
-
-```
-{_example(case)}
-```
-"""
 
 
 def _wrapped(words: str) -> str:
@@ -226,10 +182,15 @@ def _sentence(words: str) -> str:
 
 
 def _example(case: Case) -> str:
-    """The finding of one line of the proof table, as a report shows it."""
+    """The finding of one line of the proof table, as a report shows it: all of it for one rule, else the evidence."""
     finding = finding_of(case.judged(), "RUN", "FINDING", None)
-    shown = finding._replace(cause=None)  # why it is open has a page of its own
+    shown = finding._replace(cause=None)  # causes have a section of their own
     health = rows.health(partition=0, end_offset=200, last_stable_offset=100)
     report = build_report(rows.run(run_id="RUN", as_of_ms=case.as_of_ms), [], [health], [shown])
-    lines = [Line(f"1. {what(report.findings[0])}"), *lines_of(facts(report, report.findings[0]), _WIDTH)]
+    (found,) = report.findings
+    every = list(facts(report, found))
+    if case.rule == _WHOLE:
+        lines = [Line(f"1. {what(found)}"), *lines_of(every, _WIDTH)]
+    else:
+        lines = list(lines_of((one for one in every if one.label in {"why", "missing"}), _WIDTH))
     return "\n".join(line.text.rstrip() for line in lines)

@@ -11,8 +11,11 @@ import pytest
 
 from tests.docs.commands import commands_in_blocks, commands_of, without_blocks, wrong_with
 from tests.docs.examples import DOCUMENTS, ROOT
-from tests.docs.pages import made_pages, site_pages, with_tables
+from tests.docs.pages import site_pages, with_tables
+from txn_analysis.judge.causes import CAUSES
+from txn_analysis.judge.rules import RULES
 from txn_analysis.settings import Settings
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,9 +40,10 @@ def links_of(path: Path) -> list[tuple[Path, str]]:
 
 
 def headings_of(path: Path) -> set[str]:
-    """The names under which GitHub links the headings of a page."""
+    """The names under which GitHub links the headings of a page, and what else has a name there."""
     headings = re.findall(r"^#+ (.*)$", text_of(path), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    named = re.findall(r'<a id="([^"]+)"></a>', text_of(path))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings} | {*named}
 
 
 def text_of(path: Path) -> str:
@@ -56,7 +60,7 @@ def test_every_link_leads_to_a_file_and_a_heading_in_it() -> None:
 
 def test_every_page_is_listed_in_the_readme_of_the_docs() -> None:
     docs = ROOT / "docs"
-    listed = {file for page in (docs / "README.md", docs / "rules.md") for file, _ in links_of(page)}
+    listed = {file for file, _ in links_of(docs / "README.md")}
     assert {page for page in {*DOCUMENTS, *OF_THE_SITE} if docs in page.parents} - listed == {docs / "README.md"}
 
 
@@ -78,14 +82,13 @@ def test_every_target_of_make_that_is_named_exists() -> None:
     assert named - targets == set()
 
 
-def test_pages_of_rules_and_verdicts_are_what_the_code_says() -> None:
-    pages = made_pages()
-    there = {str(p.relative_to(ROOT / "docs")) for f in ("rules", "verdicts") for p in (ROOT / "docs" / f).glob("*.md")}
-    assert there == set(pages)
-    assert [name for name, text in pages.items() if (ROOT / "docs" / name).read_text(encoding="utf-8") != text] == []
+def test_every_verdict_rule_and_cause_can_be_linked_on_the_page_of_rules() -> None:
+    causes = {f"cause-{cause.name}" for cause in CAUSES}
+    wanted = {verdict.value for verdict in Verdict} | {rule.name for rule in RULES} | causes
+    assert wanted - headings_of(ROOT / "docs/rules.md") == set()
 
 
-def test_tables_of_rules_causes_and_warnings_are_what_the_code_says() -> None:
+def test_what_is_made_of_the_code_on_a_page_is_what_the_code_says() -> None:
     for path in DOCUMENTS:
         text = path.read_text(encoding="utf-8")
         assert with_tables(text) == text, path

@@ -48,7 +48,7 @@ _RANKS = {one: rank for rank, one in enumerate(Confidence)}
 
 
 class FoundCause(NamedTuple):
-    """Why a transaction is as it is: one of the names in docs/causes.md, and the facts for and against it.
+    """Why a transaction is as it is: one of the names in docs/rules.md, and the facts for and against it.
 
     `confidence` is `certain` (nothing else explains the facts), `likely` (it explains them, something else could as
     well), `possible` (some facts point to it) or `unknown` (`name` is then `unexplained`).

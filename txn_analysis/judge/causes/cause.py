@@ -21,7 +21,7 @@ class Cause:
     Attributes:
         name: as reports and metrics print it.
         meaning: what happened, in half a sentence.
-        story: what happened, as docs/causes.md tells it.
+        story: what happened, as docs/rules.md tells it.
         prevention: what prevents it; `-` where nothing has to.
         evidence: what speaks for it, a sentence each; None for what has nothing to say.
         doubt: what keeps it from being certain where it is not; None where that is only missing evidence.
