@@ -7,6 +7,7 @@ capture, or with those of a later one. A word comes last in every remedy, behind
 from __future__ import annotations
 
 import re
+import shutil
 import string
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,17 @@ from tests.log.test_header_keys import DEEP, SHALLOW, data, marker
 from tests.manifests import manifest_of
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, Segment
-from tests.remedies.lab import Lab, lacks
+from tests.remedies.lab import Lab, lacks, no_session
+from txn_analysis.judge import rules
 from txn_analysis.judge.lacks import LACK_OF_PROBLEM, Lack
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.kafka.problems import ProblemKind
+from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.settings import Settings
+from txn_analysis.storage.opening import open_warehouse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from txn_analysis.report.model import Remedy
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
 WORDS = {"state_copied_last": True, "no_records_lost": True}
 FOUR_TWO, DUMPS = "kafka-4.2/capture-1", ("segments", "transaction-state")
 WRONG_ORDER, EMPTIED = "kafka-4.3-wrong-order", "kafka-4.3-emptied-file/capture-1"
+FLINK = "kafka-4.3-flink/capture-1"
 META = (CASES / FOUR_TWO / "log-dirs/n1/meta.properties").read_text()
 OPENS = replace(data(2, 3, headers="trace"), is_transactional=False)
 
@@ -128,6 +134,72 @@ def by_the_kit(lab: Lab) -> None:
     manifest_of(folder, changed=lambda entry: entry | {"is_folder_whole": entry["topic"] is not None})
 
 
+def by_the_kit_with_a_hole(lab: Lab) -> None:
+    """A state of which the cleaner took what lay between two files; the manifest says that its folders are whole."""
+    lab.copy(FLINK, "log-dirs")
+    folder = lab.root / "files/log-dirs/node1"
+    for segment in folder.glob("__transaction_state-*/*.log"):
+        kept = cleaned(segment)
+        segment.write_bytes(b"")
+        base_offset = int.from_bytes(kept[0][:8], "big")
+        (segment.parent / f"{base_offset:020d}.log").write_bytes(b"".join(kept))
+    manifest_of(folder, changed=lambda entry: entry | {"is_folder_whole": entry["topic"] is not None})
+
+
+def with_another_copy_of_the_state(lab: Lab) -> None:
+    """One whose cleaner has not passed."""
+    for folder in (CASES / FLINK / "log-dirs/node1").glob("__transaction_state-*"):
+        shutil.copytree(folder, lab.root / "files/replica" / folder.name)
+
+
+def cleaned(segment: Path) -> list[bytes]:
+    """What the cleaner leaves of a segment of the state: the last batch of each id, which holds one record."""
+    batches = [*batches_of(segment.read_bytes())]
+    last = {id_of(batch): place for place, batch in enumerate(batches)}
+    return [batches[place] for place in sorted(last.values())]
+
+
+def id_of(batch: bytes) -> bytes:
+    """Behind 61 bytes of header: a size, attributes, two deltas and a size; the key is a version and a string."""
+    at = batch.index(bytes(3), 61) + 3
+    at += 1 + (batch[at] >= 128)
+    return batch[at + 4 : at + 4 + int.from_bytes(batch[at + 2 : at + 4], "big")]
+
+
+def batches_of(segment: bytes) -> Iterator[bytes]:
+    """The record batches of a segment: a base offset of 8 bytes, a length of 4, and so many bytes."""
+    at = 0
+    while at < len(segment):
+        end = at + 12 + int.from_bytes(segment[at + 8 : at + 12], "big")
+        yield segment[at:end]
+        at = end
+
+
+def behind_an_earlier_night(take: Callable[[Lab], Any]) -> Callable[[Lab], None]:
+    """The same files again, in a warehouse that has an earlier copy of the state."""
+
+    def do(lab: Lab) -> None:
+        lab.remove("*")
+        lab.copy(FOUR_TWO, "log-dirs").audit(capture="earlier", state_copied_last=True)
+        lab.remove("*")
+        take(lab)
+
+    return do
+
+
+def compacted(lab: Lab) -> None:
+    """The capture, older records of its state taken."""
+    lab.copy(FOUR_TWO, "log-dirs")
+    for segment in (lab.root / "files/log-dirs").glob("*/__transaction_state-*/*.log"):
+        segment.write_bytes(b"".join(cleaned(segment)))
+
+
+def in_a_state_of_tomorrow(text: str) -> str:
+    """The newest record of an id that is in a transaction: PrepareEpochFence, which no coordinator writes yet."""
+    before, name, newest = text.rpartition("settlement")
+    return before + name + newest.replace('"transactionStatus":1,', '"transactionStatus":7,', 1)
+
+
 def one_id() -> str:
     """The real state's first record, as that of an id which several numbers of partitions put where it lies."""
     text = (CASES / FOUR_TWO / STATE_1).read_text()
@@ -142,6 +214,7 @@ UNTIMED = replace(data(0, 1), max_timestamp_ms=-1)
 ANOTHERS_END = replace(marker(1, 9), max_timestamp_ms=COPIED_MS - 60_000)
 LATER = replace(data(1, 3), is_transactional=False, max_timestamp_ms=COPIED_MS - 60_000)
 LAST_BATCH = 105
+STATE_0 = "transaction-state/n1.__transaction_state-0.txt"
 STATE_1 = "transaction-state/n2.__transaction_state-1.txt"
 ORDERS_0 = "segments/n1.orders-0.txt"
 NOTHING = replace(data(3, 4), is_transactional=False)
@@ -197,10 +270,9 @@ LESSONS: dict[Lack, Lesson] = {
     ),
     Lack.STATE_NOT_WHOLE: Lesson(
         lambda lab: lab.copy(EMPTIED, "log-dirs"),
-        lambda _: None,
-        "compaction leaves such holes, so it is true if every file of these folders was copied",
+        by_the_kit,
+        "copy all files of all its partitions from their leaders, by the script of `txn-analysis copy-kit`",
         settings=WORDS | {"transaction_max_timeout_ms": 20_000},
-        then={"transaction_state_complete": True},
     ),
     Lack.EXPORT_NOT_WHOLE: Lesson(
         lambda lab: lab.copy("kafka-4.2/capture-2", "segments", "producer-snapshots").copy("kafka-4.2", "console"),
@@ -213,18 +285,17 @@ LESSONS: dict[Lack, Lesson] = {
         "copy orders-1 again, and audit it with the state that you have",
     ),
     Lack.STATE_CLEANED: Lesson(
-        by_the_kit,
-        lambda _: None,
-        "no file of it is missing, and compaction leaves such holes",
-        settings={"state_copied_last": True, "transaction_max_timeout_ms": 20_000},
-        then={"no_records_lost": True},
+        by_the_kit_with_a_hole,
+        with_another_copy_of_the_state,
+        "another copy of these partitions beside this one, of another replica or of an earlier night",
+        settings={"state_copied_last": True},
     ),
     Lack.HISTORY_GONE: Lesson(
-        lambda lab: lab.copy(EMPTIED, "log-dirs"),
-        lambda _: None,
-        "if no acknowledged record of these topics or of the state was ever lost",
-        settings={"state_copied_last": True, "transaction_state_complete": True, "transaction_max_timeout_ms": 20_000},
-        then={"no_records_lost": True},
+        compacted,
+        behind_an_earlier_night(compacted),
+        "an earlier copy of `__transaction_state`, audited before this one into the same warehouse",
+        settings={"state_copied_last": True, "capture": "later"},
+        is_same_warehouse=True,
     ),
     Lack.LOG_NOT_WHOLE: Lesson(
         changed(ORDERS_0, lambda text: without_batches(text, LAST_BATCH - 1, LAST_BATCH)),
@@ -248,6 +319,11 @@ LESSONS: dict[Lack, Lesson] = {
         lambda _: None,
         "if the files were copied later than",
         then={"as_of_ms": COPIED_MS + 120_000},
+    ),
+    Lack.NO_RULE: Lesson(
+        changed(STATE_0, in_a_state_of_tomorrow),
+        lambda lab: lab.remove("*").copy("kafka-4.2/capture-2", *DUMPS, "producer-snapshots"),
+        "copy the files again, when its coordinator has gone on",
     ),
     Lack.NO_TIME: Lesson(
         lambda lab: dumped(lab, "deep", SHALLOW, UNTIMED),
@@ -296,12 +372,23 @@ def _is_no_word_first(remedy: Remedy) -> bool:
     return not remedy.text.startswith(words)
 
 
-NOTHING_SETTLES = {Lack.NO_RULE, Lack.OF_ANOTHER_VERSION}
-"""The report asks for the JSON of the finding, or shows what is missing of it."""
+def test_what_a_later_version_judged_is_settled_by_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab(tmp_path)
+    lab.copy(EMPTIED, "log-dirs")
+    with monkeypatch.context() as later:
+        renamed = tuple(replace(rule, name=f"{rule.name}_of_tomorrow") for rule in rules.RULES)
+        later.setattr(rules, "RULES", renamed)
+        later.setattr(rules, "_PLACES", {rule.name: place for place, rule in enumerate(renamed)})
+        run = lab.audit(fresh=False).run
+    warehouse, settings = open_warehouse(no_session, str(lab.root / "warehouse-0")), Settings()
+    (remedy,) = load_report(warehouse, settings, run.run_id).outcome.settled_by
+    assert (remedy.lack, remedy.text) == (Lack.OF_ANOTHER_VERSION, "audit the same files again with this version")
+    lab.audit(fresh=False)
+    assert Lack.OF_ANOTHER_VERSION not in lacks(load_report(warehouse, settings))
 
 
 def test_every_lack_has_its_lesson() -> None:
-    assert set(Lack) - NOTHING_SETTLES == set(LESSONS)
+    assert set(Lack) - {Lack.OF_ANOTHER_VERSION} == set(LESSONS)
 
 
 def test_every_kind_of_problem_of_a_log_is_a_lack() -> None:

@@ -123,8 +123,8 @@ def test_what_was_not_read_is_settled_by_no_word(part: rows.Row, newer: int, wor
             "`--as-of TIME`, if the files were copied later than 2026-11-21T03:00:00.000Z",
         ),
         ({"rule": "clock_not_credible", "late_by_ms": None, "last_timestamp_ms": -1}, {}, "copy orders-0 again when"),
-        ({"rule": "no_rule"}, {}, "Please report it"),
-        ({"rule": "a_rule_of_another_version"}, {}, "see the missing evidence"),
+        ({"rule": "no_rule"}, {}, "copy the files again, when its coordinator has gone on"),
+        ({"rule": "a_rule_of_another_version"}, {}, "audit the same files again with this version"),
     ],
 )
 def test_every_kind_of_doubt_has_its_remedy(finding: rows.Row, run: rows.Row, words: str) -> None:

@@ -137,9 +137,8 @@ class StateRecord(NamedTuple):
         return self.state in LIVE and self.names(producer_id) and topic_partition in self.topic_partitions
 
     def lists(self, topic_partition: TopicPartition, producer_id: int) -> bool:
-        """Whether its transaction is live, has the producer id as its current one and contains the partition."""
-        is_its_own = self.producer_id == producer_id
-        return self.state in LIVE and is_its_own and topic_partition in self.topic_partitions
+        """Whether it has the producer id as its current one and contains the partition, whatever its state."""
+        return self.producer_id == producer_id and topic_partition in self.topic_partitions
 
     def may_list(self, producer_id: int) -> bool:
         """Fields of a newer Kafka may make it list any partition under the producer id, whatever its state."""

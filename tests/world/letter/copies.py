@@ -16,7 +16,6 @@ WEEK_MS = 604_800_000
 MOST_PARTITIONS = 1_000_000
 DEFAULT_PARTITIONS = 50
 UNPRINTED = "of unknown kind"
-LIVE = {"Ongoing", "PrepareCommit", "PrepareAbort"}
 
 
 class Entry(NamedTuple):
@@ -234,7 +233,7 @@ def _printed(b: Batch, clock_ms: int, *, is_shallow: bool) -> Batch:
 def lists(own: History, n: int, producer_id: int) -> bool:
     """The newest record has the producer id as its current one, and contains the partition."""
     r = own[-1].row
-    return r.state in LIVE and r.producer_id == producer_id and n in r.partitions
+    return r.producer_id == producer_id and n in r.partitions
 
 
 def open_data(log: list[Batch], producer_id: int) -> list[Batch]:

@@ -337,5 +337,6 @@ NO_RULE = Rule(
     missing=lambda _: ["a rule for this state of the coordinator"],
     why_not=lambda _: "it holds for everything",
     reason="The coordinator is in a state that no rule knows.",
-    remedy="Please report it with the JSON of the finding.",
+    remedy="Copy the files again, when its coordinator has gone on; where the state stays, please report it with the "
+    "JSON of the finding.",
 )

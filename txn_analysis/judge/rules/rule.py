@@ -151,7 +151,8 @@ class Rule:
     def settling(self, doubtful: Doubtful) -> Settling:
         """What some findings of it lack together, and what would settle them, both in words."""
         if self.settled_by is None:
-            return Settling(Lack.NO_RULE, "evidence is missing", self.remedy.rstrip("."))
+            remedy = f"{self.remedy[:1].lower()}{self.remedy[1:]}".rstrip(".")
+            return Settling(Lack.NO_RULE, "its coordinator is in a state that no rule knows", remedy)
         return self.settled_by(doubtful)
 
 
@@ -308,9 +309,9 @@ def _whole_state(doubtful: Doubtful, parts: Sequence[Mapping[str, Any]]) -> tupl
         return Lack.STATE_NOT_WHOLE, again
     if lacking and all(part.get("is_folder_whole") for part in lacking):
         return Lack.STATE_CLEANED, (
-            "an earlier capture of the same cluster, in this warehouse, that has the offsets which compaction took; or "
-            "`--no-records-lost`, if no record of the state was ever lost or deleted: no file of it is missing, and "
-            "compaction leaves such holes"
+            "give another copy of these partitions beside this one, of another replica or of an earlier night, that "
+            "has the offsets which compaction took; or `--no-records-lost`, if no record of the state was ever lost or "
+            "deleted: no file of it is missing, and compaction leaves such holes"
         )
     if lacking and all(OF_AN_EXPORT in part.get("holes", ()) for part in lacking):
         word = "; or `--transaction-state-complete`, if the export has every record of the state"
