@@ -354,11 +354,8 @@ _NO_STATE_GIVEN = Settling(
     "no partition of `__transaction_state` was given",
     "audit them again with `__transaction_state`: all its partitions, copied after the logs, from their leaders",
 )
-_OF_ANOTHER_VERSION = Settling(
-    Lack.OF_ANOTHER_VERSION,
-    "another version of txn-analysis judged, by a rule that this one does not know",
-    "audit the same files again with this version",
-)
+_BY_ANOTHER = "another version judged by a rule that this one does not know"
+_OF_ANOTHER_VERSION = Settling(Lack.OF_ANOTHER_VERSION, _BY_ANOTHER, "audit the same files again with this version")
 _OR_ALL = "; or audit without `--topic` and `--partition`, where more counts as evidence"
 _MOST_FOLDERS = 4
 
