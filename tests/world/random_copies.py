@@ -85,6 +85,8 @@ def _evidence(plot: Plot, copier: Copier) -> Evidence:
     return replace(
         given,
         clocks_ms=plot.clocks_ms,
+        cluster_id=plot.cluster_id,
+        turn=plot.turn,
         no_records_lost=copier.source.random() < 0.7 and not world.lost,
         as_of_ms=world.now_ms if copier.source.random() < 0.6 else None,
         is_shallow=() if copier.asks_producers else plot.is_shallow,

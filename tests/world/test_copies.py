@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.world.copies_proof import report_of
-from tests.world.disturbances import BEHIND, CALM, CLEANED, DEMOTED, KILLED, SEVERAL, STALE, STEPS
+from tests.world.disturbances import BEHIND, CALM, CLEANED, DEMOTED, KILLED, SEVERAL, STALE, STATE_FIRST, STEPS, UNNAMED
 from txn_analysis.judge import fact_finding
 from txn_analysis.judge.copied import NOTHING_COPIED, Copying
 from txn_analysis.log import copy_order
@@ -64,6 +64,14 @@ def a_kit_that_was_killed_counts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OrderOfCopies, "_undated", lambda *_: iter(()))
 
 
+def what_nobody_names_was_copied_in_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OrderOfCopies, "_undated", lambda *_: iter(()))
+
+
+def the_files_cannot_disprove_it(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OrderOfCopies, "_disproof", lambda *_: None)
+
+
 def a_log_was_whole_when_its_last_byte_was_read(patch: pytest.MonkeyPatch) -> None:
     began = Copying.reach_ms
 
@@ -98,7 +106,9 @@ WEAKER: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [
     (the_end_of_a_file_is_that_of_the_log, BEHIND, 1660),
     (the_end_of_a_file_is_that_of_the_log, CLEANED, 200),
     (a_kit_that_was_killed_counts, KILLED, 30),
+    (what_nobody_names_was_copied_in_order, UNNAMED, 110),
     (a_log_was_whole_when_its_last_byte_was_read, CALM, 110),
+    (the_files_cannot_disprove_it, STATE_FIRST, 60),
     (only_the_copys_end_is_asked, CALM, 2750),
 ]
 """Each with the number from which on a history of its kind fools it."""
