@@ -30,7 +30,6 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
     demo = text_report(report, reader=Reader(_OPTIONS, now_ms=READ_MS))
     return {
         "demo": demo,
-        "finding": finding_in(demo, 1002),
         "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
         "demo-chat": chat_message(report, Reader(_OPTIONS, now_ms=READ_MS)),
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
@@ -41,13 +40,6 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
         "one-batch-line": walk(tables),
         "kafka-list": _answer(_ORACLE / "list.txt"),
     }
-
-
-def finding_in(report: str, producer_id: int) -> str:
-    """A part of a report: its first line, and the finding of one producer; dots stand for what is left out."""
-    headline, *findings = re.split(r"\n\n(?=\d+\. )", report.partition("\n\n-- ")[0])
-    (finding,) = [finding for finding in findings if f": producer id {producer_id}, " in finding]
-    return f"{headline.splitlines()[0]}\n...\n{finding}\n"
 
 
 def _answer(file: Path) -> str:

@@ -23,6 +23,7 @@ from tests.docs.format_tables import (
     stats_fields,
 )
 from tests.docs.tables_page import reference
+from tests.e2e.transcript import PAGE, printed_on, sections
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
 from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
@@ -36,7 +37,7 @@ from txn_analysis.report.terminal import Line
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tests.judge.cases import Case
     from txn_analysis.judge.rules.rule import Rule
@@ -154,7 +155,40 @@ def _owners_table() -> str:
     )
 
 
+# What the README repeats of the newest brokers' transcript: how a typed line begins, and the lines below it.
+_SESSION = (
+    ("txn-analysis audit ", ("HANGING", "1. orders", "   blocks", "   why", "   do ")),
+    ("txn-analysis abort-plan ", ()),
+    ("BROKERS=broker-1:9092 sh plan.sh --ended ", ("",)),
+    ("txn-analysis audit ", ("Nothing",)),
+    ("txn-analysis verify", ("1 repaired",)),
+)
+
+
+def _session() -> str:
+    """A repair as it was typed and printed on real brokers, in short; dots stand for what is left out."""
+    typed = iter(printed_on(next(iter(sections(PAGE.read_text(encoding="utf-8")).values()))))
+    lines = []
+    for begins, shown in _SESSION:
+        line, printed = next(pair for pair in typed if pair[0].startswith(begins))
+        lines += [f"$ {line}", *_in_short(printed.splitlines(), shown)]
+    return "\n".join(("```", *lines, "```\n"))
+
+
+def _in_short(printed: list[str], shown: tuple[str, ...]) -> Iterator[str]:
+    """The lines that begin like this, each with the rest of its sentence; dots where lines before one are left out."""
+    left_out = 0
+    for line in printed:
+        if shown and (line.startswith(shown) or (not left_out and line.startswith(" " * 12))):
+            yield from ["..."] if left_out else []
+            yield line
+            left_out = 0
+        else:
+            left_out += 1
+
+
 _TABLES = {
+    "session": _session,
     "owners": _owners_table,
     "format-plan": lambda: _table(("field", "type", "it says"), plan_fields()),
     "format-report": lambda: _table(("object", "its fields", "it says"), report_fields()),

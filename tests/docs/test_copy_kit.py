@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES
+from tests.docs.commands import blocks_of
+from tests.docs.examples import ROOT
 from txn_analysis.cli.main import app
 from txn_analysis.cli.shell_verbs import SCRIPT
 from txn_analysis.pipeline import steps
@@ -291,6 +293,18 @@ def test_a_stream_holds_the_same(broker: Broker) -> None:
     assert files_of(broker.copy) == {file["path"] for file in said["files"]}
     assert all((broker.copy / f["path"]).stat().st_size == f["size_bytes"] for f in said["files"])
     assert audited(broker.copy).coverage.transaction_state["copied"]["manifest_count"] == 1
+
+
+def test_the_line_of_the_readme_copies_a_broker(dash: Broker) -> None:
+    (line,) = [b for b in blocks_of((ROOT / "README.md").read_text(encoding="utf-8")) if "copy-kit" in b]
+    program(dash.programs / "txn-analysis", f'#!/bin/sh\n[ "$*" = copy-kit ] && cat {SCRIPT}\n')
+    program(dash.programs / "ssh", '#!/bin/sh\n[ "$1" = broker-1 ] && shift 4 && exec sh -s -- --pause 0 "$@"\n')
+    typed = line.replace("/var/lib/kafka", str(dash.log_dir))
+    known = os.environ | {"PATH": f"{dash.programs}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-eu", "-c", typed], cwd=dash.folder, env=known, check=True)
+    copies = dash.folder / "copies"
+    assert audited(copies).coverage.transaction_state["copied"]["manifest_count"] == 1
+    assert LOG in files_of(copies)
 
 
 def test_several_log_directories_lie_side_by_side(dash: Broker) -> None:
