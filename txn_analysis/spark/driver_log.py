@@ -43,6 +43,8 @@ class _DriversLog(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
+        from py4j.protocol import Py4JError  # noqa: PLC0415 beside Spark alone
+
         if self._java is None:
             from pyspark import SparkContext  # noqa: PLC0415 takes a second; --help has nothing to say here
 
@@ -50,6 +52,6 @@ class _DriversLog(io.TextIOBase):
             self._java = SparkContext._jvm
         try:
             self._java.java.lang.System.err.print(text)
-        except Exception:  # noqa: BLE001 Java is gone; this is the last resort
+        except (Py4JError, OSError):  # Java is gone: Py4J's word for it, or the socket's
             os.write(2, text.encode(errors="replace"))
         return len(text)
