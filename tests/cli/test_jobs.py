@@ -53,8 +53,11 @@ def test_a_step_before_its_time_says_which_one_comes_first(tmp_path: Path, capsy
     assert "Run jobs/judge.py with the same ones first." in capsys.readouterr().err
 
 
-def test_a_step_with_other_settings_says_which_it_has(judged: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("judge", judged, "--transaction-max-timeout-ms", "60000") == 2
+@pytest.mark.parametrize(("job", "what"), [("judge", "reconstructed"), ("abort_plan", "judged")])
+def test_a_step_with_other_settings_says_which_it_has_and_which_the_one_before(
+    judged: Path, capsys: pytest.CaptureFixture[str], job: str, what: str
+) -> None:
+    assert run(job, judged, "--transaction-max-timeout-ms", "60000") == 2
     line = capsys.readouterr().err
-    assert "capture tonight is not reconstructed with the settings of this step" in line
-    assert "transaction_max_timeout_ms 60000" in line
+    assert f"capture tonight is not {what} with the settings of this step (transaction_max_timeout_ms 60000)" in line
+    assert "but with others (transaction_max_timeout_ms 900000). Give both the same ones." in line

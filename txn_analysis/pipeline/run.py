@@ -102,6 +102,7 @@ def start_run(warehouse: Warehouse, settings: Settings) -> Run:
     if known.asked is not None:  # what would disprove a word may lie in a partition that was not asked for
         settings = settings.model_copy(update=dict.fromkeys(TESTED_BY_ALL_LOGS, False))
     check_order(warehouse, settings.cluster, known.capture, known.newest_moment_ms)
+    warehouse.note = note_of(settings.cluster, known.capture, parameters(settings))
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
     return Run(warehouse, own_name(warehouse, _run_id(known, settings)), known, settings, as_of_ms)
 
@@ -119,6 +120,11 @@ def parameters(settings: Settings) -> dict[str, JsonValue]:
         content = Path(settings.topic_config).read_bytes() if Path(settings.topic_config).is_file() else b""
         said["topic_config_digest"] = blake2b(content, digest_size=8).hexdigest()
     return judging | said
+
+
+def note_of(cluster: str, capture: str, own: Mapping[str, JsonValue]) -> str:
+    """What the commits of a run say: which capture it is of, and its settings."""
+    return _in_order({"cluster": cluster, "capture": capture, "parameters": own})
 
 
 def digest(basis: object) -> str:

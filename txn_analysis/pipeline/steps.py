@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,15 +25,18 @@ from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.settings import Settings
 from txn_analysis.spark.jobs import followed, in_parallel
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORT_PLAN, RUNS
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.schema import ONLY
 from txn_analysis.text import escape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from pydantic import JsonValue
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.spark.jobs import Spark
+    from txn_analysis.tables import Table
 
 
 def ingest(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:
@@ -107,21 +111,37 @@ def judge(spark: Spark, settings: Settings, progress: Progress | None = None) ->
     run = _run_to_write(spark, settings)
     logs = WrittenLogs(run)
     if not logs.health[ONLY] and any(s.kind == "log" for item in run.evidence.inputs for s in item.sections):
-        raise _not_yet(run, "reconstructed", "jobs/reconstruct.py")
+        raise _not_yet(run, "reconstructed", "jobs/reconstruct.py", PARTITION_HEALTH)
     with (progress or Progress()).stage("judging") as tell, followed(tell):
         judged_of(run, logs).write()
     return run
 
 
-def _not_yet(run: Run, what: str, job: str) -> WarehouseError:
-    """The error of a step whose step before was not done, or was done with other settings: then it is another run."""
-    usual = parameters(Settings())
-    own = {name: value for name, value in parameters(run.settings).items() if value != usual.get(name)}
-    said = ", ".join(f"{name} {value}" for name, value in own.items()) or "all as they are by default"
-    capture = f"{run.settings.warehouse}: capture {escape(run.evidence.capture)}"
-    return WarehouseError(
-        f"{capture} is not {what} with the settings of this step ({escape(said)}). Run {job} with the same ones first."
-    )
+def _not_yet(run: Run, what: str, job: str, table: Table) -> WarehouseError:
+    """The error of a step whose step before was not done, or was done with other settings: then it is another run.
+
+    Args:
+        run: of this step.
+        what: is not done with the settings of this step.
+        job: that does it.
+        table: which that job writes.
+    """
+    own, capture = parameters(run.settings), run.evidence.capture
+    notes = map(json.loads, run.warehouse.notes(table))
+    of_capture = (note for note in notes if (note["cluster"], note["capture"]) == (run.settings.cluster, capture))
+    before = next((note["parameters"] for note in of_capture), own)
+    which = f"{run.settings.warehouse}: capture {escape(capture)} is not {what} with the settings of this step"
+    if before == own:  # nobody did it, or more files came since
+        usual = _unlike(own, parameters(Settings()))
+        return WarehouseError(f"{which} ({escape(usual)}). Run {job} with the same ones first.")
+    here, there = _unlike(own, before), _unlike(before, own)
+    return WarehouseError(f"{which} ({escape(here)}), but with others ({escape(there)}). Give both the same ones.")
+
+
+def _unlike(own: Mapping[str, JsonValue], others: Mapping[str, JsonValue]) -> str:
+    """The settings that others have otherwise."""
+    said = [f"{name} {own.get(name)}" for name in {**own, **others} if own.get(name) != others.get(name)]
+    return ", ".join(said) or "all as they are by default"
 
 
 def plan_aborts(spark: Spark, settings: Settings, progress: Progress | None = None) -> Run:
@@ -132,7 +152,7 @@ def plan_aborts(spark: Spark, settings: Settings, progress: Progress | None = No
     """
     run = _run_to_write(spark, settings)
     if not len(run.held(RUNS, "run_id")):
-        raise _not_yet(run, "judged", "jobs/judge.py")
+        raise _not_yet(run, "judged", "jobs/judge.py", FINDINGS)
     with (progress or Progress()).stage("planning") as tell, followed(tell):
         run.replace(plan_of(run).to_batches(), ABORT_PLAN)
     return run

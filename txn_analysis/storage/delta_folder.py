@@ -38,6 +38,9 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
 _OF_VERSION = re.compile(r"(\d{20})\.")
 _LONG_LOG = 10  # commits, as many as Delta in Spark has between two checkpoints
 _HOUR_MS = 3_600_000
+# A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
+MOST_FILES, _SMALL_BYTES = 32, 16 << 20
+_NOTE = "txn-analysis.run"  # in `commitInfo`
 # Of a checksum: what holds for every version of a table that is defined alike.
 _LASTING = ("metadata", "protocol", "numMetadata", "numProtocol", "setTransactions", "domainMetadata")
 
@@ -143,18 +146,28 @@ class DeltaFolder:
         """
         self._commit("append", self.files, [(file, {}) for file in files], [])
 
-    def replace(self, files: Iterable[DataFile], slice_of: Mapping[str, str]) -> None:
+    def is_small_in(self, most_files: int) -> bool:
+        """It has so many files or more, which are better one, and few enough bytes for that."""
+        return len(self.files) >= most_files and sum(file.size_bytes for file in self.files) <= _SMALL_BYTES
+
+    def replace(self, files: Iterable[DataFile], slice_of: Mapping[str, str], note: str = "") -> None:
         """Make files, already written, the whole content of one partition, in one commit; of all where there is none.
 
         Args:
             files: of the table.
             slice_of: the partition, by the names of its columns.
+            note: what the commit says of itself beside, for `notes`.
         """
         own = [*files]
         kept = [file for file in self.files if slice_of and file.slice not in slice_of.values()]
         if own or len(kept) < len(self.files):
             filters = [(column, "=", value) for column, value in slice_of.items()]
-            self._commit("overwrite", kept, [(file, slice_of) for file in own], filters)
+            self._commit("overwrite", kept, [(file, slice_of) for file in own], filters, note)
+
+    def notes(self) -> list[str]:
+        """The notes of the log's commits, newest first."""
+        with self._to_write() as delta:
+            return [commit[_NOTE] for commit in delta.history() if _NOTE in commit]
 
     def cut(self, files: Mapping[str, DataFile | None]) -> None:
         """Leave of some slices what one file, already written, holds of each, or nothing; in one commit.
@@ -231,6 +244,7 @@ class DeltaFolder:
         kept: Sequence[StoredFile],
         files: Sequence[tuple[DataFile, Mapping[str, str]]],
         filters: Sequence[tuple[str, str, Any]],
+        note: str = "",
     ) -> None:
         version = self.version
         sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file, _ in files)]
@@ -242,7 +256,9 @@ class DeltaFolder:
                 self._table.schema(),
                 list(dict.fromkeys(column for column, *_ in filters)),
                 [*filters] or None,
-                commit_properties=CommitProperties(max_commit_retries=0),
+                commit_properties=CommitProperties(
+                    custom_metadata={_NOTE: note} if note else None, max_commit_retries=0
+                ),
             )
         self._put_sum(version + 1, {"numFiles": len(sizes), "tableSizeBytes": sum(sizes)})
 

@@ -20,7 +20,7 @@ from deltalake.exceptions import CommitFailedError
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import read_files, rows_digest, write_data_files
-from txn_analysis.storage.delta_folder import OF_NO_FILES, DeltaFolder, StoredFile, lines_of
+from txn_analysis.storage.delta_folder import MOST_FILES, OF_NO_FILES, DeltaFolder, StoredFile, lines_of
 from txn_analysis.storage.errors import DAMAGED, said_in_words
 from txn_analysis.storage.opening import LOG
 from txn_analysis.storage.roots import NoTable
@@ -125,19 +125,12 @@ def check_format(root: str, properties: Mapping[str, str]) -> None:
 _Result = TypeVar("_Result")
 
 _LONGEST_PAUSE_S = 0.5
-# A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
-_MOST_FILES, _SMALL_BYTES = 32, 16 << 20
 # What a task wrote and no commit names: an audit that is about to commit it is never older.
 _ORPHAN_MS = 7 * 86_400_000
 _NOT_PLAIN = (
     "another tool has deleted rows beside its files, or gave columns other names, which is not read here. Undo it with"
     " that tool (REORG TABLE … APPLY (PURGE) for deleted rows), or audit the files again into a new --warehouse"
 )
-
-
-def _are_many(stored: DeltaFolder) -> bool:
-    """Whether a table has so many small files that they are better one, and few enough bytes for that."""
-    return len(stored.files) >= _MOST_FILES and sum(file.size_bytes for file in stored.files) <= _SMALL_BYTES
 
 
 def _slices(stored: DeltaFolder, names: pa.ChunkedArray) -> list[str]:
@@ -247,6 +240,11 @@ class DeltaWarehouse(Warehouse):
             self._commit([file for file in files if file.table == table.name], table, slice_of)
         return told
 
+    def notes(self, table: Table) -> list[str]:
+        """As of `Warehouse`."""
+        with said_in_words(self.path(table)):
+            return self._plain(table).notes()
+
     def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
         """As of `Warehouse`."""
         names = sorted({name for key in unless for name in (*key.same, *key.but)})
@@ -255,7 +253,9 @@ class DeltaWarehouse(Warehouse):
             own = rows_without_match(rows, self._held(table, stored, names), unless) if names else rows
             if not len(own):
                 return 0
-            if _are_many(stored):  # in the same commit: who reads the table as it was still finds its files
+            if stored.is_small_in(
+                MOST_FILES
+            ):  # in the same commit: who reads the table as it was still finds its files
                 every = [*self._streamed(table, stored, (), {}), own]
                 stored.replace(self._written(every, table, {}), {})
             else:
@@ -333,7 +333,7 @@ class DeltaWarehouse(Warehouse):
         return found
 
     def _as_one_file(self, table: Table, stored: DeltaFolder) -> None:
-        if len(stored.files) > 1 and sum(file.size_bytes for file in stored.files) <= _SMALL_BYTES:
+        if stored.is_small_in(2):
             stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}), {})
 
     def _held(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> pa.Table:
@@ -355,7 +355,7 @@ class DeltaWarehouse(Warehouse):
             if before and rows_digest(table, self._root, before) == rows_digest(table, self._root, after):
                 self._root.drop(f"{table.name}/{file.path}" for file in files)
             else:
-                stored.replace(files, slice_of)
+                stored.replace(files, slice_of, self.note)
 
         self._change(table, replace)
 

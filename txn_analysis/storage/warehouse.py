@@ -78,7 +78,10 @@ class Warehouse(ABC):
     Attributes:
         root: the folder, or URI, of the tables.
         session: where Spark is needed; questions need none.
+        note: what commits of slices say of themselves beside, for `notes`; empty for nothing.
     """
+
+    note = ""
 
     def __init__(self, session: Spark, root: str) -> None:
         self.session = session
@@ -104,6 +107,10 @@ class Warehouse(ABC):
     @abstractmethod
     def has(self, table: Table) -> bool:
         """Whether the table is there; one that a later version declares is not, until the next audit creates it."""
+
+    def notes(self, _table: Table) -> list[str]:
+        """The notes of a table's commits, newest first, as far as its log goes back."""
+        return []
 
     @abstractmethod
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
