@@ -15,10 +15,11 @@ from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.marker_checks import sums_of_markers
-from txn_analysis.coordinator.producer_bounds import DECIDED_WITHIN_MS, StateAtHand
+from txn_analysis.coordinator.producer_bounds import StateAtHand
 from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 
 SKEW_MS = 100
+DECIDED_WITHIN_MS = 60_000
 AT_MS = 200_000
 END_MS = 900_000
 HERE = TopicPartition("orders", 0)
@@ -139,6 +140,7 @@ def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]
         ),
         pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=4), CONTRADICTED, id="coordinated-above-every-leader"),
         pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=5), SILENT, id="coordinated-by-the-last-leader"),
+        pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=None), SILENT, id="by-leaders-that-are-not-printed"),
         pytest.param(
             with_home(gap_end_ms=END_MS, leader_epoch=4, last_moment_ms=AT_MS), SILENT, id="by-one-behind-its-end"
         ),
@@ -201,6 +203,7 @@ def test_what_contradicts_the_state_for_a_producer_that_nobody_knows(
 @pytest.mark.parametrize(
     ("producer_epoch", "expected"),
     [
+        pytest.param(0, CONTRADICTED, id="the-first-epoch"),
         pytest.param(MIDDLE_EPOCH - 1, CONTRADICTED, id="far-from-the-last-epoch"),
         pytest.param(MIDDLE_EPOCH, SILENT, id="its-id-may-have-rotated-and-the-last-record-names-it-no-more"),
         pytest.param(None, SILENT, id="of-an-epoch-that-is-not-printed"),
@@ -252,6 +255,55 @@ def test_what_contradicts_the_state_for_an_unknown_producer_of_version_2(
     state: StateAtHand, expected: tuple[int, int]
 ) -> None:
     assert counts(told(VERSION_2, history=None, state=state)) == expected
+
+
+@pytest.mark.parametrize("known", [6, 8])
+def test_any_leader_may_have_coordinated_an_unknown_producer(known: int) -> None:
+    """Another producer's home has had fewer leaders."""
+    state = replace(COMPACTED, chains={**COMPACTED.chains, HOME: WHOLE._replace(leader_epoch=4)})
+    markers = marker_rows({known: {HERE: [MARKER._replace(coordinator_epoch=4)]}, 7: {HERE: [VERSION_2]}})
+    committed = [each._replace(producer_id=known) for each in COMMITTED]
+    assert counts(sums_of_markers(markers, known_of(known, committed), state, {7})) == CONFIRMED
+
+
+def test_a_commit_of_two_partitions_confirms_the_markers_of_both() -> None:
+    both = (HERE, TopicPartition("orders", 1))
+    committed = [record("PrepareCommit", AT_MS, topic_partitions=both), COMMITTED[-1]]
+    markers = marker_rows({7: {where: [MARKER] for where in both}})
+    assert counts(sums_of_markers(markers, known_of(7, committed), ALL_GIVEN, {7})) == (2, 0)
+
+
+def test_the_newest_decision_of_an_id_is_not_followed_by_another_ids_record() -> None:
+    known = known_of(7, COMMITTED[:2], [record("Empty", AT_MS + 10)])
+    assert sums_of_markers(marker_rows({7: {HERE: [MARKER]}}), known, ALL_GIVEN, {7}).sure_ms is None
+
+
+@pytest.mark.parametrize(("history", "is_unsure"), [(COMMITTED, False), (NEVER_HERE, True)])
+def test_what_is_not_surely_confirmed_is_unsure(history: list[StateRecord], *, is_unsure: bool) -> None:
+    assert told(MARKER, history=history).is_unsure is is_unsure
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "is_recent"),
+    [
+        pytest.param(None, True, id="nobody-says-when"),
+        pytest.param(AT_MS, True, id="just-as-ids-are-known"),
+        pytest.param(AT_MS - 1, False, id="its-id-may-have-expired"),
+    ],
+)
+def test_a_marker_is_recent_unless_its_id_may_have_expired(at_ms: int | None, *, is_recent: bool) -> None:
+    state = replace(ALL_GIVEN, known_since_ms=AT_MS)
+    assert told(MARKER._replace(at_ms=at_ms), state=state).has_recent is is_recent
+
+
+def test_the_coordinator_of_a_marker_led_the_home_of_its_id() -> None:
+    sums = told(MARKER, history=COMMITTED)
+    assert (sums.coordinator_epochs, sums.unknown_coordinator_epoch) == ({HOME: 5}, None)
+
+
+def test_a_later_marker_is_unexplained_beside_undecoded_records_alone() -> None:
+    sums = told(MARKER, state=ending_at(AT_MS - SKEW_MS - 1))
+    assert (sums.later is not None, sums.has_later_unexplained) == (True, False)
 
 
 def test_a_leaders_lost_tail_is_no_excuse_if_nothing_was_ever_lost() -> None:

@@ -4,7 +4,16 @@ import pytest
 
 from tests.coordinator.builders import exported, record, tombstone
 from tests.judge.cases import OPEN
-from txn_analysis.coordinator.history import current_transaction, written_by_ms
+from txn_analysis.coordinator.history import (
+    ABORT,
+    COMMIT,
+    Decision,
+    EndMarker,
+    current_transaction,
+    left_over,
+    runs_of,
+    written_by_ms,
+)
 from txn_analysis.coordinator.view import CoordinatorView, view_of
 from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.logic import UNBOUNDED_MS
@@ -123,3 +132,13 @@ def test_when_a_record_was_written_at_the_latest(history: list[StateRecord], exp
 )
 def test_the_gap_before_the_first_record_of_an_id_in_an_export(first: StateRecord, expected: int | None) -> None:
     assert view(exported(first)).export_gap_ms == expected
+
+
+def test_a_marker_repeats_the_one_right_before_it() -> None:
+    commit, abort = EndMarker(1, COMMIT, 10, 3, 5), EndMarker(2, ABORT, 20, 3, 5)
+    again = abort._replace(offset=3, at_ms=30, has_data=False)
+    assert [run.markers for run in runs_of([commit, abort, again])] == [(commit,), (abort, again)]
+
+
+def test_a_marker_without_a_time_serves_a_decision_of_its_kind() -> None:
+    assert left_over([Decision(10, COMMIT, 11, 11)], [EndMarker(1, COMMIT, None, 3, 5)], 0) == []

@@ -25,6 +25,7 @@ def chain(*rows: Row, as_of_ms: int | None = None) -> StateChain:
         pytest.param([row(0), row(1), row(2)], None, id="none"),
         pytest.param([row(0), row(3)], 30, id="between-two-batches"),
         pytest.param([row(2), row(3)], 20, id="before-the-first-batch"),
+        pytest.param([row(1), row(2)], 10, id="of-the-first-offset-alone"),
         pytest.param([row(2), row(3), row(5)], 50, id="the-newest-counts"),
         pytest.param([row(0), row(2), row(1, rank=YESTERDAY)], None, id="filled-by-an-earlier-capture"),
         pytest.param([row(0), row(2), row(1, leader_epoch=0), row(2)], None, id="filled-by-another-copy"),
@@ -142,6 +143,9 @@ def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: in
     [
         pytest.param([row(0, state="PrepareCommit"), row(1, state="CompleteCommit")], None, id="its-prepare-is-there"),
         pytest.param([row(1, state="CompleteCommit")], 10, id="alone"),
+        pytest.param(
+            [row(0, state="PrepareCommit"), row(5, state="CompleteCommit")], None, id="behind-what-compaction-took"
+        ),
         pytest.param([row(0, state="PrepareAbort"), row(1, state="CompleteCommit")], 10, id="of-another-kind"),
         pytest.param(
             [row(0, state="PrepareCommit", name="ledger"), row(1, state="CompleteCommit")], 10, id="of-another-id"
@@ -200,6 +204,15 @@ def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: in
 )
 def test_a_complete_record_without_its_prepare(rows: list[Row], expected: int | None) -> None:
     assert chain(*rows).orphan_ms == expected
+
+
+def test_an_id_is_followed_within_its_partition_alone() -> None:
+    here = [row(0, state="PrepareCommit", name=name) for name in ("a", "b")]
+    there = [row(4, state="CompleteCommit", name="a"), row(5, name="b")]
+    placed = [*here, *(each | {"held_by": 2} for each in there)]
+    none = np.zeros(len(placed), np.int64)
+    found = chains_of(states_of(*(each | {"ordinal": n} for n, each in enumerate(placed))), none, none, {0: None})
+    assert found[0][2].orphan_ms == 40
 
 
 def test_copies_that_contradict_each_other_are_read_in_one_order_whatever_they_are_called() -> None:

@@ -1,3 +1,5 @@
+import json
+from hashlib import blake2b
 from typing import Any
 
 import pytest
@@ -139,6 +141,13 @@ def test_records_are_sorted_and_share_a_fingerprint_whatever_the_order() -> None
     assert plan == plan_of(*reversed(findings))
     assert {record.plan_fingerprint for record in plan} == {plan_fingerprint(plan)}
     assert len(plan[0].plan_fingerprint) == 32
+
+
+def test_fingerprint_is_of_the_canonical_json_of_all_records() -> None:
+    plan = abort_plan([rows.finding(), rows.live_finding()], Settings(), rows.AS_OF_MS)
+    told = [record.model_dump(mode="json", exclude={"plan_fingerprint"}) for record in plan]
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    assert plan[0].plan_fingerprint == blake2b(text.encode("ascii"), digest_size=16).hexdigest()
 
 
 def test_fingerprint_changes_with_any_record() -> None:

@@ -45,6 +45,7 @@ _STORIES = "tests/core/test_no_wrong_abort.py"
 _OF_RULES = (
     *(f"tests/judge/test_{name}.py" for name in ("proof_table", "loss", "log_reach", "assurances", "outcome")),
     *("tests/judge/test_words.py", "tests/judge/test_being_written.py", "tests/judge/test_no_none.py", _STORIES),
+    *("tests/report/test_settling.py", "tests/judge/test_causes.py", "tests/core/test_what_was_not_read.py"),
 )
 _OF_FIT = ("tests/coordinator/test_fit.py", _STORIES)
 _OF_HISTORY = (
@@ -56,17 +57,21 @@ _OF_CHAIN = ("tests/coordinator/test_state_chain.py", "tests/coordinator/test_st
 _OF_LOG = (
     *("tests/log/test_exact_start.py", "tests/log/test_producer_appends.py", "tests/log/test_what_brokers_forget.py"),
     *("tests/log/test_open_rows.py", "tests/log/test_described.py", "tests/log/test_problem_kinds.py"),
-    *("tests/log/test_contested_lines.py", "tests/log/test_copies.py"),
+    *("tests/log/test_contested_lines.py", "tests/log/test_copies.py", "tests/log/test_against_broker.py"),
+    "tests/log/test_summarized_anew.py",
 )
 _OF_PLAN = (
     *("tests/plan/test_abort_plan.py", "tests/plan/test_renderings.py", "tests/plan/test_repair.py"),
     *("tests/plan/test_plan_file.py", "tests/plan/test_since.py", _STORIES),
 )
-_OF_SCRIPT = ("tests/plan/test_renderings.py", "tests/plan/test_script_checks.py", "tests/plan/test_script.py")
+_OF_SCRIPT = (
+    *("tests/plan/test_renderings.py", "tests/plan/test_fencing.py"),
+    *("tests/plan/test_script_checks.py", "tests/plan/test_script.py"),
+)
 TESTS: dict[str, Sequence[str]] = {
     "judge/rules/__init__.py": _OF_RULES,
     "judge/rules/by_the_coordinator.py": _OF_RULES,
-    "judge/rules/rule.py": (*_OF_RULES, "tests/report/test_settling.py"),
+    "judge/rules/rule.py": _OF_RULES,
     "judge/fact_finding.py": _OF_RULES,
     "judge/facts.py": _OF_RULES,
     "coordinator/history.py": _OF_HISTORY,

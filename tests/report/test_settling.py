@@ -82,6 +82,12 @@ def test_a_word_on_a_state_that_lacks_partitions_comes_with_the_rest_of_it() -> 
     assert settled(of_nobody, state=state)[0].text.startswith("copy all partitions of `__transaction_state` after")
 
 
+def test_an_id_that_is_known_needs_no_other_partition_of_the_state() -> None:
+    state = json.dumps({"expected": 4, "seen": 2, "missing": [1, 3]})
+    of_somebody = rows.inconclusive(rule="state_older_than_log", missing_evidence=[COPIED_LAST])
+    assert "all partitions" not in settled(of_somebody, state=state)[0].text
+
+
 def test_a_state_that_is_all_there_may_be_vouched_for() -> None:
     text = settled(rows.inconclusive())[0].text
     assert text.startswith("copy all files of all its partitions")  # a word is never the first remedy
