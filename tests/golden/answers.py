@@ -14,6 +14,7 @@ from tests.golden.cases import NOW, Case, Wide, Words, questions
 from txn_analysis.cli.main import app
 
 CAPTURES = Path(__file__).parents[2] / "data/cases"
+_OF_EVERY_SCRIPT = (Path(__file__).parents[2] / "txn_analysis/plan/plan_script.sh").read_text(encoding="ascii")
 CODES, METRICS = "codes.txt", "metrics.prom"
 _SUCCESS = re.compile(r"^(txn_analysis_last_success_timestamp_seconds\S*) \S+$", re.MULTILINE)
 _OF_EVERY_PAGE = re.compile(r"(?<=<style>).*?(?=</style>)|(?<=<script>).*?(?=</script>)|sha256-[^']*", re.DOTALL)
@@ -42,7 +43,8 @@ def answers_to(case: Case, folder: Path) -> dict[str, str]:
         The text of each golden file by its name. `codes.txt` has each command, its exit code and what it wrote to
         stderr. Replaced are folders, which differ from machine to machine; the moment of the metrics' last success; and
         two hashes, which differ whenever a setting is added: runs' ids, by the number of the night, and a plan's
-        fingerprint. Of pages the style and the script are left out: they are files of the program.
+        fingerprint. Of pages the style and the script are left out, and of plans `plan_script.sh`: they are files of
+        the program.
     """
     with contextlib.chdir(folder):  # the warehouse is the one that the program takes by default
         return _asked(case, folder)
@@ -60,13 +62,18 @@ def _asked(case: Case, folder: Path) -> dict[str, str]:
         answers[METRICS] = _SUCCESS.sub(r"\1 0", Path(METRICS).read_text(encoding="utf-8"))
     for file, words in questions(case):
         ended = _run(*words)
-        answers[file] = _OF_EVERY_PAGE.sub("", ended.out) if file.endswith(".html") else ended.out
+        answers[file] = _OF_EVERY_PAGE.sub("", ended.out) if file.endswith(".html") else own_lines_of(ended.out)
         codes.append(_as_typed(words, ended))
     answers[CODES] = "".join(codes)
     differing = {str(CAPTURES): "data/cases", str(folder): "/here"}
     differing |= {run: f"run-{night:016}" for night, run in enumerate(runs, 1)}
     differing |= dict.fromkeys(_FINGERPRINT.findall(answers["abort-plan.ndjson"]), "0" * 32)
     return {file: _replaced(text, differing) for file, text in answers.items()}
+
+
+def own_lines_of(script: str) -> str:
+    """A plan's script without what every plan's has; any other text as it is."""
+    return script.replace(_OF_EVERY_SCRIPT, "# … plan_script.sh …\n")
 
 
 def _audited(case: Case, night: int, given: Words | Wide) -> tuple[_Ended, Words]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.golden.answers import own_lines_of
 from tests.plan.plan_shell import (
     FENCED,
     LAST_MS,
@@ -354,4 +355,4 @@ def test_scripts_are_golden(golden: Callable[[Path, str], None]) -> None:
         rows.live_finding(coordinator_epoch_basis="unknown"),
         RETURNING._replace(topic="-rf", transactional_id=evil),
     )
-    golden(Path(__file__).parent / "golden" / "plan.sh", script)
+    golden(Path(__file__).parent / "golden" / "plan.sh", own_lines_of(script))
