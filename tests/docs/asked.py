@@ -1,4 +1,4 @@
-"""What is typed and printed in docs/symptoms.md, questions.md and statistics.md: commands run on the real captures."""
+"""What is typed and printed in docs/symptoms.md and questions.md: commands run on the real captures."""
 
 import contextlib
 import io
