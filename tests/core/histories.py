@@ -317,3 +317,13 @@ def _state_row(number: int, offset: int, row: Row) -> Row:
         | place
         | row
     )
+
+
+_SAID = ("state", "producer_id", "producer_epoch", "timeout_ms", "last_update_ms", "start_ms")
+
+
+def undecoded(row: Row, *, is_key_read: bool) -> Row:
+    """A record as it is where its value could not be decoded, or its key neither."""
+    nothing = dict.fromkeys(_SAID) | {"topic_partitions": [], "is_undecodable": True}
+    whose = {} if is_key_read else {"transactional_id": None, "transactional_id_hash": None}
+    return row | nothing | whose

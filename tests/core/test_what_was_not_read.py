@@ -8,21 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.core.histories import File
+from tests.core.histories import File, undecoded
 from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, places
 from txn_analysis.columns.arrays import ABSENT
 
 OWN_LAST, HOURS_MS = -1, 36_000_000
 STATE_0 = ("__transaction_state", 0)
 WORDS = {"state_copied_last": True, "transaction_state_complete": True, "no_records_lost": True}
-_SAID = ("state", "producer_id", "producer_epoch", "timeout_ms", "last_update_ms", "start_ms")
-
-
-def undecoded(row: dict[str, Any], *, is_key_read: bool) -> dict[str, Any]:
-    """A record as it is where its value could not be decoded, or its key neither."""
-    nothing = dict.fromkeys(_SAID) | {"topic_partitions": [], "is_undecodable": True}
-    whose = {} if is_key_read else {"transactional_id": None, "transactional_id_hash": None}
-    return row | nothing | whose
 
 
 def with_undecoded(story: Story, number: int, *, is_key_read: bool = True) -> Story:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tests.core.histories import STATE_TOPIC, Described, File, data, marker, record
+from tests.core.histories import STATE_TOPIC, Described, File, data, marker, record, undecoded
 from tests.core.histories import World as Copies
 from tests.world.files import files_of, manifest_of
 from tests.world.ids import id_of
@@ -59,6 +59,8 @@ class Evidence:
         folders: by partition of the state how it lies in files, and what a manifest says of that; empty where each is
             one file.
         cluster_id: that of the folders of all files; None where nothing states one.
+        undecodable: records of the state whose values could not be decoded, by partition and place there; and whether
+            their keys were.
         turn: of `ids.id_of`, which says what ids are called; None where each is a letter.
     """
 
@@ -80,6 +82,7 @@ class Evidence:
     described: tuple[tuple[int, Description], ...] = ()
     folders: tuple[Folder, ...] = ()
     cluster_id: str | None = None
+    undecodable: tuple[tuple[int, int, bool], ...] = ()
     turn: int | None = None
 
     def history(self) -> History:
@@ -101,6 +104,8 @@ class Evidence:
         }
         copies = Copies(settings, logs)
         given = {n: list(_records(rows, self.turn)) for n, rows in enumerate(self.states) if n not in self.absent}
+        for n, place, is_key_read in self.undecodable:
+            given[n][place] = undecoded(given[n][place], is_key_read=is_key_read)
         copies.states, copies.export = (
             ({}, [r for rows in given.values() for r in rows]) if self.is_console else (given, [])
         )

@@ -1,7 +1,11 @@
 """The judge and the contract's letter, told twice by independent programs, say the same of random histories."""
 
+import random
+from dataclasses import replace
+
 from tests.core.answer import answers_of
-from tests.world.evidence import SKEW_MS, TOPIC, Evidence
+from tests.world.evidence import SKEW_MS, TOPIC, Evidence, truth_of
+from tests.world.ids import letter_of
 from tests.world.letter.rules import recent_of, rules_of
 from tests.world.random_worlds import random_plot
 
@@ -43,3 +47,32 @@ def test_what_was_written_while_it_was_copied_is_so_by_the_letter() -> None:
         recent_count += len(expected)
         assert found == expected, plot.story()
     assert recent_count
+
+
+def test_what_could_not_be_decoded_hides_whom_it_excuses() -> None:
+    """Nothing of its partition hangs, nor of nobody, and no other answer is firmer than with the record."""
+    plots = [
+        plot for n in range(HISTORIES) if (plot := random_plot(f"letter 2/{n}", is_faulty=False)).says_nothing_lost
+    ]
+    worlds = [plot.world() for plot in plots]
+    whole = [plot.evidence(world) for plot, world in zip(plots, worlds, strict=True)]
+    hidden = [with_one_hidden(evidence, plot.seed) for plot, evidence in zip(plots, whole, strict=True)]
+    answers, without = (answers_of([e.history() for e in given]) for given in (hidden, whole))
+    lost_count = 0
+    for plot, world, given, answer, before in zip(plots, worlds, hidden, answers, without, strict=True):
+        planned, possible = ({(r.partition, r.producer_id) for r in each.plan} for each in (answer, before))
+        assert planned <= possible, plot.story()
+        assert not truth_of(world, answer, given.logs).wrong, plot.story()
+        homes = {
+            None if r.transactional_id is None else world.holder(letter_of(r.transactional_id)) for r in answer.plan
+        }
+        assert not given.undecodable or not homes & {None, given.undecodable[0][0]}, plot.story()
+        lost_count += len(possible - planned)
+    assert lost_count
+
+
+def with_one_hidden(evidence: Evidence, seed: str) -> Evidence:
+    """One record of the state could not be decoded: its value, or its key as well."""
+    source = random.Random(f"{seed}, not decoded")
+    places = [(n, place) for n, rows in enumerate(evidence.states) for place, _ in enumerate(rows)]
+    return replace(evidence, undecodable=((*source.choice(places), source.random() < 0.5),) if places else ())

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from tests.core.stories import holder
 from tests.world.evidence import Evidence
 from tests.world.files import Folder
+from tests.world.ids import id_of
 from tests.world.model import Batch, StateRow
 
 NEVER_MS = 10**18
@@ -120,7 +121,12 @@ class Copies:
         self.count = DEFAULT_PARTITIONS
         if self.given.is_console:
             return
-        seen = {(r.name, n) for n, rows in enumerate(self.given.states) if n not in self.given.absent for r in rows}
+        seen = {
+            (id_of(r.name, self.given.turn), n)
+            for n, rows in enumerate(self.given.states)
+            if n not in self.given.absent
+            for r in rows
+        }
         step = math.gcd(*(holder(name, 2**31) - n for name, n in seen))
         least = max((n for _, n in seen), default=0) + 1
         most = min(step, MOST_PARTITIONS) if step else MOST_PARTITIONS
