@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,9 @@ from txn_analysis.report.figures import by_damage
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
+
+if TYPE_CHECKING:
+    import pathlib
 
 IDS = (
     "etl-orders-0",
@@ -79,3 +82,33 @@ def test_what_stops_every_worker_comes_first_and_names_the_connector_to_stop() -
     text = " ".join(text_report(report).split())
     assert "the start of every worker of Connect group etl" in text
     assert "owner Kafka Connect: stop the connector orders of group etl; the workers and its other connectors" in text
+
+
+LISTED = (
+    "{name}::TransactionMetadata(transactionalId={name}, producerId={producer}, producerEpoch=0, txnTimeoutMs=60000, "
+    "state=Ongoing, pendingState=None, topicPartitions=Set({places}), txnStartTimestamp=1795229917039, "
+    "txnLastUpdateTimestamp=1795229917039)\n"
+)
+# The logs of the capture have these producers.
+TASKS = (
+    ("connect-cluster-etl", 7, ""),
+    ("etl-orders-0", 3, "orders-0, etl-positions-4"),
+    ("etl-pay-0", 4, "payments-0, etl-positions-1"),
+    ("etl-ledger-1-0", 1002, "ledger.events-0, etl-positions-0"),
+    ("etl-other-1-0", 1003, "ledger.events-0"),
+)
+
+
+def test_a_task_whose_connector_ends_in_a_number_is_known_by_its_groups_topic_of_offsets(
+    tmp_path: pathlib.Path,
+) -> None:
+    lab = Lab(tmp_path)
+    lab.copy("kafka-4.2/capture-1", "segments")
+    lines = (LISTED.format(name=name, producer=producer, places=places) for name, producer, places in TASKS)
+    lab.write("console/state.txt", "".join(lines))
+    lab.audit()
+    tables = run_tables(open_warehouse(no_session, str(lab.root / f"warehouse-{lab.audits}")), "default")
+    assert tables.connect_groups.offsets == {("etl", "etl-positions")}
+    said = {name: " ".join(owner_text(who_is_id(tables, name)).split()) for name in ("etl-ledger-1-0", "etl-other-1-0")}
+    assert "looks like Kafka Connect: etl-ledger-1, group etl, connector ledger-1, task 0" in said["etl-ledger-1-0"]
+    assert "looks like Flink: etl-other, subtask 1, number 0" in said["etl-other-1-0"]

@@ -112,3 +112,20 @@ def test_the_text_is_bounded_and_says_what_it_leaves_out(counted: Counted) -> No
     assert all(len(line) <= 110 for line in text.splitlines())
     assert len(text.splitlines()) < 25
     assert "\x1b" not in stats_text(counted(LIVE))
+
+
+def test_durations_are_by_the_coordinators_clock_where_its_records_are_left(counted: Counted) -> None:
+    """Clients of this capture wrote timestamps three hours old: by those one transaction took three hours."""
+    answer, hour_ms = counted(LIVE), 3_600_000
+    assert answer.total.coordinator_timed_count == answer.total.committed_count + answer.total.aborted_count
+    assert (answer.total.max_duration_ms or 0) > 2 * hour_ms
+    assert 0 < (answer.total.max_coordinator_duration_ms or 0) < 60_000
+    assert max(one.duration_ms for one in answer.longest_by_coordinator) == answer.total.max_coordinator_duration_ms
+    assert " *" not in stats_text(answer).partition("durations")[0]
+
+
+def test_durations_by_the_clients_clock_are_marked(counted: Counted) -> None:
+    answer = counted(WITHOUT_STATE)
+    assert answer.total.coordinator_timed_count == 0
+    assert not answer.longest_by_coordinator
+    assert "3 h 0 min *" in stats_text(answer)

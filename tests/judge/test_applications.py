@@ -13,6 +13,7 @@ from txn_analysis.judge.applications import (
     groups_led,
     remark_on,
     stopping,
+    with_topics,
 )
 
 UUID = "8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11"
@@ -175,3 +176,28 @@ def test_other_ids_need_no_remark(transactional_id: str | None, timeout_ms: int 
 def test_a_long_id_is_read_in_no_time() -> None:
     assert application_of("-1" * 16_000 + "x").framework is None
     assert application_of("-" * 32_000, GROUPS).framework is None
+
+
+@pytest.mark.parametrize(
+    ("topics", "offsets"),
+    [
+        ({"etl-orders-0": {"orders", "o"}, "etl-pay-0": {"pay", "o"}}, {("etl", "o")}),
+        ({"etl-orders-0": {"all", "etl-offsets"}, "etl-pay-0": {"all", "etl-offsets"}}, {("etl", "etl-offsets")}),
+        ({"etl-orders-0": {"all", "o"}, "etl-pay-0": {"all", "o"}}, set()),
+        ({"etl-orders-0": {"orders", "o"}, "etl-orders-1": {"o"}}, set()),
+        ({"etl-orders-0": {"orders"}, "etl-pay-0": {"pay"}}, set()),
+    ],
+    ids=["one topic", "by its name", "two topics", "one connector", "none"],
+)
+def test_a_topic_of_offsets_is_what_the_tasks_of_several_connectors_write(
+    topics: dict[str, set[str]], offsets: set[tuple[str, str]]
+) -> None:
+    assert with_topics(GROUPS.names, topics).offsets == offsets
+
+
+def test_where_the_topic_of_offsets_is_known_another_of_such_a_name_stops_nobody() -> None:
+    groups = GROUPS._replace(offsets=frozenset({("etl", "etl-positions")}))
+    assert blocked_start("etl-orders-0", "etl-positions", groups) == (
+        "every worker of Connect group etl, which reads this topic of offsets to its end"
+    )
+    assert blocked_start("etl-orders-0", "offset-reports", groups) is None

@@ -19,6 +19,7 @@ from tests.faults.scene import Scene, tables_by_spark
 from tests.hostile.canary import VERBS, run_canary
 from tests.hostile.corpus import run_corpus
 from tests.hostile.fuzz import run_fuzz
+from tests.hostile.noise import run_noise
 from tests.proof.by_kafka import kafka_log, kafka_requests
 from tests.proof.part import Figure, Found, Part, none_of
 from tests.torture.safety import run_safety
@@ -34,6 +35,17 @@ def corpus(percent: int, _: int) -> Found:
         Figure("hostile inputs tried", report.inputs),
         none_of("findings wrongly raised", report.wrongly_raised),
         none_of("bytes unaccounted", report.unaccounted_bytes),
+    )
+    return Found(figures, report.problems)
+
+
+def noise(percent: int, seed: int) -> Found:
+    """Lines of others at every place of small captures, and of others at some."""
+    report = run_noise(percent, seed)
+    figures = (
+        Figure("texts with noise tried", report.texts),
+        Figure("that say the same", report.same, least=1),
+        Figure("that name what they do not read", report.named),
     )
     return Found(figures, report.problems)
 
@@ -282,6 +294,14 @@ PARTS = (
         "no forged line, hostile id or cut dump raises a finding or loses a byte",
         "python -m tests.hostile.corpus --percent {size}",
         corpus,
+        size=100,
+        sample=2,
+    ),
+    Part(
+        "noise",
+        "lines that others print change no row at any place of a text, or the bytes that are not read are named",
+        "python -m tests.hostile.noise --percent {size} --seed {seed}",
+        noise,
         size=100,
         sample=2,
     ),

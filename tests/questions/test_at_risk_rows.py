@@ -23,15 +23,15 @@ LISTED: rows.Row = {
 
 
 class Tables:
-    """A run with one finding."""
+    """A run with a few findings."""
 
     as_of_ms = rows.AS_OF_MS
 
-    def __init__(self, finding: Finding) -> None:
-        self.finding = finding
+    def __init__(self, *findings: Finding) -> None:
+        self.findings = findings
 
     def records(self, _: type, table: Any, *__: Any, **___: Any) -> list[Any]:
-        return [self.finding] if table is FINDINGS else []
+        return [*self.findings] if table is FINDINGS else []
 
 
 def told(finding: Finding) -> list[tuple[str, str, str]]:
@@ -51,3 +51,13 @@ def test_what_the_timeout_of_a_flink_id_costs_is_said_before_it_comes() -> None:
     assert (when, risk) == ("2026-11-21T04:00:00.000Z", "timed_out")
     assert "aborts it by 2026-11-21T04:00:10.000Z" in what
     assert "FLIP-572" in what
+
+
+def test_one_transaction_on_several_partitions_is_one_row_of_the_text() -> None:
+    overdue = LISTED | {"transactional_id": "wordcount-1", "blocks_partition": False}
+    partitions = (rows.finding(finding_id=str(n), partition=n, **overdue) for n in range(9))
+    answer, _ = at_risk(cast("RunTables", Tables(*partitions)), Filters(), rows.HOUR_MS, 20)
+    assert len(answer.rows) == 9
+    header, row = answer.text().splitlines()
+    assert "Whom" in header
+    assert "orders-0, orders-1, orders-2 and 6 more" in row

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.report import rows
-from txn_analysis.report.alike import alike
+from txn_analysis.report.alike import alike, of_one_id
 from txn_analysis.report.build import build_report
+from txn_analysis.report.text_report import text_report
+from txn_analysis.tables.finding_rows import FindingRows
 
 if TYPE_CHECKING:
     from txn_analysis.tables import Finding
@@ -66,3 +68,31 @@ def test_what_stands_behind_an_older_transaction_hides_nothing_of_its_own() -> N
     report = build_report(rows.run(verdict_counts={"hanging": 3}), [], health, findings)
     (group,) = alike(report.findings, 3, 3)
     assert group.summary(report).endswith("together 3 transactions on 2 partitions, 20 records hidden")
+
+
+def test_what_one_id_has_open_on_many_partitions_is_one_row_of_a_short_report() -> None:
+    of_one = [
+        rows.finding(
+            verdict="coordinated", rule="in_coordinator", transactional_id="app-1", partition=n, finding_id=f"app{n}"
+        )
+        for n in range(9)
+    ]
+    healths = [rows.health(partition=one.partition) for one in of_one]
+    text = text_report(build_report(rows.run(verdict_counts={"coordinated": 9}), [], healths, of_one))
+    told = " ".join(text.split())
+    assert "alike: 8 more of transactional id app-1 with the same verdict, rule and cause" in told
+    assert text.count("in_coordinator") == 1
+
+
+def test_each_that_hangs_has_its_block() -> None:
+    of_one = [rows.live_finding(transactional_id="app-1", partition=n, finding_id=f"app{n}") for n in range(5)]
+    assert of_one_id(FindingRows.of(of_one)) == []
+
+
+def test_rows_of_one_id_follow_each_other() -> None:
+    mixed = [
+        rows.live_finding(application="a", transactional_id=f"a-{n % 2}", partition=n, finding_id=f"a{n}")
+        for n in range(4)
+    ]
+    (group,) = alike(mixed, 500, 50)
+    assert group.findings.column("transactional_id").to_pylist() == ["a-0", "a-0", "a-1", "a-1"]

@@ -90,3 +90,13 @@ def test_what_was_written_while_it_was_copied_is_said_and_asks_for_nothing() -> 
     assert "copy" not in text.partition("Next")[2].partition("explain")[0].lower().replace("copied", "")
     assert report.impact is not None
     assert report.impact.partitions_blocked == 0
+
+
+@pytest.mark.parametrize(("appended_before_ms", "is_asked"), [(None, True), (rows.AS_OF_MS - 1, False)])
+def test_of_a_cluster_that_wrote_nothing_more_the_moment_of_the_copy_is_asked_for(
+    appended_before_ms: int | None, is_asked: bool
+) -> None:
+    going = rows.finding(verdict="in_progress", rule="not_late", appended_before_ms=appended_before_ms)
+    run = rows.run(as_of_basis="newest_broker_timestamp")
+    said = [doubt.text for doubt in doubts(build_report(run, [], [rows.health()], [going]))]
+    assert any("say when with --as-of TIME" in text for text in said) is is_asked

@@ -136,7 +136,7 @@ def ended(
     one, which a commit published (KIP-890).
     """
     settings = request.settings()
-    from txn_analysis.questions.ended import EndedFilters, ended_answer
+    from txn_analysis.questions.ended import EndedFilters, cost_of_timeouts, ended_answer
     from txn_analysis.questions.filters import check_seen
 
     filters = filters_of(topic, partition, producer_ids=producer_id, patterns=transactional_id_pattern)
@@ -147,6 +147,8 @@ def ended(
     deliver(request.targets, forms_of(answer))
     if left_out_count:
         typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
+    if (costs := cost_of_timeouts(answer)) is not None:
+        typer.echo(f"note: {costs}", err=True)
     return 0
 
 

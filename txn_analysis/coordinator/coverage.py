@@ -11,6 +11,7 @@ from txn_analysis.coordinator.chain import NO_RECORDS, Rise, StateChain
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.partition_count import (
     MOST_PARTITIONS,
+    NOT_DECODED,
     OF_AN_EXPORT,
     PartitionCoverage,
     StateCount,
@@ -278,13 +279,12 @@ def state_evidence_of(
         followed: all partitions whose logs were followed; of the state's they say what is wrong with the log.
         doubts: by partition, None for any: what of it was not understood; each counts as an undecodable record.
     """
-    problems = {  # holes are compaction, or are counted between the files
-        view.partition: [problem.reason for problem in view.problems if problem.kind not in HOLES]
-        for view in followed
-        if view.topic == STATE_TOPIC
-    }
+    views = {view.partition: view for view in followed if view.topic == STATE_TOPIC}
+    problems = {number: [one.reason for one in own.problems if one.kind not in HOLES] for number, own in views.items()}
     partitions = state_coverage(count.used, sections, problems, console)
     for partition in partitions:
+        if not partition.is_seen and (view := views.get(partition.state_partition)) and view.is_in_capture:
+            partition.problems[-1:] = [NOT_DECODED]  # its log was followed
         own = [*doubts.get(None, ()), *(doubts.get(partition.state_partition, ()) if partition.is_seen else ())]
         partition.undecodable_count += len(own)
         partition.keyless_count += len(own)

@@ -145,6 +145,7 @@ def sums_of_files(partitions: Iterable[int]) -> IdSums:
     return IdSums(last_partition=max(partitions, default=-1))
 
 
+NOT_DECODED = "dumped without --transaction-log-decoder"
 OF_AN_EXPORT = "a console export does not say what it covers"
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NUMBER = r"[0-9]{1,19}"
@@ -121,14 +121,66 @@ class ConnectGroups(NamedTuple):
 
     Attributes:
         names: of groups whose leader has an id there.
-        tasks: ids of theirs that look like those of another framework too, and write what all tasks of a group write.
+        offsets: groups with their topic of offsets, where it is known by who writes it.
+        tasks: ids of theirs that look like those of another framework too, and write to that topic.
     """
 
     names: frozenset[str] = frozenset()
+    offsets: frozenset[tuple[str, str]] = frozenset()
     tasks: frozenset[str] = frozenset()
 
+    @classmethod
+    def in_coverage(cls, coverage: Mapping[str, Any]) -> ConnectGroups:
+        """Those that a run recorded."""
+        names, offsets, tasks = (coverage.get(name) or () for name in _IN_COVERAGE)
+        return cls(frozenset(names), frozenset((group, topic) for group, topic in offsets), frozenset(tasks))
 
+    @property
+    def coverage(self) -> dict[str, Any]:
+        """As a run records them: what is not empty."""
+        return {name: sorted(value) for name, value in zip(_IN_COVERAGE, self, strict=True) if value}
+
+
+_IN_COVERAGE = ("connect_groups", "connect_offset_topics", "connect_tasks")
 NO_GROUPS = ConnectGroups()
+
+
+def with_topics(names: frozenset[str], topics: Mapping[str, Collection[str]]) -> ConnectGroups:
+    """Groups with their topics of offsets, and what these prove of ids that look like another framework's.
+
+    Every task writes the offsets of its source to its group's topic, in each of its transactions (KIP-618). So the
+    topic that all tasks of several connectors write is that one; of several such topics, the one with that name.
+
+    Args:
+        names: of groups.
+        topics: of transactional ids, those that their transactions listed.
+    """
+    only_names = ConnectGroups(names)
+    shared: dict[str, tuple[set[str], set[str]]] = {}
+    for name, own in topics.items():
+        group, connector = _task_of(name, only_names)
+        if own and group is not None and connector is not None and not _is_anothers(_by_shape(name)):
+            connectors, all_write = shared.setdefault(group, (set(), {*own}))
+            connectors.add(connector)
+            all_write &= {*own}
+    offsets = dict[str, str]()
+    for group, (connectors, all_write) in shared.items():
+        named = [topic for topic in all_write if len(all_write) == 1 or "offset" in topic.lower()]
+        if len(connectors) > 1 and len(named) == 1:
+            offsets[group] = named[0]
+    tasks = {
+        name
+        for name, own in topics.items()
+        if _is_anothers(_by_shape(name)) and offsets.get(_task_of(name, only_names)[0] or "") in own
+    }
+    return ConnectGroups(names, frozenset(offsets.items()), frozenset(tasks))
+
+
+def _task_of(transactional_id: str, groups: ConnectGroups) -> tuple[str | None, str | None]:
+    """Group and connector of a task; None of any other id."""
+    found = _of_a_group(transactional_id, groups.names)
+    is_task = found is not None and found.framework is CONNECT
+    return (found.parts["group"], found.parts["connector"]) if found is not None and is_task else (None, None)
 
 
 def groups_led(transactional_ids: Iterable[str]) -> list[str]:
@@ -212,13 +264,16 @@ def blocked_start(transactional_id: str | None, topic: str, groups: ConnectGroup
     Workers of Connect read the topics of configurations and offsets to their end when they start
     (`KafkaBasedLog.start`), and tasks of Streams the changelogs that they restore from; all by `read_committed`.
     """
-    if transactional_id is None or not _may_be_internal(transactional_id, topic):
+    if transactional_id is None or not _may_be_internal(transactional_id, topic, groups):
         return None
     framework, parts = framework_of(transactional_id, groups)
     workers = f"every worker of Connect group {parts.get('group')}"
     if framework is CONNECT_LEADER:
         return f"{workers}, which reads this topic of configurations to its end"
-    if framework is CONNECT and "offset" in topic.lower():
+    known = dict(groups.offsets).get(parts.get("group", ""))
+    if framework is CONNECT and topic == known:
+        return f"{workers}, which reads this topic of offsets to its end"
+    if framework is CONNECT and known is None and "offset" in topic.lower():
         return f"{workers}, if this is its topic of offsets, as its name says: each reads that to its end"
     application = application_of(transactional_id, groups).name
     if framework in {STREAMS, STREAMS_BY_TASK} and topic.startswith(f"{application}-") and topic.endswith(_CHANGELOG):
@@ -229,10 +284,11 @@ def blocked_start(transactional_id: str | None, topic: str, groups: ConnectGroup
 _CHANGELOG = "-changelog"
 
 
-def _may_be_internal(transactional_id: str, topic: str) -> bool:
+def _may_be_internal(transactional_id: str, topic: str, groups: ConnectGroups) -> bool:
     """Asked of many, before any shape is."""
     return (
-        topic.endswith(_CHANGELOG) or "offset" in topic.lower() or transactional_id.startswith(CONNECT_LEADERS)
+        (topic.endswith(_CHANGELOG) or "offset" in topic.lower() or transactional_id.startswith(CONNECT_LEADERS))
+        or any(topic == offsets for _, offsets in groups.offsets)
     ) and topic not in INTERNAL_TOPICS
 
 
@@ -244,10 +300,13 @@ class _Found(NamedTuple):
 
 def _found(transactional_id: str, groups: ConnectGroups) -> _Found | None:
     by_shape = _by_shape(transactional_id)
-    is_anothers = by_shape is not None and by_shape.framework in {STREAMS, STREAMS_BY_TASK, FLINK}
-    if is_anothers and transactional_id not in groups.tasks:
+    if _is_anothers(by_shape) and transactional_id not in groups.tasks:
         return by_shape
     return _of_a_group(transactional_id, groups.names) or by_shape
+
+
+def _is_anothers(by_shape: _Found | None) -> bool:
+    return by_shape is not None and by_shape.framework in {STREAMS, STREAMS_BY_TASK, FLINK}
 
 
 def _by_shape(transactional_id: str) -> _Found | None:

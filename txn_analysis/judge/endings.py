@@ -66,12 +66,14 @@ class EndedTransaction(NamedTuple):
 class Ending(NamedTuple):
     """Why it ended, and why it held records that are older than the transaction that ended them; None without proof.
 
-    `decided_ms` is when its coordinator decided (its Prepare record); None where that record is gone.
+    `decided_ms` is when its coordinator decided (its Prepare record), `took_ms` how long after it had begun it; both by
+    the coordinator's clock, None where that record is gone.
     """
 
     cause: FoundCause
     stale_because: str | None
     decided_ms: int | None = None
+    took_ms: int | None = None
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,10 @@ def ending_of(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: in
         return Ending(_without_decision(ended, history, max_clock_skew_ms), None)
     ongoing = ongoing_before(history.records, index)
     stale = _stale_because(ended, history.records[index], ongoing, max_clock_skew_ms)
-    return Ending(_of_decision(ended, history, index, ongoing), stale, history.records[index].last_update_ms)
+    decided_ms, start_ms = history.records[index].last_update_ms, history.records[index].start_ms
+    is_known = decided_ms is not None and start_ms is not None and decided_ms >= start_ms and stale is None
+    took_ms = plus(decided_ms, -start_ms) if is_known and start_ms is not None else None
+    return Ending(_of_decision(ended, history, index, ongoing), stale, decided_ms, took_ms)
 
 
 def explains_before_ms(max_clock_skew_ms: int) -> int:

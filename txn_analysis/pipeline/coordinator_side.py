@@ -37,7 +37,7 @@ from txn_analysis.coordinator.steps import (
     sums_of,
     with_views,
 )
-from txn_analysis.judge.applications import CONNECT_LEADERS, ConnectGroups, groups_led
+from txn_analysis.judge.applications import CONNECT_LEADERS, NO_GROUPS, ConnectGroups, groups_led, with_topics
 from txn_analysis.judge.early_warning import MANY, Known, median_of
 from txn_analysis.judge.warning_steps import (
     OF_APPLICATION,
@@ -52,7 +52,7 @@ from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from txn_analysis.columns.bloom_filter import BloomFilter
     from txn_analysis.coordinator.chain import StateChain
@@ -223,10 +223,40 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
 
 
 def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
-    """The groups of Kafka Connect whose leaders have an id that is not gone; the first thousand by name."""
+    """The groups of Kafka Connect whose leaders have an id that is not gone, the first thousand by name; and what the
+    records of their tasks show.
+    """
     with described("judge: find the groups of Kafka Connect"):
         found = engine.collected(engine.mapped(states.last, _leaders, VALUES))
-    return ConnectGroups(frozenset(groups_led(name for some in values_in(found) for name in some)[:_MOST_GROUPS]))
+    names = frozenset(groups_led(name for some in values_in(found) for name in some)[:_MOST_GROUPS])
+    if not names:
+        return NO_GROUPS
+    with described("judge: find what the tasks of Kafka Connect write"):
+        listed = engine.collected(engine.mapped(states.histories, _topics_of(names), VALUES))
+    topics: defaultdict[str, set[str]] = defaultdict(set)
+    for some in values_in(listed):
+        for name, own in some:
+            topics[name] |= own
+    return with_topics(names, topics)
+
+
+def _topics_of(groups: Collection[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Values: of rows of `HISTORIES`, ids that begin like those of some groups' tasks, with their topics."""
+    starts = tuple(f"{group}-" for group in groups)
+
+    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            records = rows["history"].flatten()
+            is_theirs = pa.array([name.startswith(starts) for name in records.field("transactional_id").to_pylist()])
+            own = records.filter(is_theirs)
+            lists = own.field("topic_partitions")
+            names = own.field("transactional_id").take(pc.list_parent_indices(lists)).to_pylist()
+            topics = defaultdict[str, set[str]](set)
+            for name, topic in zip(names, lists.flatten().field("topic").to_pylist(), strict=True):
+                topics[name].add(topic)
+            yield from rows_of_values([*topics.items()]).to_batches()
+
+    return mapped
 
 
 def _leaders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

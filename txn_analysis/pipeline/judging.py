@@ -338,7 +338,7 @@ def _record_of(
             coverage.plain()
             | {"disproved": own.disproved}
             | ({"copied": own.copied.plain()} if own.copied.manifest_count else {})
-            | ({"connect_groups": sorted(connect.names)} if connect.names else {})
+            | connect.coverage
             | _clusters(run, health)
             | _asked(run),
             sort_keys=True,

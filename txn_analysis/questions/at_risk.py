@@ -5,6 +5,7 @@ Each moment is a sum of what the run found: nothing is judged anew. What has com
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,11 +15,11 @@ from txn_analysis.logic import plus
 from txn_analysis.report.figures import hidden_records
 from txn_analysis.report.formats import Answer, Column, answer_of
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, Finding
-from txn_analysis.text import iso_utc, size
+from txn_analysis.text import iso_utc, listed, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from txn_analysis.kafka.transactions import Ending
     from txn_analysis.questions.filters import Filters
@@ -68,6 +69,7 @@ COLUMNS = (
     Column("Verdict", of="finding.verdict.value"),
 )
 _IN_TEXT = 6
+_MOST_PLACES = 3
 
 
 class _Hidden(NamedTuple):
@@ -97,7 +99,20 @@ def at_risk(tables: RunTables, filters: Filters, within_ms: int, limit: int) -> 
     hidden = {(one.topic, one.partition): one for one in tables.records(_Hidden, PARTITION_HEALTH, **filters.places)}
     told = [_with_figures(each, hidden.get((each.finding.topic, each.finding.partition))) for each in found]
     rows = sorted(told, key=_soonest_first)
-    return answer_of(COLUMNS, rows[:limit], _IN_TEXT), max(len(rows) - limit, 0)
+    answer = answer_of(COLUMNS, rows[:limit], _IN_TEXT)
+    in_text = answer_of(COLUMNS, _of_one_id(rows[:limit])).rows
+    return replace(answer, text_rows=in_text), max(len(rows) - limit, 0)
+
+
+def _of_one_id(rows: Sequence[AtRisk]) -> Iterator[AtRisk]:
+    """What happens at one moment to several partitions of one transactional id, as one row."""
+    groups: dict[tuple[object, ...], list[AtRisk]] = {}
+    for one in rows:
+        name = one.finding.transactional_id
+        whose = one.finding.finding_id if name is None else name
+        groups.setdefault((one.at_ms, one.risk, whose, one.what), []).append(one)
+    for first, *others in groups.values():
+        yield first._replace(whom=listed([first.whom, *(one.whom for one in others)], _MOST_PLACES))
 
 
 def _soonest_first(one: AtRisk) -> tuple[bool, int, int, str, int]:

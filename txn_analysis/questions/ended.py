@@ -12,7 +12,16 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import counted, together
 from txn_analysis.errors import ConfigError
-from txn_analysis.judge.endings import ENDINGS, UNEXPLAINED, EndedTransaction, IdHistory, ended_with, explains_before_ms
+from txn_analysis.judge.applications import FLINK, framework_of
+from txn_analysis.judge.endings import (
+    ENDINGS,
+    TIMEOUT,
+    UNEXPLAINED,
+    EndedTransaction,
+    IdHistory,
+    ended_with,
+    explains_before_ms,
+)
 from txn_analysis.report.formats import Answer, Column, answer_of
 from txn_analysis.runs.asked_states import histories, named_producers, record_counts
 from txn_analysis.runs.past_run import ended_batches
@@ -85,6 +94,16 @@ def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[
         last, number = newest(ended_batches(run, *_STORED, **wanted.rows, **filters.rows), wanted.limit)
         shown = sorted(_explained_of(run, last), key=_newest_first)
     return answer_of(ENDED_COLUMNS, shown, _IN_TEXT), number - len(shown)
+
+
+def cost_of_timeouts(answer: Answer) -> str | None:
+    """What timeouts among some ended transactions can have lost; None where none is of an id like Flink's."""
+    name, cause = (
+        next(n for n, c in enumerate(answer.columns) if c.name == word) for word in ("TransactionalId", "Cause")
+    )
+    ids = (str(row[name] or "") for row in answer.rows if row[cause] == TIMEOUT)
+    is_flinks = any(framework_of(one)[0] is FLINK for one in ids)
+    return f"of an id like Flink's {FLINK.costs}" if is_flinks else None
 
 
 def _of_a_cause(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:

@@ -11,7 +11,7 @@ from txn_analysis.report.terminal import labelled
 from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.questions.owners import Change, Committed, Opened, OwnerAnswer, Written
     from txn_analysis.report.owner import Owner
@@ -22,6 +22,7 @@ _ID_WIDTH = 80
 _OWNER_WIDTH = 200
 _MOST_PARTITIONS = 8
 _MOST_OWNERS = 3
+_MOST_WRITTEN = 8
 _MOST_CHANGES = 5
 """Of the last records; the JSON form has more."""
 _TITLES = {Kind.GROUP: "group", Kind.TRANSACTIONAL_ID: "transactional id", Kind.PRODUCER_ID: "producer id"}
@@ -76,7 +77,8 @@ def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[Paragraph]:
     if (more := len(answer.owners) - _MOST_OWNERS) > 0:
         yield Paragraph("owner", f"({count(more, 'other id')} left out)")
     yield from (Paragraph("history", line) for line in _history(answer))
-    yield from (Paragraph("explain", _look(answer, one, options), is_command=True) for one in answer.opened)
+    shown = [first for first, _ in _together(answer.opened)]
+    yield from (Paragraph("explain", _look(answer, one, options), is_command=True) for one in shown)
 
 
 def owner_paragraphs(owner: Owner) -> Iterator[Paragraph]:
@@ -96,11 +98,13 @@ def _facts(answer: OwnerAnswer) -> Iterator[tuple[str, str]]:
     if answer.changes:
         yield "state", _state(answer.changes[-1])
     yield from (("missing", f"- {escape(fact)}") for fact in answer.missing)
-    yield from (("open", _opened(one)) for one in answer.opened)
+    yield from (("open", _opened(one, others)) for one, others in _together(answer.opened))
     if not answer.opened and answer.kind is not Kind.GROUP:
         yield "open", "nothing, in the logs that were read"
     yield from (("commits", _commit(commit)) for commit in answer.commits)
-    yield from (("wrote", _written(one)) for one in answer.written)
+    yield from (("wrote", _written(one)) for one in answer.written[:_MOST_WRITTEN])
+    if (more := len(answer.written) - _MOST_WRITTEN) > 0:
+        yield "wrote", f"({count(more, 'other partition')} left out)"
 
 
 def _history(answer: OwnerAnswer) -> Iterator[str]:
@@ -140,11 +144,21 @@ def _change(change: Change, *, is_named: bool) -> str:
     return f"{iso_utc(change.at_ms)} {name}{change.state}{of}{producer}"
 
 
-def _opened(one: Opened) -> str:
+def _together(opened: Iterable[Opened]) -> list[tuple[Opened, list[Opened]]]:
+    """What one producer has open with one verdict: the first that blocks, and the others."""
+    groups: dict[tuple[object, ...], list[Opened]] = {}
+    for one in sorted(opened, key=lambda one: not one.blocks_partition):
+        groups.setdefault((one.transactional_id, one.producer_id, one.verdict, one.rule), []).append(one)
+    return [(first, others) for first, *others in groups.values()]
+
+
+def _opened(one: Opened, others: Sequence[Opened]) -> str:
     holds = ", holds the last stable offset" if one.blocks_partition else ""
     named = "" if one.transactional_id is None else f", {clip(one.transactional_id, _ID_WIDTH)}"
     place = f"{escape(one.topic)}-{one.partition} from offset {one.txn_start_offset}"
-    return f"{place}, producer id {one.producer_id}{named}: {one.verdict} ({one.rule}){holds}"
+    places = [f"{escape(other.topic)}-{other.partition} from {other.txn_start_offset}" for other in others]
+    also = f"; so are {listed(places, _MOST_PARTITIONS)}" if places else ""
+    return f"{place}, producer id {one.producer_id}{named}: {one.verdict} ({one.rule}){holds}{also}"
 
 
 def _commit(commit: Committed) -> str:

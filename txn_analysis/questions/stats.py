@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from txn_analysis.judge.applications import ConnectGroups
+    from txn_analysis.judge.endings import EndedTransaction
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.asked_states import NamedProducers
     from txn_analysis.runs.past_run import PastRun
@@ -80,6 +81,7 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
         groups=tuple(groups[:limit]),
         left_out_count=max(len(groups) - limit, 0),
         longest=tuple(found.longest),
+        longest_by_coordinator=tuple(found.by_coordinator),
         over_time=slices_of(lambda: wanted.ended("end_timestamp_ms", "outcome")),
         cannot_say=tuple(cannot_say(total, has_state=tables.has_state, is_in_window=window.is_bounded)),
     )
@@ -114,7 +116,7 @@ class _Wanted(NamedTuple):
 def _parts(wanted: _Wanted, found: _Longest) -> Iterator[pa.Table]:
     for slab in _slabs(wanted.ended(*_OF_ENDED)):
         yield _of_ended(wanted.run, slab, found)
-    yield from _of_decisions(wanted)
+    yield from _of_decisions(wanted, found)
     yield from _of_markers(wanted)
     yield from _of_open(wanted)
 
@@ -155,11 +157,18 @@ def _of_ended(run: PastRun, rows: pa.Table, found: _Longest) -> pa.Table:
 
 
 class _Longest:
-    """The longest of all transactions that are added."""
+    """The longest of all transactions that are added: by the coordinator's clock, and by the client's."""
 
     def __init__(self, named: NamedProducers) -> None:
         self.longest: list[LongTransaction] = []
+        self.by_coordinator: list[LongTransaction] = []
         self._named = named
+
+    def add_decided(self, ended: EndedTransaction, transactional_id: str | None, took_ms: int) -> None:
+        """Look at one that the coordinator's clock timed."""
+        values = {name: getattr(ended, name) for name in _OF_LONG}
+        one = LongTransaction(**values, transactional_id=transactional_id, duration_ms=took_ms)
+        self.by_coordinator = nsmallest(MOST_LONGEST, [*self.by_coordinator, one], key=_longest_first)
 
     def add(self, rows: pa.Table, durations: pa.Array) -> None:
         """Look among some more, with their durations."""
@@ -174,7 +183,10 @@ def _longest_first(one: LongTransaction) -> tuple[Any, ...]:
     return -one.duration_ms, one.topic, one.partition, one.txn_start_offset
 
 
-def _of_decisions(wanted: _Wanted) -> Iterator[pa.Table]:
+_OF_LONG = ("topic", "partition", "txn_start_offset", "end_offset", "outcome", "end_timestamp_ms", "producer_id")
+
+
+def _of_decisions(wanted: _Wanted, found: _Longest) -> Iterator[pa.Table]:
     """Causes of aborts, and how long markers took, of the transactions that a record explains."""
     columns: defaultdict[str, list[Any]] = defaultdict(list)
     every = EndedFilters(None, None, is_stale=False, limit=1)
@@ -187,6 +199,9 @@ def _of_decisions(wanted: _Wanted) -> Iterator[pa.Table]:
         columns["cause"].append(one.ending.cause.name if ended.outcome == "ABORT" else None)
         decided_ms = one.ending.decided_ms
         columns["wait_ms"].append(None if decided_ms is None or end_ms is None else end_ms - decided_ms)
+        columns["took_ms"].append(took_ms := one.ending.took_ms)
+        if took_ms is not None:
+            found.add_decided(ended, one.transactional_id, took_ms)
         if len(columns["topic"]) >= _DECISIONS_AT_ONCE:
             yield _decided(columns)
             columns.clear()
@@ -197,12 +212,15 @@ def _of_decisions(wanted: _Wanted) -> Iterator[pa.Table]:
 def _decided(columns: dict[str, list[Any]]) -> pa.Table:
     cause, waits = pa.array(columns["cause"], pa.string()), pa.array(columns["wait_ms"], pa.int64())
     names = ("decided_count", "marker_wait_sum_ms", "min_marker_wait_ms", "max_marker_wait_ms")
+    measure = "coordinator_duration"
+    took = ("coordinator_timed_count", f"{measure}_sum_ms", f"min_{measure}_ms", f"max_{measure}_ms")
     return rows_with(
         {
             "topic": pa.array(columns["topic"], pa.string()),
             "producer_id": pa.array(columns["producer_id"], pa.int64()),
             **{column: pc.fill_null(pc.equal(cause, name), fill_value=False) for name, column in CAUSES.items()},
             **spread(names, waits),
+            **spread(took, pa.array(columns["took_ms"], pa.int64())),
         }
     )
 
@@ -263,6 +281,7 @@ def _group(row: pa.Table, name: str | None, framework: str | None) -> Group:
         framework=framework,
         unexplained_abort_count=own["aborted_count"] - explained,
         mean_duration_ms=_mean(own["duration_sum_ms"], own["timed_count"]),
+        mean_coordinator_duration_ms=_mean(own["coordinator_duration_sum_ms"], own["coordinator_timed_count"]),
         mean_marker_wait_ms=_mean(own["marker_wait_sum_ms"], own["decided_count"]),
     )
 

@@ -35,8 +35,9 @@ class Group(NamedTuple):
     commits) with no data of its producer before it in the files; `start_unseen_count` ended with some data that is not
     in the files, or may be. `open_count` are open at the end of the logs. Records and bytes are those of
     `sized_count` transactions. A duration is from the timestamp of the first batch to the end marker, of `timed_count`
-    of them; a marker's wait is from the coordinator's decision to the marker, of `decided_count`, by two brokers'
-    clocks. What is known of none is None.
+    of them, by the client's clock unless the topic has LogAppendTime; `coordinator_duration` is from the coordinator's
+    start to its decision, by its clock, of `coordinator_timed_count`. A marker's wait is from that decision to the
+    marker, of `decided_count`, by two brokers' clocks. What is known of none is None.
     """
 
     name: str | None
@@ -64,6 +65,11 @@ class Group(NamedTuple):
     min_duration_ms: int | None
     mean_duration_ms: int | None
     max_duration_ms: int | None
+    coordinator_timed_count: int
+    coordinator_duration_sum_ms: int
+    min_coordinator_duration_ms: int | None
+    mean_coordinator_duration_ms: int | None
+    max_coordinator_duration_ms: int | None
     decided_count: int
     min_marker_wait_ms: int | None
     mean_marker_wait_ms: int | None
@@ -96,7 +102,8 @@ class StatsAnswer(Item):
     """What transactions did; `groups` with most ended ones first, of which `left_out_count` more are not shown.
 
     `total` is of all groups. Ended ones and end markers count from `since_ms` to before `until_ms`, by the broker's
-    time of the marker; None is no bound. `longest` are the longest of all, `over_time` the ended ones by time.
+    time of the marker; None is no bound. `longest` are the longest of all by the client's clock,
+    `longest_by_coordinator` by the coordinator's, `over_time` the ended ones by time.
     `cannot_say` is what the tables do not tell, in words.
     """
 
@@ -108,6 +115,7 @@ class StatsAnswer(Item):
     groups: tuple[GroupItem, ...]
     left_out_count: int
     longest: tuple[Annotated[LongTransaction, InJson("LongTransaction")], ...]
+    longest_by_coordinator: tuple[Annotated[LongTransaction, InJson("LongTransaction")], ...]
     over_time: tuple[Annotated[EndedSlice, InJson("EndedSlice")], ...]
     cannot_say: tuple[str, ...]
 
@@ -154,6 +162,7 @@ WIDTH = 110
 _TEXT_FROM = 12
 _NAME_WIDTH = 32
 _ID_WIDTH = 60
+_MOST_LONGEST = 3
 _TITLES = {By.APPLICATION: "APPLICATION", By.ID: "TRANSACTIONAL ID", By.TOPIC: "TOPIC"}
 _COLUMNS = ("COMMITTED", "ABORTED", "EMPTY", "OPEN", "RECORDS", "SIZE", "MEAN", "LONGEST", "MARKER AFTER")
 _WORDS = {
@@ -195,7 +204,10 @@ def _name(one: Group) -> str:
 
 def _cells(one: Group) -> tuple[str, ...]:
     waited = "-" if one.max_marker_wait_ms is None else f"{one.max_marker_wait_ms} ms"
-    took = (one.mean_duration_ms, one.max_duration_ms)
+    took = (one.mean_coordinator_duration_ms, one.max_coordinator_duration_ms)
+    is_by_client = not one.coordinator_timed_count
+    if is_by_client:
+        took = (one.mean_duration_ms, one.max_duration_ms)
     return (
         str(one.committed_count),
         str(one.aborted_count),
@@ -203,9 +215,12 @@ def _cells(one: Group) -> tuple[str, ...]:
         str(one.open_count),
         str(one.record_count),
         size(one.size_bytes),
-        *("-" if ms is None else _span(ms) for ms in took),
+        *("-" if ms is None else f"{_span(ms)}{_BY_CLIENT if is_by_client else ''}" for ms in took),
         waited,
     )
+
+
+_BY_CLIENT = " *"
 
 
 def _span(duration_ms: int) -> str:
@@ -223,12 +238,14 @@ def _below(answer: StatsAnswer) -> Iterator[tuple[str, str]]:
         yield "aborted", ", ".join((*known, *unknown))
         if any(one.framework == FLINK.name and one.coordinator_timeout_count for one in answer.groups):
             yield "", f"of an id like Flink's {FLINK.costs}"
-    yield from _each("longest", [_long(one) for one in answer.longest[:3]])
+    yield from _each("longest", _longest(answer)[:_MOST_LONGEST])
     yield (
         "durations",
         (
+            f"by the coordinator's clock, from its start to its decision, of "
+            f"{count(total.coordinator_timed_count, 'transaction')} whose record is left. Those with{_BY_CLIENT} are "
             "from the timestamp of the first batch to the end marker: by the client's clock unless the topic has "
-            "LogAppendTime, so that records with event time look long; MARKER AFTER is the longest wait from the "
+            "LogAppendTime, so that records with event time look long. MARKER AFTER is the longest wait from the "
             "coordinator's decision to its marker, by two brokers' clocks"
         ),
     )
@@ -239,10 +256,17 @@ def _each(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
     return ((label if not place else "", text) for place, text in enumerate(texts))
 
 
-def _long(one: LongTransaction) -> str:
+def _longest(answer: StatsAnswer) -> list[str]:
+    """Those that the coordinator's clock timed come first; behind them others, by the client's."""
+    timed = {(one.topic, one.partition, one.end_offset) for one in answer.longest_by_coordinator}
+    others = [one for one in answer.longest if (one.topic, one.partition, one.end_offset) not in timed]
+    return [*(_long(one, "") for one in answer.longest_by_coordinator), *(_long(one, _BY_CLIENT) for one in others)]
+
+
+def _long(one: LongTransaction, mark: str) -> str:
     whose = f"producer id {one.producer_id}" if one.transactional_id is None else clip(one.transactional_id, _ID_WIDTH)
     where = f"{escape(one.topic)}-{one.partition} from offset {one.txn_start_offset} to {one.end_offset}"
-    return f"{_span(one.duration_ms)}: {where}, {whose}, {one.outcome}"
+    return f"{_span(one.duration_ms)}{mark}: {where}, {whose}, {one.outcome}"
 
 
 def stats_csv(answer: StatsAnswer) -> str:

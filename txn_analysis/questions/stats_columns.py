@@ -30,10 +30,12 @@ SUMS = (
     *("committed_count", "aborted_count", *CAUSES.values(), "unknown_outcome_count"),
     *("empty_count", "empty_commit_count", "open_count", "start_unseen_count", "undated_count", "backwards_count"),
     *("sized_count", "record_count", "size_bytes", "timed_count", "duration_sum_ms"),
-    *("decided_count", "marker_wait_sum_ms"),
+    *("decided_count", "marker_wait_sum_ms", "coordinator_timed_count", "coordinator_duration_sum_ms"),
 )
-_LEAST = ("min_duration_ms", "min_marker_wait_ms")
-_MOST = ("max_record_count", "max_size_bytes", "max_duration_ms", "max_marker_wait_ms")
+_LEAST = ("min_duration_ms", "min_coordinator_duration_ms", "min_marker_wait_ms")
+_MOST = (
+    *("max_record_count", "max_size_bytes", "max_duration_ms", "max_coordinator_duration_ms", "max_marker_wait_ms"),
+)
 _HOW = {**dict.fromkeys(SUMS, "sum"), **dict.fromkeys(_LEAST, "min"), **dict.fromkeys(_MOST, "max")}
 SCHEMA = pa.schema([("topic", pa.string()), *((name, pa.int64()) for name in ("producer_id", *_HOW))])
 _MERGED_ROWS = 1 << 18

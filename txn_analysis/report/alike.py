@@ -6,6 +6,7 @@ prints the rest.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import is_remark
@@ -122,6 +123,18 @@ def folded(findings: FindingRows) -> list[Alike]:
     return [Alike(_owner(key), findings.at(members), 1) for key, members in groups if len(members) > FEW]
 
 
+def of_one_id(findings: FindingRows) -> list[Alike]:
+    """The same of what one transactional id has open on more than `FEW` partitions, as Streams does; of what hangs each
+    is shown.
+    """
+    groups: dict[_Alike, list[int]] = {}
+    for place, one in enumerate(findings.told(_Named)):
+        if one.transactional_id is not None and one.verdict is not Verdict.HANGING:
+            key = one.verdict, one.rule, one.cause_name, "transactional id", one.transactional_id
+            groups.setdefault(key, []).append(place)
+    return [Alike(_owner(key), findings.at(members), 1) for key, members in groups.items() if len(members) > FEW]
+
+
 class _Named(NamedTuple):
     verdict: Verdict
     rule: str
@@ -135,11 +148,12 @@ _Alike = tuple[Verdict, str, str | None, str, str | int]
 
 
 def _grouped(findings: FindingRows) -> dict[_Alike, list[int]]:
-    """The places of the members of each group."""
-    groups: dict[_Alike, list[int]] = {}
+    """The places of the members of each group; those of one transactional id follow each other."""
+    groups: dict[_Alike, dict[str | int, list[int]]] = {}
     for place, one in enumerate(findings.told(_Named)):
-        groups.setdefault(_key(one), []).append(place)
-    return groups
+        whose = one.producer_id if one.transactional_id is None else one.transactional_id
+        groups.setdefault(_key(one), {}).setdefault(whose, []).append(place)
+    return {key: [*chain.from_iterable(of_one.values())] for key, of_one in groups.items()}
 
 
 def _key(one: _Named) -> _Alike:

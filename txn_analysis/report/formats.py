@@ -46,18 +46,19 @@ class Column:
 class Answer:
     """Rows in the order of `columns`; None where something is unknown or does not apply.
 
-    Text shows the first `text_columns` of them, by default all.
+    Text shows the first `text_columns` of them, by default all; and `text_rows`, where several rows are one there.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     text_columns: int | None = None
+    text_rows: tuple[tuple[Cell, ...], ...] | None = None
 
     def text(self) -> str:
         """Cells padded to their column and followed by a tab, the header first; ids are escaped, unlike Kafka's."""
-        shown = self.columns[: self.text_columns]
+        shown, rows = self.columns[: self.text_columns], self.rows if self.text_rows is None else self.text_rows
         table = [[column.name for column in shown]]
-        table += [[_text_cell(value, c) for value, c in zip(row, shown, strict=False)] for row in self.rows]
+        table += [[_text_cell(value, c) for value, c in zip(row, shown, strict=False)] for row in rows]
         widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]
         lines = ("".join(cell.ljust(width) + "\t" for cell, width in zip(row, widths, strict=True)) for row in table)
         return "\n".join(lines) + "\n"

@@ -212,6 +212,7 @@ def doubts(report: AuditReport) -> Iterator[Doubt]:
         text = f"{count(inconclusive, 'open transaction')} without an answer: the list below says what is missing."
         is_told = report.outcome.answer is Outcome.COULD_NOT_TELL
         yield Doubt(text if is_told else text + _settled(report), Verdict.INCONCLUSIVE)
+    yield from _quiet_since(report)
     clusters = report.coverage.clusters
     if clusters is not None and report.outcome.answer is not Outcome.COULD_NOT_TELL:
         said, remedy = looks_like(clusters), what_to_do(clusters, report.run)
@@ -235,6 +236,24 @@ def _of_captures(run: RunItem) -> Iterator[Doubt]:
     for prune in run.prunes:
         if prune.finding_ids:
             yield Doubt(_may_lack(prune), Verdict.INCONCLUSIVE)
+
+
+class _Going(NamedTuple):
+    verdict: Verdict
+    appended_before_ms: int | None
+
+
+def _quiet_since(report: AuditReport) -> Iterator[Doubt]:
+    """That all that is in progress may be late by now, where no broker's clock went on behind any of it."""
+    as_of_ms, going = report.run.as_of_ms, report.unaccepted.of_verdict(Verdict.IN_PROGRESS)
+    if report.run.as_of_basis != "newest_broker_timestamp" or as_of_ms is None or not going:
+        return
+    if any((one.appended_before_ms or as_of_ms) < as_of_ms for one in going.told(_Going)):
+        return
+    what = f"{count(len(going), 'open transaction')} {'is' if len(going) == 1 else 'are'} in progress"
+    newest = f"{iso_utc(as_of_ms)}, the newest timestamp of a broker's clock: nothing was written after"
+    text = f"{what} as of {newest}. If the files were copied later, say when with --as-of TIME."
+    yield Doubt(text, Verdict.INCONCLUSIVE)
 
 
 class Step(NamedTuple):

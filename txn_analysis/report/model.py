@@ -262,7 +262,7 @@ class Coverage(Item):
     @property
     def connect_groups(self) -> ConnectGroups:
         """The groups of Kafka Connect that the state names."""
-        return ConnectGroups(frozenset(self.transaction_state.get("connect_groups") or ()))
+        return ConnectGroups.in_coverage(self.transaction_state)
 
     @property
     def has_state(self) -> bool:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.rules.rule import not_understood
+from txn_analysis.judge.rules.rule import missing_partitions, not_understood
 from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.alike import block_lines, folded
+from txn_analysis.report.alike import block_lines, folded, of_one_id
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
 from txn_analysis.settings import EngineName
@@ -58,7 +58,8 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     """The lines of the report, of at most `width` columns, with the styles that a terminal may give them."""
     yield from _headline(report, width, reader)
     ordered = figures.by_damage(report, report.unaccepted)
-    groups = {group.findings[0].finding_id: group for group in folded(ordered)} if _is_long(ordered) else {}
+    repeated = folded(ordered) if _is_long(ordered) else of_one_id(ordered)
+    groups = {group.findings[0].finding_id: group for group in repeated}
     alike = {name for group in groups.values() for name in _ids(group.findings)[1:]}
     single = ordered.where([name not in alike for name in _ids(ordered)])
     hanging = single.of_verdict(Verdict.HANGING)
@@ -323,9 +324,7 @@ def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
         return
     seen, expected = state.get("seen", 0), state.get("expected", "?")
     yield "transaction state", f"{seen} of {expected} partitions of __transaction_state{_why_so_many(state)}"
-    missing = state.get("missing") or []
-    if missing:
-        yield "", f"missing: {ranges(missing)}"
+    yield from (("", f"{what}: {ranges(numbers)}") for what, numbers in missing_partitions(state))
     partial = [p["partition"] for p in state.get("partitions") or [] if p["is_seen"] and not p["is_complete"]]
     if partial:
         yield "", f"not complete: {ranges(partial)}"

@@ -210,7 +210,7 @@ def sections_of(item: ReadInput) -> list[InputSection]:
             cluster_id=item.cluster_id,
         )
         for section, is_end_proven, problem in zip(item.sections, starts_proven, problems, strict=True)
-        for doubt in (doubt_of(section.kind, section.grammar, item.reading_version),)
+        for doubt in (doubt_of(section.kind, section.grammar, item.reading_version, is_understood=item.is_understood),)
     ]
 
 

@@ -155,7 +155,7 @@ class RunTables(RunRows):
     @property
     def connect_groups(self) -> ConnectGroups:
         """The groups of Kafka Connect that the state names."""
-        return ConnectGroups(frozenset(self.run.coverage.get("connect_groups") or ()))
+        return ConnectGroups.in_coverage(self.run.coverage)
 
     @property
     def sight(self) -> Sight:
@@ -232,7 +232,7 @@ class RunTables(RunRows):
         if version == READING_VERSION:
             return {}
         doubts = (
-            (item.path, doubt_of(section.kind, section.grammar, version))
+            (item.path, doubt_of(section.kind, section.grammar, version, is_understood=item.is_understood))
             for item in self.finished.evidence.inputs
             for section in item.sections
         )

@@ -205,8 +205,13 @@ class ReadInput(NamedTuple):
     @property
     def is_read_otherwise(self) -> bool:
         """Today's reading may say something else of it than the one that found this."""
-        known, is_understood = self.reading_version, not self.rejected_bytes and self.problem is None
-        return any(is_read_otherwise(s.kind, s.grammar, known, is_understood=is_understood) for s in self.sections)
+        known, is_all = self.reading_version, self.is_understood
+        return any(is_read_otherwise(s.kind, s.grammar, known, is_understood=is_all) for s in self.sections)
+
+    @property
+    def is_understood(self) -> bool:
+        """Nothing of it was rejected, nor is wrong with it."""
+        return not self.rejected_bytes and self.problem is None
 
     def is_newer_than(self, other: ReadInput) -> bool:
         """It is of a newer reading than another input."""

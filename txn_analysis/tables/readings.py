@@ -19,13 +19,14 @@ class ChangedReading(NamedTuple):
     `doubt` says what an earlier reading believed that today's does not, as the end of a sentence about the file: what
     such a reading found counts as a file that is not whole, of an export as undecodable records. None where an earlier
     reading believed less: of what it understood whole, today's says the same. A doubt is for batches (`LOG`, `STATE`)
-    and exports; other kinds know no such gap.
+    and exports; other kinds know no such gap. `is_of_rejected`: it is only of files of which something was rejected.
     """
 
     version: int
     kind: str
     doubt: str | None
     is_of_brokers_files: bool = False
+    is_of_rejected: bool = False
 
     def is_of(self, kind: str, grammar: str | None, version: int | None) -> bool:
         """Whether what an earlier reading found of a section is another one's."""
@@ -37,7 +38,12 @@ CHANGED_READINGS = (
     ChangedReading(2, CONSOLE_TEXT, "takes lines for records that may be a part of somebody's id"),
     ChangedReading(2, CONSOLE_JSON, "does not compare the records with the number that the consumer counted"),
     # The names of states that tools of Kafka 4.4 print were undecodable, and lines that others print were rejected.
-    *(ChangedReading(2, kind, None) for kind in (STATE, LOG, SNAPSHOT, TXNINDEX)),
+    *(ChangedReading(2, kind, None) for kind in (SNAPSHOT, TXNINDEX)),
+    # Among the rejected lines can be one that says that the tool stopped, behind which it went on reading.
+    *(
+        ChangedReading(2, kind, "goes on behind a line that says that the tool stopped", is_of_rejected=True)
+        for kind in (STATE, LOG)
+    ),
 )
 
 READING_VERSION = max(change.version for change in CHANGED_READINGS)
@@ -49,13 +55,15 @@ def is_read_otherwise(kind: str, grammar: str | None, version: int | None, *, is
 
     `is_understood` says that nothing of its file was rejected then, nor is wrong with it.
     """
+    is_believed = doubt_of(kind, grammar, version, is_understood=is_understood) is not None
     changes = (change for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
-    return any(change.doubt is not None or not is_understood for change in changes)
+    return is_believed or (not is_understood and any(True for _ in changes))
 
 
-def doubt_of(kind: str, grammar: str | None, version: int | None) -> str | None:
-    """What a reading believed of a section that today's does not; None where nothing."""
-    doubts = (change.doubt for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
+def doubt_of(kind: str, grammar: str | None, version: int | None, *, is_understood: bool) -> str | None:
+    """What a reading believed of a section that today's does not; None where nothing. Arguments as above."""
+    changes = (change for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
+    doubts = (change.doubt for change in changes if not (change.is_of_rejected and is_understood))
     return next((doubt for doubt in doubts if doubt is not None), None)
 
 

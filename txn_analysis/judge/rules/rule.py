@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.fit import NOT_SHOWN
-from txn_analysis.coordinator.partition_count import OF_AN_EXPORT
+from txn_analysis.coordinator.partition_count import NOT_DECODED, OF_AN_EXPORT
 from txn_analysis.judge.lacks import TRUE_IF, Lack, Settling
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.settings import flag_name
 from txn_analysis.text import iso_utc, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from txn_analysis.judge.facts import Facts
     from txn_analysis.logic import Truth
@@ -169,6 +169,14 @@ def not_understood(state: Mapping[str, Any]) -> Settling | None:
     """What was given of the state and not understood, as the report adds it to what a run recorded."""
     given = state.get("not_understood")
     return None if given is None else Settling(Lack.STATE_NOT_UNDERSTOOD, *given)
+
+
+def missing_partitions(state: Mapping[str, Any]) -> Iterator[tuple[str, list[int]]]:
+    """Which partitions of the state were not given, and which were given and not decoded, each in a word or two."""
+    parts = state.get("partitions") or []
+    given = [part["partition"] for part in parts if NOT_DECODED in part.get("problems", ())]
+    lacking = [number for number in state.get("missing") or [] if number not in given]
+    yield from ((what, of) for what, of in (("missing", lacking), (NOT_DECODED, given)) if of)
 
 
 def broken_log(doubtful: Doubtful) -> Settling:
