@@ -27,6 +27,7 @@ IDS = (
     "pay-sink-0-6",
     "wordcount-8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11-3",
     "rdkafka-writer",
+    "orders.service",
 )
 DONE = (
     "TransactionMetadata(transactionalId={name}, producerId={number}, producerEpoch=0, txnTimeoutMs=60000, "
@@ -55,6 +56,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
         ("connect-cluster-etl", "looks like Kafka Connect: connect-cluster-etl, leader of group etl"),
         ("pay-sink-0-6", "looks like Flink: pay-sink, subtask 0, number 6"),
         (IDS[5], "looks like Kafka Streams: wordcount, process 8a4f3c1e-0b9d-4f7a-9c53-2f1f0c6d7e11, thread 3"),
+        ("orders.service", "orders.service, by the id alone: no framework that is known names ids like this"),
         ("rdkafka-writer", "rdkafka-writer, by the id alone: no framework that is known names ids like this"),
     ],
 )

@@ -145,3 +145,9 @@ def test_the_page_says_what_its_two_counts_count() -> None:
     page = " ".join(html_report(found).split())
     assert "Blocked, not counting transactions in progress: 1 partition, 12 records hidden" in page
     assert "also one in progress: 2 partitions, 24 records hidden. The first lines of this page leave out" in page
+
+
+def test_where_nothing_asks_for_anything_no_clock_is_talked_about() -> None:
+    healthy = rows.finding(verdict="coordinated", rule="in_coordinator", **BACKDATED)
+    assert clock_sentence(report(healthy)) is None
+    assert clock_sentence(report(healthy, rows.finding(**BACKDATED))) is not None

@@ -147,9 +147,10 @@ def _change(change: Change, *, is_named: bool) -> str:
 def _together(opened: Iterable[Opened]) -> list[tuple[Opened, list[Opened]]]:
     """What one producer has open with one verdict: the first that blocks, and the others."""
     groups: dict[tuple[object, ...], list[Opened]] = {}
-    for one in sorted(opened, key=lambda one: not one.blocks_partition):
+    for one in opened:
         groups.setdefault((one.transactional_id, one.producer_id, one.verdict, one.rule), []).append(one)
-    return [(first, others) for first, *others in groups.values()]
+    ordered = (sorted(own, key=lambda one: not one.blocks_partition) for own in groups.values())
+    return [(first, others) for first, *others in ordered]
 
 
 def _opened(one: Opened, others: Sequence[Opened]) -> str:

@@ -181,7 +181,10 @@ def clock_line(report: AuditReport, finding: Finding) -> str | None:
 
 
 def clock_sentence(report: AuditReport) -> str | None:
-    """That it depends on the clock what is late; None where it does not."""
+    """That it depends on the clock what is late; None where it does not, or where nothing asks for anything."""
+    counts = report.findings.verdict_counts
+    if not any(counts[verdict] for verdict in (Verdict.HANGING, Verdict.SUSPECT, Verdict.INCONCLUSIVE)):
+        return None
     number = sum(is_decided_by_clock(report, one) for one in report.findings.told(_Times))
     if not number:
         return None
