@@ -22,7 +22,7 @@ def found(
 ) -> dict[str, str]:
     """What is printed for the captures of the pages, under the names that a warehouse of their own gives them."""
     asked = asked_outputs(tmp_path_factory.mktemp("asked"))
-    return outputs(_named(audit_of(DEMO), "docs/demo.md"), tables_of(DEMO)) | asked
+    return outputs(_named(audit_of(DEMO), "docs/every-night.md"), tables_of(DEMO)) | asked
 
 
 def _named(report: AuditReport, page: str) -> AuditReport:

@@ -27,9 +27,7 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
     """Every output by its name, of a report of the capture that `make demo` audits, and the tables of its run."""
     every = Filters()
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
-    demo = text_report(report, reader=Reader(_OPTIONS, now_ms=READ_MS))
     return {
-        "demo": demo,
         "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
         "demo-chat": chat_message(report, Reader(_OPTIONS, now_ms=READ_MS)),
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
