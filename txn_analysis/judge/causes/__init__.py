@@ -167,7 +167,7 @@ LATE_WRITE_AFTER_MARKER = Cause(
     name="late_write_after_marker",
     meaning="records came after the end marker of their transaction (KIP-890)",
     story="records came after the end marker of their transaction (KIP-890)",
-    prevention="as above",
+    prevention="transaction version 2",
     evidence=_what_the_marker_ended,
     doubt="what a client did after the marker without telling the coordinator is in no record",
 )
@@ -202,7 +202,7 @@ WRITE_BEFORE_PARTITION_ADDED = Cause(
     meaning="its client wrote without adding the partition to the transaction (KIP-890)",
     story="the client wrote without adding the partition to its transaction, or the group's offsets without adding "
     "the group",
-    prevention="a client that follows the protocol; as above",
+    prevention="a client that follows the protocol; transaction version 2",
     evidence=_what_is_listed_instead,
 )
 

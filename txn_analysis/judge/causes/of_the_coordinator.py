@@ -202,7 +202,7 @@ OLD_EPOCH_LEFT_OPEN = Cause(
     meaning="a new instance took over its id, and the old one's transaction was never ended",
     story="a new instance took the id over, and nothing ended what the old one had open, because no transaction "
     "listed it",
-    prevention="as above",
+    prevention="transaction version 2",
     evidence=_both_epochs,
 )
 
