@@ -1,22 +1,15 @@
 """Tables as Delta in Spark makes and reads them: the second opinion on what the program does without either."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pyarrow as pa
 from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
 
 from txn_analysis.storage.delta_warehouse import properties
 from txn_analysis.storage.spark_tasks import spark_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Table
+from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.tables import Table
 
 
 def frame_by_delta(warehouse: Warehouse, table: Table) -> DataFrame:

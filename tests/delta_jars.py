@@ -4,21 +4,16 @@
 version of Spark, where every checkout finds them.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pyspark
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession
 
 DELTA_VERSION = "4.4.0"
 DELTA_ARTIFACT = f"delta-spark_{'.'.join(version('pyspark').split('.')[:2])}_2.13"

@@ -1,14 +1,17 @@
 """A row for each table that breaks no constraint, and for each constraint one that breaks it and nothing else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from tests.by_spark import frame_by_delta, frame_of
+from txn_analysis.runs.past_run import RunRows
 from txn_analysis.storage.delta_warehouse import FORMAT
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import (
     ABORT_PLAN,
     ABORTED_TRANSACTIONS,
@@ -26,17 +29,8 @@ from txn_analysis.tables import (
     RUNS,
     TRANSACTION_STATES,
     TRANSACTIONS,
+    Table,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame
-
-    from txn_analysis.runs.past_run import RunRows
-    from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables import Table
 
 Row = dict[str, Any]
 

@@ -1,17 +1,13 @@
 """The real captures and how each is audited, as `data/README.md` says."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 PARAMETERS: dict[str, Any] = {"transaction_state_partitions": 4, "max_clock_skew_ms": 0}

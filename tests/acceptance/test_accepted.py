@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.plan.test_accepted import LIVE, UNTIL_MS, decided
+from tests.sessions import no_session
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.cli.main import app
 from txn_analysis.errors import ConfigError
@@ -24,10 +25,6 @@ CONF = Path(__file__).parents[2] / "conf"
 SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (2, 3))
 STILL_HANGING = ("ledger.events-1@135", "orders-2@155", "payments-0@187")
 Said = tuple[int, str]
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 def audited(folder: Path, night: str, **settings: Any) -> AuditReport:

@@ -5,11 +5,11 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from txn_analysis.cli.main import app
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.pipeline import steps
@@ -28,10 +28,6 @@ SECOND = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state
 ALSO_OURS = {"segments", "transaction-state", "group-offsets", "data", "cases"}
 
 Ask = Callable[..., str]
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 def audit(folder: Path, parts: tuple[str, ...]) -> None:

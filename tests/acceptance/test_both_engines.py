@@ -1,37 +1,30 @@
 """Whole runs by Spark's tasks, of captures that this process would judge: the reports are equal but for who judged."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Variant, run_audit
 from tests.core.answer import answers_of
 from tests.table_rows import listed
 from tests.torture.harness import history_of, items_of
-from tests.torture.subjects import real_cases, simulated
+from tests.torture.inputs import InputReader
+from tests.torture.subjects import Files, real_cases, simulated
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.pipeline import steps
 from txn_analysis.pipeline.run import parameters, start_run
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage import opening
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pyspark.sql import SparkSession
-
-    from tests.torture.inputs import InputReader
-    from tests.torture.subjects import Files
-    from txn_analysis.report.model import AuditReport
 
 # Dumps with their payloads and without, exports, logs that are cut at snapshots, folders of brokers; and one night
 # beside the night before it, as copies of several brokers.

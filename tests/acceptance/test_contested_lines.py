@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.log.test_header_keys import DEEP, SHALLOW, data, marker
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, Segment
+from tests.sessions import no_session
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.pipeline import steps
 from txn_analysis.report.headline import headline
@@ -21,10 +19,6 @@ ENDED = data(0, 1, size_bytes=200), marker(1, 1)
 HIDING = replace(data(2, 3, headers="trace"), is_transactional=False)
 """A record with a header key, whose batch has room for all lines behind it."""
 OPENS, OPENS_NOTHING = data(3, 4), replace(data(3, 4), is_transactional=False)
-
-
-def no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 def audited(folder: Path, last: Batch, *tools: Tool) -> AuditReport:

@@ -3,12 +3,12 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
+from tests.sessions import no_session
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
@@ -28,10 +28,6 @@ VERBS = (
     "report --format json",
     "report --format html",
 )
-
-
-def no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.fixture(scope="module")

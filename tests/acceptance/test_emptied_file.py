@@ -9,6 +9,7 @@ import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, rows_of
 from tests.manifests import Entry, manifest_of
+from tests.sessions import no_session
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -20,10 +21,6 @@ WORDS = {"transaction_max_timeout_ms": 20_000, "state_copied_last": True, "no_re
 EMPTIED = f"{STATE_TOPIC}-0/00000000000000000000.log"
 HANGING = {("partition_not_in_transaction", "hanging")}
 UNKNOWN = {("state_incomplete", "inconclusive")}
-
-
-def no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, rows_of
+from tests.sessions import no_session
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
@@ -17,11 +18,7 @@ LOGS = (CAPTURE / "segments", CAPTURE / "transaction-state")
 
 def audited(warehouse: Path, paths: Iterable[Path]) -> AuditReport:
     settings = Settings.model_validate({"warehouse": str(warehouse)} | PARAMETERS)
-    return pipeline.audit(_no_spark, [str(path) for path in paths], settings)
-
-
-def _no_spark() -> Any:
-    raise AssertionError("Spark was asked for")
+    return pipeline.audit(no_session, [str(path) for path in paths], settings)
 
 
 def without_identity(report: AuditReport) -> list[dict[str, Any]]:

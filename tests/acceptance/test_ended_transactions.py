@@ -1,28 +1,22 @@
 """Which ended transactions are a run's: by the command, as a frame, and by the SQL that the page of tables gives."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import SEGMENTS, VARIANTS, Variant
 from tests.docs.tables_page import ENDED_IN_A_RUN
 from tests.table_rows import collected, committed, listed, plain_rows
+from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.storage.warehouse import Warehouse
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -16,10 +17,6 @@ from txn_analysis.settings import Settings
 
 CASE = CASES / "kafka-4.4-tomorrow"
 NAMES = ("topic", "partition", "producer_id", "verdict", "rule", "transactional_id")
-
-
-def no_session() -> None:
-    raise AssertionError("Spark was started")
 
 
 def audited(monkeypatch: pytest.MonkeyPatch, *paths: Path | str, **said: Any) -> AuditReport:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from tests.table_rows import listed
 from txn_analysis.cli.main import app
 from txn_analysis.columns.records import records_of
@@ -24,10 +25,6 @@ from txn_analysis.tables.inputs import ReadInput
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
 ANOTHER_CLUSTER = "kafka-2.8/capture-1"
 PARTS = ("segments", "transaction-state")
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 def audited(folder: Path, night: str, cluster: str = "default") -> AuditReport:

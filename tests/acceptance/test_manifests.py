@@ -10,6 +10,7 @@ import pytest
 
 from tests.acceptance.captures import CASES
 from tests.manifests import BEGAN_MS, NAME, manifest_of
+from tests.sessions import no_session
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -19,10 +20,6 @@ from txn_analysis.verdict import Verdict
 # By the clocks of the case, whose state is not as late as the data that hangs.
 COPIED = CASES / "kafka-4.2-edge/capture-1/log-dirs"
 QUIET_STATE = ("accounts", 1, 0)
-
-
-def no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.fixture

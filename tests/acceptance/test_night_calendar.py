@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
@@ -19,10 +20,6 @@ from txn_analysis.storage.opening import open_warehouse
 
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
 STILL_HANGING = ("ledger.events-1@135", "orders-2@155", "payments-0@187")
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 def settings_of(folder: Path, **known: Any) -> Settings:

@@ -1,20 +1,14 @@
 """The page's picture of a partition against the nights before, of real nights."""
 
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import pictures
 from txn_analysis.report.html.page import html_report
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-
-def no_session(*_: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 def test_each_night_is_one_point_and_the_last_one_is_the_reports_own(tmp_path: Path) -> None:

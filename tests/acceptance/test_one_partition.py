@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, TRUE_WORDS, VARIANTS, Variant
+from tests.sessions import no_session
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.pipeline import steps as pipeline
@@ -28,11 +29,7 @@ ORDERS_2 = {"topic": ["orders"], "partition": [2]}
 def audited(warehouse: Path, *paths: Path | str, **settings: Any) -> AuditReport:
     """Audit some paths in this process; so little needs no Spark."""
     given = {"warehouse": str(warehouse)} | PARAMETERS | settings
-    return pipeline.audit(_no_spark, [str(path) for path in paths], Settings.model_validate(given))
-
-
-def _no_spark() -> Any:
-    raise AssertionError("Spark was asked for")
+    return pipeline.audit(no_session, [str(path) for path in paths], Settings.model_validate(given))
 
 
 def verdicts(report: AuditReport, place: Place) -> dict[tuple[int, int], Finding]:
@@ -145,13 +142,13 @@ def test_a_capture_is_filled_for_the_same_partitions_alone(tmp_path: Path) -> No
 
 def test_the_steps_judge_a_partial_capture_as_it_was_asked_for(tmp_path: Path) -> None:
     given = Settings.model_validate({"warehouse": str(tmp_path)} | PARAMETERS | ORDERS_2)
-    pipeline.ingest(_no_spark, [str(FIRST / "log-dirs")], given)
+    pipeline.ingest(no_session, [str(FIRST / "log-dirs")], given)
     later = given.model_copy(update={"topic": (), "partition": ()})
-    pipeline.reconstruct(_no_spark, later)
-    run = pipeline.judge(_no_spark, later)
+    pipeline.reconstruct(no_session, later)
+    run = pipeline.judge(no_session, later)
     assert {(p.topic, p.partition) for p in run.health() if p.topic != STATE_TOPIC} == {("orders", 2)}
     with pytest.raises(ConfigError, match="was filled with other partitions: leave the option out"):
-        pipeline.reconstruct(_no_spark, given.model_copy(update={"partition": (1,)}))
+        pipeline.reconstruct(no_session, given.model_copy(update={"partition": (1,)}))
     assert run.run_id == audited(tmp_path, FIRST / "log-dirs", **ORDERS_2).run.run_id
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from txn_analysis.cli.main import app
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import ingest, steps
@@ -32,10 +33,6 @@ FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
 DAY_MS, START_MS = 86_400_000, 1_795_230_000_000
 NOW_MS = START_MS + 1000 * DAY_MS
 KEEP_MS = 10 * DAY_MS
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 def opened(folder: Path) -> Warehouse:

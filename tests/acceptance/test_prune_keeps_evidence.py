@@ -3,13 +3,13 @@
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.oracle.cluster import Cluster
 from tests.oracle.copies import Log
 from tests.oracle.dump_writer import Tool
+from tests.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.pruning import PrunedItem, prune
 from txn_analysis.report.model import AuditReport
@@ -21,10 +21,6 @@ from txn_analysis.verdict import Verdict
 PLACE = ("orders", 0)
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 WORDS = {"no_records_lost": True, "state_copied_last": True, "transaction_state_complete": True}
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 class History:

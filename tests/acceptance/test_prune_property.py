@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.acceptance.captures import CASES
+from tests.sessions import no_session
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
@@ -70,10 +71,6 @@ def histories(draw: st.DrawFn) -> History:
         nights.append(Night(tuple(recognised([file for file in every if file not in without])), day))
     words = draw(st.fixed_dictionaries({"state_copied_last": st.booleans(), "no_records_lost": st.booleans()}))
     return History(tuple(nights), draw(st.integers(1, 5)), words)
-
-
-def no_session() -> Any:
-    raise AssertionError("Spark was started")
 
 
 def audited(folder: Path, number: int, history: History) -> AuditReport:

@@ -7,11 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import FIND_HANGING, SEGMENTS, Variant
+from tests.sessions import no_session
 from tests.stores.s3_server import Bucket
 from txn_analysis.cli.main import app
 from txn_analysis.report.model import AuditReport
@@ -132,17 +132,13 @@ def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
     def answer(words: list[str]) -> Answer:
         with monkeypatch.context() as patched:
-            patched.setattr("txn_analysis.cli.spark.spark_session", _no_session)
+            patched.setattr("txn_analysis.cli.spark.spark_session", no_session)
             with pytest.raises(SystemExit) as ended:
                 app(words, prog_name="txn-analysis")
         out, err = capsys.readouterr()
         return int(ended.value.code or 0), out, _PROGRESS.sub("", err)
 
     return answer
-
-
-def _no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """A night that is audited again: the same rows are not written again, so that who follows a table sees nothing new."""
 
-from __future__ import annotations
+from pathlib import Path
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import CASES
 from txn_analysis.pipeline import steps as pipeline
@@ -10,11 +11,6 @@ from txn_analysis.report.headline import doubts
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 NIGHTS = [CASES / f"kafka-4.2/capture-{number}" for number in (1, 3)]
 

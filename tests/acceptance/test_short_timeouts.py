@@ -1,8 +1,6 @@
 """Where `transaction.max.timeout.ms` is 20 s brokers refuse Kafka's own tool as it is: each fence asks for less."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +8,6 @@ from tests.acceptance.captures import CASES
 from txn_analysis.cli import plan_verbs
 from txn_analysis.cli.main import app
 from txn_analysis.plan.plan_file import read_plan
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_each_verb_prints_a_fence_that_asks_for_less_than_the_runs_maximum(

@@ -3,11 +3,9 @@
 import re
 import shutil
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
@@ -17,10 +15,6 @@ from txn_analysis.storage.opening import open_warehouse
 
 OLD, NEW = "kafka-2.8/capture-1", "kafka-4.2/capture-1"
 PARTS = ("segments", "transaction-state")
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 def audited(folder: Path, *clusters: str) -> AuditReport:

@@ -8,6 +8,7 @@ import pytest
 from tests.log_dir.encoder import write_log
 from tests.log_dir.test_segments import data, marker
 from tests.oracle.model import History, Segment
+from tests.sessions import no_session
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.pipeline import steps
@@ -22,10 +23,6 @@ SEGMENTS = tuple(
     Segment(base, (data(base, producer=1), data(base + 1, producer=1), marker(base + 2, producer=1)))
     for base in (0, 3, 6)
 )
-
-
-def no_session(*_: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Writes what is made in README.md and docs/: `make docs`."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

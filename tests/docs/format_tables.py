@@ -3,9 +3,9 @@
 Most of them stand in the site alone.
 """
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
+from pydantic import BaseModel
 
 from txn_analysis.engine.machine import Machine
 from txn_analysis.plan.plan_file import record_schema
@@ -18,13 +18,8 @@ from txn_analysis.questions.offset_answer import OffsetAnswer
 from txn_analysis.questions.owners import OwnerAnswer
 from txn_analysis.questions.pruning import PruneAnswer
 from txn_analysis.questions.stats_answer import StatsAnswer
-from txn_analysis.report.formats import MINUS_ONE
+from txn_analysis.report.formats import MINUS_ONE, Column
 from txn_analysis.report.model import AuditReport
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from txn_analysis.report.formats import Column
 
 Rows = list[tuple[str, ...]]
 _ROWS: dict[str, tuple[Column, ...]] = {

@@ -3,13 +3,11 @@
 Made of the words of the judge's objects and of the proof table.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.docs.format_tables import (
     explanation_fields,
@@ -24,6 +22,7 @@ from tests.docs.format_tables import (
 )
 from tests.docs.tables_page import reference
 from tests.e2e.transcript import PAGE, printed_on, sections
+from tests.judge.cases import Case
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
 from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
@@ -31,16 +30,11 @@ from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.early_warning import WARNINGS
 from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.rules import RULES
+from txn_analysis.judge.rules.rule import Rule
 from txn_analysis.report.build import build_report
 from txn_analysis.report.finding_text import facts, lines_of, what
 from txn_analysis.report.terminal import Line
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tests.judge.cases import Case
-    from txn_analysis.judge.rules.rule import Rule
 
 _TABLE = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n).*?(?=<!-- /made -->)", re.DOTALL)
 _AT_THE_SITE = re.compile(r"<!-- made ([a-z-]+) by make site -->\n")

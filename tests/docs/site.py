@@ -1,7 +1,5 @@
 """Writes what the site alone has into its copy of the pages: `make site`."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

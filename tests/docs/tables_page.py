@@ -1,7 +1,5 @@
 """The table reference as Markdown: docs/tables.md of the site."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from txn_analysis.tables import ALL_TABLES, Table

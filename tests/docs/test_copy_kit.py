@@ -17,6 +17,7 @@ import pytest
 from tests.acceptance.captures import CASES
 from tests.docs.commands import blocks_of
 from tests.docs.examples import ROOT
+from tests.sessions import no_session
 from txn_analysis.cli.main import app
 from txn_analysis.cli.shell_verbs import SCRIPT
 from txn_analysis.pipeline import steps
@@ -151,10 +152,6 @@ def dash(tmp_path: Path) -> Broker:
     for folder in made.log_dir.glob("__consumer_offsets-*"):
         shutil.rmtree(folder)
     return made
-
-
-def no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 def audited(folder: Path, **said: Any) -> AuditReport:

@@ -6,13 +6,13 @@ import shutil
 import subprocess
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.docs.commands import blocks_of
 from tests.docs.examples import ROOT
+from tests.sessions import no_session
 from txn_analysis.pipeline.steps import audit
 from txn_analysis.settings import Settings
 
@@ -180,7 +180,3 @@ def hanging(warehouse: Path, folder: Path) -> set[tuple[str, int, int, str]]:
     settings = Settings.model_validate(PARAMETERS | {"warehouse": str(warehouse)})
     report = audit(no_session, [str(folder)], settings)
     return {(f.topic, f.partition, f.txn_start_offset, f.rule) for f in report.hanging}
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")

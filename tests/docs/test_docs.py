@@ -1,11 +1,9 @@
 """The documents say what the program does: every command in them exists, every link leads somewhere."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.rules import RULES
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DECISIONS = ROOT / "docs/decisions.md"
 OF_THE_SITE = {ROOT / "docs" / name: text for name, text in site_pages().items()}

@@ -1,7 +1,5 @@
 """The docs say what the code says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from txn_analysis.plan.plan_file import PLAN_SCHEMA_VERSION

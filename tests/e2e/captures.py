@@ -1,27 +1,21 @@
 """What is copied off a broker, in both forms: its log directory, and what its own tools print of it."""
 
-from __future__ import annotations
-
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS
+from pyspark.sql import SparkSession
+
+from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Cluster
 from tests.e2e.kafka_jars import dump_tool, tools_version
+from tests.e2e.scene import Scene
 from tests.faults.processes import wait_until
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from tests.e2e.broker import Cluster
-    from tests.e2e.scene import Scene
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding
 
 PARAMETERS: dict[str, Any] = {
     "transaction_state_partitions": STATE_PARTITIONS,

@@ -1,23 +1,17 @@
 """Brokers of five versions, started once for all tests; the figures of the whole at the end."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.e2e.captures import Audits
 from tests.e2e.kafka_jars import VERSIONS, kafka_jars
 from tests.e2e.story import FirstNight, Story, begin, first_night, go_on
 from tests.e2e.summary import summary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from pyspark.sql import SparkSession
 
 _told: dict[str, Story] = {}
 

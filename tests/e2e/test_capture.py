@@ -1,18 +1,18 @@
 """`txn-capture` on real brokers: what it fetches is what the log directories hold, for whoever may ask, and when."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from signal import SIGKILL
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.e2e.broker import Cluster
 from tests.e2e.captures import ASSURANCES, PARAMETERS, by_place
@@ -24,14 +24,8 @@ from tests.e2e.stuck_topic import FREE, STUCK, TOPIC, stuck_topic
 from tests.faults.processes import wait_until
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.report.model import AuditReport
 
 pytest.importorskip("kafka.net.manager", reason="kafka-python is not installed")
 pytestmark = pytest.mark.e2e

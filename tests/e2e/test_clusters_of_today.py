@@ -10,6 +10,7 @@ import pytest
 from tests.acceptance.captures import OF_MIXED, PARAMETERS, TRUE_WORDS
 from tests.e2e import busy, mixed, upgrade
 from tests.e2e.kept import made_anew
+from tests.sessions import no_session
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -43,8 +44,4 @@ def _audited(monkeypatch: pytest.MonkeyPatch, folder: Path, settings: Settings) 
     warehouse = MemoryWarehouse()
     monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
     named = settings.model_copy(update={"warehouse": "memory"})
-    return steps.audit(_no_session, [str(folder)], named)  # type: ignore[arg-type]
-
-
-def _no_session() -> None:
-    raise AssertionError("Spark was started")
+    return steps.audit(no_session, [str(folder)], named)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
+from tests.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
@@ -44,7 +45,7 @@ class Scene:
             "warehouse": str(self.folder / f"warehouse-{name}"),
             "transaction_max_timeout_ms": TRANSACTION_MAX_TIMEOUT_MS,
         }
-        return steps.audit(_no_session, [str(self.folder / name)], Settings.model_validate(settings | said))
+        return steps.audit(no_session, [str(self.folder / name)], Settings.model_validate(settings | said))
 
     def commits(self, count: int) -> None:
         """Others go on."""
@@ -52,10 +53,6 @@ class Scene:
             self.driver.begin("busy")
             self.driver.send("busy", ORDERS[number % 2])
             self.driver.commit("busy")
-
-
-def _no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from tests.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Clust
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
+from tests.sessions import no_session
 from txn_analysis.judge.outcome import Answered, Outcome, outcome_of
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -81,10 +82,6 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Pa
         for writer in writers:  # a partition without any end marker says of nothing how young it is
             assert writer.has_committed.wait(60)
         yield cluster, folder
-
-
-def no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 def audited(folder: Path, name: str, **said: Any) -> AuditReport:

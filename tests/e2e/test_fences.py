@@ -5,13 +5,14 @@ between is restored with the same producer id and epoch, and commits (`FlinkKafk
 The requests on the wire are the same here; the job is not run.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.e2e.broker import Cluster
 from tests.e2e.captures import ASSURANCES, PARAMETERS, wait_for_high_watermarks
@@ -19,7 +20,7 @@ from tests.e2e.driver import Driver
 from tests.e2e.executor import put_tool
 from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
 from tests.e2e.raw_client import Producer, RawClient
-from tests.e2e.test_plan_script import Operator
+from tests.e2e.test_plan_script import Done, Operator
 from tests.faults.processes import wait_until
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.plan.repair import Repair
@@ -29,14 +30,6 @@ from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from tests.e2e.test_plan_script import Done
 
 pytestmark = pytest.mark.e2e
 

@@ -1,10 +1,10 @@
 """A commit that was acknowledged, and whose marker cannot be written: the leader of the partition does not answer."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.e2e.broker import Cluster
 from tests.e2e.captures import PARAMETERS
@@ -13,12 +13,6 @@ from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.faults.processes import wait_until
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.e2e
 

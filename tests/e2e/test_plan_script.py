@@ -1,17 +1,17 @@
 """The script of a plan, run against real brokers at the wrong time, by the wrong person, and after the producer came
 back: it refuses or does what its text says, and nothing that was acknowledged is lost."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.e2e.broker import Cluster, free_port
 from tests.e2e.captures import ASSURANCES, PARAMETERS
@@ -28,14 +28,7 @@ from txn_analysis.plan.script import commands
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.tables import AbortRecord
+from txn_analysis.tables import AbortRecord
 
 pytestmark = pytest.mark.e2e
 

@@ -1,26 +1,19 @@
 """Brokers that are busy are audited as they run: nothing of theirs is refused, and nothing that lives is accused."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.e2e.broker import Cluster
 from tests.e2e.captures import PARAMETERS
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS
 from txn_analysis.pipeline.steps import audit
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.report.model import AuditReport
 
 pytestmark = pytest.mark.e2e
 

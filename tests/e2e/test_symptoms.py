@@ -16,6 +16,7 @@ from tests.e2e.captures import ASSURANCES, PARAMETERS
 from tests.e2e.driver import Driver, KafkaError
 from tests.e2e.tiered import properties
 from tests.faults.processes import wait_until
+from tests.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
 
@@ -69,14 +70,10 @@ def test_a_commit_after_the_coordinators_own_abort_fails_for_good(tmp_path: Path
         driver.abort("aborts-late")
         copy = cluster.copy_logs(tmp_path / "copy")
     settings = Settings(warehouse=str(tmp_path / "warehouse"), **(PARAMETERS | ASSURANCES))
-    assert not steps.audit(_no_session, [str(copy)], settings).findings
+    assert not steps.audit(no_session, [str(copy)], settings).findings
     asked = [sys.executable, "-m", "txn_analysis", "ended", "--warehouse", settings.warehouse]
     told = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
     assert [line.split()[8] for line in told.splitlines()[1:]] == ["coordinator_timeout"] * 3
-
-
-def _no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.mark.lengthy

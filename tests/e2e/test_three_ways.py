@@ -23,6 +23,7 @@ from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
 from tests.e2e.recipes import LAYOUTS, MAY_CHROOT, SSHD, HousedCluster, furnish, sshd, taken
 from tests.faults.processes import wait_until
+from tests.sessions import no_session
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -122,7 +123,7 @@ class Scene:
         """The audit of one folder."""
         settings = PARAMETERS | ASSURANCES | {"state_copied_last": False, "transaction_max_timeout_ms": 900_000}
         settings |= {"warehouse": str(self.folder / f"w-{name}")} | said
-        return steps.audit(_no_session, [str(self.folder / name)], Settings.model_validate(settings))
+        return steps.audit(no_session, [str(self.folder / name)], Settings.model_validate(settings))
 
     def answers(self) -> set[Opened]:
         """What the brokers say is open."""
@@ -132,10 +133,6 @@ class Scene:
             for row in self.driver.call("describe_producers", topic=TOPIC, partition=partition)
             if row["txn_start_offset"] is not None
         }
-
-
-def _no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 def on(report: AuditReport) -> list[Any]:

@@ -1,33 +1,26 @@
 """The warehouse that the faults happen to: one run is complete in it, and one more is about to be made."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.delta_jars import session_with_delta
 from tests.table_rows import committed, listed
 from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.storage.warehouse import Warehouse
 
 CAPTURE = Path(__file__).parents[2] / "data/cases/kafka-4.2-tv2/capture-1"
 EARLIER = [str(CAPTURE / "segments/n1.refunds-0.txt"), str(CAPTURE / "transaction-state")]

@@ -3,16 +3,12 @@
 A case is audited once, in a warehouse of its own; then each question is asked of its last run.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.wide.capture import StateForm
 from benchmarks.wide.history import Width
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Words = tuple[str, ...]
 

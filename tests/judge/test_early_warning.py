@@ -1,11 +1,10 @@
 """What does not hang yet and will: each kind just at its bound and just below it, in one frame."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.coordinator.builders import states_of, table_row
 from tests.judge.cases import LATE_MS, Case, listed
@@ -18,21 +17,15 @@ from txn_analysis.coordinator.state_records import (
     histories_of,
     last_records,
 )
+from txn_analysis.engine.engine import Engine
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
-from txn_analysis.judge.early_warning import WARNINGS, median_of
-from txn_analysis.judge.warning_steps import nearest_bound, open_warnings
+from txn_analysis.judge.early_warning import WARNINGS, EarlyWarning, median_of
+from txn_analysis.judge.warning_steps import WarningLine, nearest_bound, open_warnings
 from txn_analysis.pipeline.coordinator_side import States, warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.early_warning import EarlyWarning
-    from txn_analysis.judge.warning_steps import WarningLine
 
 Row = dict[str, Any]
 

@@ -1,30 +1,25 @@
 """Each flaw of the evidence has its kind, by which it is judged; the sentence beside it is for people."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.log.evidence import batches_of, section_row, sections_and_text, snapshot_evidence, summarized
 from tests.log.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
+from tests.oracle.model import Batch
 from tests.records import sections_of
 from txn_analysis.kafka.names import BINARY
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_states
 from txn_analysis.log.segments import log_sections
+from txn_analysis.tables import BatchRangeSummary, Problem
 from txn_analysis.tables.appends import NO_APPENDS
+from txn_analysis.tables.inputs import InputSection
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.oracle.model import Batch
-    from txn_analysis.tables import BatchRangeSummary, Problem
-    from txn_analysis.tables.inputs import InputSection
-
-    Row = dict[str, Any]
-    Problems = tuple[Problem, ...]
+Row = dict[str, Any]
+Problems = tuple[Problem, ...]
 
 BATCHES = (data(0), marker(1), data(2), data(3))
 WHOLE = log(*BATCHES)

@@ -1,24 +1,18 @@
 """Which files of a log directory are read, which are never evidence, and which are refused."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from tests.log_dir.encoder import encoded, snapshot_bytes
 from tests.log_dir.reading import CASES, plans, sorted_files
 from tests.log_dir.test_segments import data
-from txn_analysis.reading.inputs.broker_files import PassedOver, whole_file
+from txn_analysis.reading.inputs.broker_files import PassedOver, Sorted, whole_file
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.survey_job import survey_files
 from txn_analysis.reading.text.section import Section
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.reading.inputs.broker_files import Sorted
 
 SEGMENT = encoded(data(17))
 NAME = "00000000000000000017.log"

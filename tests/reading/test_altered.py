@@ -1,7 +1,5 @@
 """A text that something altered on its way is refused by what stands in it, with the command that undoes it."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Lines that others printed into a text of Kafka's tools change nothing where no text of a client can stand."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,19 +1,14 @@
 """What is said to settle the open questions of a run: one remedy a kind, and never a word that is not true."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.report import rows
 from txn_analysis.report.build import build_report
+from txn_analysis.report.model import AuditReport, Remedy
 from txn_analysis.report.text_report import text_report
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport, Remedy
-    from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding
 
 NO_STATE = json.dumps({"expected": 50, "seen": 0, "missing": list(range(50))})
 COPIED_LAST = "__transaction_state up to a later moment, or --state-copied-last"

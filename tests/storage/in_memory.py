@@ -1,17 +1,20 @@
 """A third warehouse, in the memory of this process: tests of what is done with tables need no disk and no Spark."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, NoReturn
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
+from tests.sessions import no_session
 from tests.table_rows import plain_rows
 from txn_analysis.storage.data_files import check_rows
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.warehouse import (
     BatchesByName,
+    MatchKey,
+    RowTasks,
     Size,
     Warehouse,
     no_warehouse,
@@ -20,17 +23,9 @@ from txn_analysis.storage.warehouse import (
     tables_of,
     without,
 )
-from txn_analysis.tables import ALL_TABLES
+from txn_analysis.tables import ALL_TABLES, Table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from txn_analysis.storage.warehouse import MatchKey, RowTasks
-    from txn_analysis.tables import Table
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 
 class MemoryWarehouse(Warehouse):
@@ -116,7 +111,3 @@ class MemoryWarehouse(Warehouse):
     def _put(self, table: Table, rows: list[Row]) -> None:
         self._rows[table.name] = rows
         self._versions[table.name] += 1
-
-
-def no_session() -> SparkSession:
-    raise AssertionError("Spark was started")

@@ -1,34 +1,26 @@
 """Each constraint refuses the row that breaks it, and no other: where we write the files, and where Delta does."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.by_spark import frame_of
-from tests.table_rows import VIOLATIONS, batch, listed, replace_rows, replace_slice, row_of
+from tests.table_rows import VIOLATIONS, Row, batch, listed, replace_rows, replace_slice, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import write_data_files
 from txn_analysis.storage.errors import storage_error
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.roots import DiskRoot
 from txn_analysis.storage.spark_tasks import spark_schema
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, Table
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from tests.table_rows import Row
-    from txn_analysis.storage.warehouse import Warehouse
 
 CHECKS = [(table, name) for table in ALL_TABLES for name in table.checks]
 

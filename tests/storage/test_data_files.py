@@ -1,25 +1,20 @@
 """What a task writes by itself is what Spark reads, and what breaks a table's constraint leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from txn_analysis.storage.data_files import write_data_files
 from txn_analysis.storage.roots import DiskRoot
 from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import REJECTS, Col, Table
 from txn_analysis.tables.schema import BIGINT, BOOLEAN, INT, STRING, array, struct
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 INNER = struct(offset=BIGINT, epoch=INT, marker=STRING)
 EVERYTHING = Table(

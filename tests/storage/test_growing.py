@@ -1,32 +1,24 @@
 """A column that a later version adds is NULL in what is there, and comes to Delta's schema at the first write."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
+from pyspark.sql import SparkSession
 
 from tests.storage.in_memory import no_session
 from tests.table_rows import batch, listed, row_of
 from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.delta_warehouse import DeltaWarehouse
-from txn_analysis.storage.roots import DiskRoot, root_at
+from txn_analysis.storage.roots import DiskRoot, Root, root_at
 from txn_analysis.storage.warehouse import MatchKey, RowTasks
-from txn_analysis.tables import INPUTS, REJECTS, Col
+from txn_analysis.tables import INPUTS, REJECTS, Col, Table
 from txn_analysis.tables.schema import BOOLEAN, STRING
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.storage.roots import Root
-    from txn_analysis.tables import Table
 
 # As a later version declares them: one more column, and one more field of the structs in a list.
 GROWN = replace(REJECTS, columns=(*REJECTS.columns, Col("is_loud", BOOLEAN, "somebody should look")))

@@ -1,16 +1,18 @@
 """Tables on a local disk read past Spark: the same rows, and never a part of them without a word."""
 
-from __future__ import annotations
-
 import shutil
+from collections.abc import Iterator
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.by_spark import frame_by_delta
 from tests.records import record_of
+from tests.sessions import no_session
 from tests.table_rows import batch, collected, committed, listed, replace_rows
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
@@ -18,19 +20,18 @@ from txn_analysis.runs.run_tables import latest_run
 from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.roots import DiskRoot
-from txn_analysis.storage.warehouse import MatchKey, commit_inputs, commit_run, held_inputs, rows_without_match
+from txn_analysis.storage.warehouse import (
+    MatchKey,
+    Warehouse,
+    commit_inputs,
+    commit_run,
+    held_inputs,
+    rows_without_match,
+)
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.storage.warehouse import Warehouse
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 NIGHTS = 12  # more commits than Delta leaves without a checkpoint
 PAIRS = [*product(("x", "y", None), repeat=2)]
@@ -110,10 +111,6 @@ def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, t
     assert sorted(numbers) == [*range(1, MANY + 1)]
     assert len(DeltaFolder(DiskRoot(folder), "runs").files) < MANY // 2
     assert sum(len(batch) for batch in reading) == MANY // 3 + 1
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.mark.parametrize(

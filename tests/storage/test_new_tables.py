@@ -1,24 +1,18 @@
 """A table that is made on a disk of this machine, past Spark, is the one that Delta makes."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.by_spark import create_by_delta, newest_version
 from tests.table_rows import replace_rows, row_of
 from txn_analysis.storage.delta_warehouse import DeltaWarehouse, create_table
 from txn_analysis.storage.roots import DiskRoot
-from txn_analysis.tables import ALL_TABLES, FINDINGS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.tables import Table
+from txn_analysis.tables import ALL_TABLES, FINDINGS, Table
 
 OF_ITS_OWN = ("id", "createdTime")
 

@@ -1,13 +1,12 @@
 """What the warehouse promises: whole slices, commits that come last, and several writers at once."""
 
-from __future__ import annotations
-
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.by_spark import frame_by_delta
 from tests.records import record_of
@@ -18,14 +17,9 @@ from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.delta_warehouse import FORMAT
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.roots import DiskRoot
-from txn_analysis.storage.warehouse import commit_inputs, commit_run
+from txn_analysis.storage.warehouse import Warehouse, commit_inputs, commit_run
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
 from txn_analysis.tables.inputs import ReadInput, RunRecord
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.storage.warehouse import Warehouse
 
 
 def input_of(**columns: str) -> ReadInput:

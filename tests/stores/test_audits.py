@@ -1,43 +1,32 @@
 """Whole audits of files in a bucket, into a bucket: the same rows, or one clear line."""
 
-from __future__ import annotations
-
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from tests.manifests import manifest_of
 from tests.records import record_of
-from tests.stores.s3_server import Fault
+from tests.sessions import no_session
+from tests.stores.s3_server import Bucket, Fault
 from tests.table_rows import listed, row_of
 from txn_analysis.errors import InputError, WarehouseError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.pruning import prune
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import commit_run
+from txn_analysis.storage.warehouse import Warehouse, commit_run
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.stores.s3_server import Bucket
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.storage.warehouse import Warehouse
 
 CASES = Path(__file__).parents[2] / "data/cases"
 CAPTURE = CASES / "kafka-4.2/capture-1"
 LOG_DIR = CAPTURE / "log-dirs"
 REPLACED = "copies/n1/orders-0/00000000000000000000.log"
-
-
-def no_session() -> NoReturn:
-    raise AssertionError("Spark was asked for")
 
 
 def audited(place: str, warehouse: str, **more: int) -> AuditReport:

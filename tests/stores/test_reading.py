@@ -1,12 +1,12 @@
 """Objects as inputs: found by name, folder and glob; read in ranges, in one version or not at all."""
 
 import gzip
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from tests.acceptance.captures import CASES
+from tests.sessions import no_session
 from tests.stores.s3_server import Bucket, Fault
 from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs.accounting import rejected_outside
@@ -18,10 +18,6 @@ from txn_analysis.stores.store import ChangedError, StoreError, store_at
 MIB = 1 << 20
 DUMP = CASES / "kafka-4.2/capture-1/segments/n1.orders-0.txt"
 COPY = "copies/a b%20c#ä"
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 def big(bucket: Bucket, size_bytes: int) -> tuple[bytes, SourceFile]:

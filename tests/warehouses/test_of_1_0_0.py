@@ -1,32 +1,27 @@
 """A warehouse that 1.0.0 wrote is read, audited into and pruned by today's version, as if today's had written it."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable, Schema
+from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from tests.warehouses.kept import ANSWERS, NIGHTS, unpacked
 from txn_analysis.cli.main import app
 from txn_analysis.columns.records import plain
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import prune
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ACCEPTED, ALL_TABLES, INPUTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.report.model import AuditReport
 
 READ_AT = ("--now", "2026-11-21T00:00:00Z")
 ASKED = {
@@ -41,10 +36,6 @@ NOW_MS = 1_800_000_000_000
 VERSIONS = {"schema_version"}
 # The commands of 1.0.0 that fence aborted what a checkpoint may hold; today's ask first, and `abort` is `fence`.
 REPLACED = {"ways"}
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 def of_night(folder: Path, number: int) -> Settings:

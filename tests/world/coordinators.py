@@ -4,15 +4,22 @@ The rules are those of `TransactionCoordinator` and `ProducerStateManager`: a co
 each id; data and markers are refused below the epoch that a partition has seen.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tests.world.model import EMPTY, EPOCHS_MS, LAST_EPOCH, NOBODYS, ONGOING, Batch, StateRow, Transaction, changed
-
-if TYPE_CHECKING:
-    from tests.world.model import Step, World
+from tests.world.model import (
+    EMPTY,
+    EPOCHS_MS,
+    LAST_EPOCH,
+    NOBODYS,
+    ONGOING,
+    Batch,
+    StateRow,
+    Step,
+    Transaction,
+    World,
+    changed,
+)
 
 NEVER_GIVEN_ID = 800_000
 EXPIRES_MS = 8 * 86_400_000

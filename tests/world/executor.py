@@ -4,24 +4,17 @@ Meanwhile producers go on. What the marker destroys is what the world knows to b
 a fence destroys what is in progress when it is typed, at the copy or at any later moment.
 """
 
-from __future__ import annotations
-
+import random
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tests.world.evidence import is_acknowledged, is_live
 from tests.world.ids import letter_of
-from tests.world.model import ONGOING, Step
+from tests.world.model import ONGOING, Batch, Log, Step, World
 from tests.world.steps import after
 from txn_analysis.plan.script import fence_with_kafkas_tool
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Iterable, Sequence
-
-    from tests.world.model import Batch, Log, World
-    from txn_analysis.tables import AbortRecord
+from txn_analysis.tables import AbortRecord
 
 COMMITS, ABORTS, IS_GONE = "commit", "abort", "nobody"
 OWNERS = (COMMITS, ABORTS, IS_GONE)

@@ -3,8 +3,6 @@
 Each lies in the partition of `__transaction_state` in which its letter lies, of 1, 2, 50 or 100.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import count
 

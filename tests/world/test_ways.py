@@ -1,10 +1,9 @@
 """The proof finds what it is for: wrong aborts, plans that destroy later, and true hangs, as stories."""
 
-from __future__ import annotations
-
 import random
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ from tests.world.known_ways import (
     WRONG_ABORTS,
     plot,
 )
-from tests.world.model import Step
+from tests.world.model import Batch, Log, Step
 from tests.world.random_worlds import random_plot
 from tests.world.shrink import shrunk, told
 from tests.world.small import Size, report_of, worlds
@@ -35,11 +34,6 @@ from tests.world.ways import is_wrong
 from txn_analysis.judge import rules
 from txn_analysis.judge.applications import framework_of
 from txn_analysis.tables import AbortRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tests.world.model import Batch, Log
 
 SEED = 1
 FLINKS_TURN = next(turn for turn, _ in enumerate(SHAPES) if shape_of("a", turn) == FLINK)

@@ -9,25 +9,19 @@ since it may truly have made the decision behind a marker that is as late as the
 tells the two apart (docs/limits.md).
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING
 
 from tests.core.answer import answers_of
 from tests.world.evidence import Evidence, truth_of
 from tests.world.faults import FAULTY, FOREIGN, TWIN
 from tests.world.files import ONE_FILE
+from tests.world.model import World
 from tests.world.random_worlds import Plot, random_plot
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.world.model import World
 
 AT_ONCE = 250
 _SHOWN = 5

@@ -5,33 +5,24 @@ somebody who carries it out as it says, while producers go on, destroys one. `py
 20000` prints each way in as few steps as will do.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from tests.core.answer import answer_of, answers_of
+from tests.core.answer import Answer, answer_of, answers_of
 from tests.world.both_engines import ENGINES, compared
-from tests.world.evidence import LATE_MS, Truth, open_data, truth_of
+from tests.world.evidence import LATE_MS, Evidence, Truth, open_data, truth_of
 from tests.world.executor import Fences, destroyed_by, is_due
 from tests.world.kinds import KINDS, answered, can_be_told, kind_of
-from tests.world.model import Step
+from tests.world.model import Step, World
 from tests.world.random_worlds import Plot, random_plot
 from tests.world.shrink import shrunk, told
 from tests.world.steps import DISTURBANCES, after, story_of
 from tests.world.teller import Teller
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tests.core.answer import Answer
-    from tests.world.evidence import Evidence
-    from tests.world.model import World
 
 AT_ONCE = 250
 _STEPS_BEFORE_EXECUTION = 8
