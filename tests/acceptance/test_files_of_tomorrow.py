@@ -23,7 +23,7 @@ def audited(monkeypatch: pytest.MonkeyPatch, *paths: Path | str, **said: Any) ->
     warehouse = MemoryWarehouse()
     monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
     settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS | said)
-    return steps.audit(no_session, [str(CASE / path) for path in paths], settings)  # type: ignore[arg-type]
+    return steps.audit(no_session, [str(CASE / path) for path in paths], settings)
 
 
 def verdicts(report: AuditReport) -> set[tuple[Any, ...]]:

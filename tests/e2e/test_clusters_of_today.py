@@ -44,4 +44,4 @@ def _audited(monkeypatch: pytest.MonkeyPatch, folder: Path, settings: Settings) 
     warehouse = MemoryWarehouse()
     monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
     named = settings.model_copy(update={"warehouse": "memory"})
-    return steps.audit(no_session, [str(folder)], named)  # type: ignore[arg-type]
+    return steps.audit(no_session, [str(folder)], named)

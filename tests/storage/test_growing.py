@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from tests.storage.in_memory import no_session
+from tests.sessions import no_session
 from tests.table_rows import batch, listed, row_of
 from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.delta_warehouse import DeltaWarehouse

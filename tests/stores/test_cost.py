@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.log_dirs import write_log_dir
+from tests.sessions import no_session
 from tests.stores.s3_server import Bucket
-from tests.stores.test_audits import LOG_DIR, no_session
+from tests.stores.test_audits import LOG_DIR
 from txn_analysis.pipeline.steps import audit
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planning import plan_inputs

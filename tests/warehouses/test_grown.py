@@ -6,8 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.sessions import no_session
 from tests.warehouses.kept import NIGHTS, unpacked
-from tests.warehouses.test_of_1_0_0 import NOW_MS, answers, audited, findings, no_session, rejudged
+from tests.warehouses.test_of_1_0_0 import NOW_MS, answers, audited, findings, rejudged
 from txn_analysis.columns import records
 from txn_analysis.pipeline import judging
 from txn_analysis.questions.pruning import prune
