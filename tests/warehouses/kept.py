@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-NIGHTS, FORGED = "1.0.0", "1.0.0-forged"
+NIGHTS, FORGED, CUT = "1.0.0", "1.0.0-forged", "1.0.0-cut"
 ANSWERS: dict[str, Any] = json.loads((HERE / "1.0.0-answers.json").read_text(encoding="utf-8"))
 
 

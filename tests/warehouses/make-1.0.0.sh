@@ -38,6 +38,11 @@ cp kafka-2.8/console/transaction-state.txt forged-state.txt
 printf 'a::NULL\nbilling-worker-17::NULL\n' >> forged-state.txt
 audit --warehouse "$forged" --capture night-1 kafka-2.8/capture-1/segments forged-state.txt --transaction-state-complete
 
+# A deep dump that `head` cut inside a batch, which 1.0.0 read as whole.
+head -n 349 kafka-4.2/capture-1/segments/n2.payments-0.txt > cut-payments-0.txt
+audit --warehouse "$made/1.0.0-cut" --capture night-1 cut-payments-0.txt kafka-4.2/capture-1/segments/n1.orders-1.txt \
+    kafka-4.2/capture-1/transaction-state
+
 # What 1.0.0 answers of the nights.
 answers=$made/answers
 mkdir "$answers"

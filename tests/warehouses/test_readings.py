@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
-from tests.warehouses.kept import FORGED, NIGHTS, unpacked
+from tests.warehouses.kept import CUT, FORGED, NIGHTS, unpacked
 from txn_analysis.cli.main import app
+from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.runs.past_run import sections_of
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.warehouse import inputs_of
 from txn_analysis.tables import INPUTS, RUNS, TRANSACTION_STATES, readings
 from txn_analysis.tables.inputs import ReadInput
 from txn_analysis.tables.readings import ChangedReading
@@ -176,3 +178,57 @@ def test_a_run_says_which_reading_it_knew(forged: Path) -> None:
     audited(forged)
     warehouse = open_warehouse(no_session, str(forged))
     assert warehouse.held(RUNS, "reading_version")["reading_version"].to_pylist()[-1] == readings.READING_VERSION
+
+
+CUT_HANG = ("payments", 0, 3)  # it hangs before the cut, and 1.0.0 took what lies behind the cut for not written
+CUT_LINES = 349
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """A night of 1.0.0, which took a deep dump that was cut inside a batch for a whole one."""
+    return unpacked(CUT, tmp_path)
+
+
+def judged_again(folder: Path) -> AuditReport:
+    settings = Settings.model_validate(PARAMETERS | {"warehouse": str(folder), "capture": "night-1"})
+    steps.reconstruct(no_session, settings)
+    return stored(folder, steps.judge(no_session, settings).run_id)
+
+
+def test_a_dump_that_shows_its_cut_leaves_nothing_of_its_partition_hanging(cut: Path) -> None:
+    assert answers(stored(cut))[CUT_HANG][0] == Verdict.HANGING
+    report = judged_again(cut)
+    assert answers(report)[CUT_HANG][0] == Verdict.INCONCLUSIVE
+    missing = {text for f in report.findings if f.topic == "payments" for text in f.missing_evidence}
+    assert any("goes on where a dump shows that it was cut" in text for text in missing)
+
+
+def test_what_is_whole_beside_a_cut_dump_is_believed(cut: Path) -> None:
+    """The dump of orders-1 shows no cut, nor do those of the state."""
+    warehouse = open_warehouse(no_session, str(cut))
+    doubted = {item.path for item in held_inputs_of(cut) for section in sections_of(item) if section.doubt}
+    assert doubted == {"cut-payments-0.txt"}
+    assert {item.path for item in held_inputs_of(cut) if item.is_read_otherwise} == doubted
+    assert len(warehouse.held(INPUTS)) > len(doubted)
+
+
+def test_no_plan_that_rests_on_a_cut_dump_is_printed(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        app(["abort-plan", "--expired", "--warehouse", str(cut)], prog_name="txn-analysis")
+    out, err = capsys.readouterr()
+    assert (ended.value.code, out) == (2, "")
+    assert "in cut-payments-0.txt: audit its files again" in " ".join(err.split())
+
+
+def test_a_cut_dump_that_is_given_again_is_refused(cut: Path, tmp_path: Path) -> None:
+    whole = CASES / "kafka-4.2/capture-1/segments/n2.payments-0.txt"
+    file = tmp_path / "cut-payments-0.txt"
+    file.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:CUT_LINES]))
+    settings = Settings.model_validate(PARAMETERS | {"warehouse": str(cut), "capture": "night-1"})
+    with pytest.raises(InputError, match="the dump ends inside this batch"):
+        steps.audit(no_session, [str(file)], settings)
+
+
+def held_inputs_of(folder: Path) -> list[ReadInput]:
+    return inputs_of(open_warehouse(no_session, str(folder)))

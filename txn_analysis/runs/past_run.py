@@ -22,16 +22,16 @@ from txn_analysis.coordinator.state_records import Placing, StateFiles
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.fact_finding import Moments
 from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import inputs_of
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
-    INPUTS,
     PARTITION_HEALTH,
     TRANSACTION_STATES,
     PartitionHealth,
     UsedBatchRange,
 )
 from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, is_asked, log_dir
-from txn_analysis.tables.readings import doubt_in_words, doubt_of
+from txn_analysis.tables.readings import doubt_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -185,7 +185,7 @@ def _places_in(keys: pa.Array, *columns: pa.Array) -> pa.Array:
 
 
 def _inputs_of(warehouse: Warehouse, cluster: str) -> list[ReadInput]:
-    return warehouse.records(ReadInput, INPUTS, cluster=[cluster])
+    return inputs_of(warehouse, cluster=[cluster])
 
 
 def sections_of(item: ReadInput) -> list[InputSection]:
@@ -210,7 +210,7 @@ def sections_of(item: ReadInput) -> list[InputSection]:
             cluster_id=item.cluster_id,
         )
         for section, is_end_proven, problem in zip(item.sections, starts_proven, problems, strict=True)
-        for doubt in (doubt_of(section.kind, section.grammar, item.reading_version, is_understood=item.is_understood),)
+        for doubt in (item.doubt_of(section, item.reading_version),)
     ]
 
 

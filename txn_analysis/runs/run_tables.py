@@ -24,6 +24,7 @@ from txn_analysis.judge.outcome import Sight
 from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.past_run import RunRows, ended_batches, finished_run
 from txn_analysis.runs.prunes import prunes_of
+from txn_analysis.storage.warehouse import with_lacking
 from txn_analysis.tables import (
     ABORT_PLAN,
     ENDED_TRANSACTIONS,
@@ -36,7 +37,7 @@ from txn_analysis.tables import (
 )
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
-from txn_analysis.tables.readings import READING_VERSION, doubt_of
+from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.text import clip, escape, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
@@ -232,8 +233,8 @@ class RunTables(RunRows):
         if version == READING_VERSION:
             return {}
         doubts = (
-            (item.path, doubt_of(section.kind, section.grammar, version, is_understood=item.is_understood))
-            for item in self.finished.evidence.inputs
+            (item.path, item.doubt_of(section, version))
+            for item in with_lacking(self.warehouse, self.finished.evidence.inputs)
             for section in item.sections
         )
         return {path: doubt for path, doubt in doubts if doubt is not None}

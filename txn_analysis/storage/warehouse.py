@@ -17,12 +17,14 @@ from operator import add, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.jobs import running
-from txn_analysis.tables import INPUTS, RUNS
+from txn_analysis.tables import INPUTS, LOG_PIECES, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
+from txn_analysis.tables.readings import FIRST_READING, READING_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -284,7 +286,26 @@ _SAME_RUN, _SAME_NUMBER = MatchKey(("run_id",)), MatchKey(("run_number",))
 
 def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[ReadInput]:
     """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    return warehouse.records(ReadInput, INPUTS, input_id=[*input_ids])
+    return inputs_of(warehouse, input_id=[*input_ids])
+
+
+def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput]:
+    """Rows of `inputs`, those of an earlier reading with what else is stored that today's reading doubts."""
+    rows = warehouse.records(ReadInput, INPUTS, **one_of)
+    is_old = [(row.reading_version or FIRST_READING) < READING_VERSION for row in rows]
+    known = iter(with_lacking(warehouse, [row for row, old in zip(rows, is_old, strict=True) if old]))
+    return [next(known) if old else row for row, old in zip(rows, is_old, strict=True)]
+
+
+def with_lacking(warehouse: Warehouse, inputs: Sequence[ReadInput]) -> list[ReadInput]:
+    """Inputs with their `lacking_sections`, whichever reading of the warehouse saw them."""
+    lacking = defaultdict[str, set[int]](set)
+    texts = [row.input_id for row in inputs if row.has_dumped_logs]
+    names = ("input_id", "section_index", "lacking_batch_count")
+    for batch in warehouse.batches(LOG_PIECES, *names, input_id=texts) if texts else ():
+        for row in batch.filter(pc.greater(batch["lacking_batch_count"], 0)).to_pylist():
+            lacking[row["input_id"]].add(row["section_index"])
+    return [row._replace(lacking_sections=frozenset(lacking.get(row.input_id, ()))) for row in inputs]
 
 
 def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Sequence[ReadInput]) -> None:

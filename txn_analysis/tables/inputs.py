@@ -10,8 +10,8 @@ import os
 from typing import Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import Counts, Int32
-from txn_analysis.kafka.names import BINARY_GRAMMARS, STATE_TOPIC
-from txn_analysis.tables.readings import FIRST_READING, is_read_otherwise
+from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG, STATE_TOPIC
+from txn_analysis.tables.readings import FIRST_READING, doubt_of, is_read_otherwise
 from txn_analysis.tables.schema import STRING, Col, Table, adds_up, at_least, columns_of, not_negative, one_of
 
 
@@ -196,6 +196,7 @@ class ReadInput(NamedTuple):
         str | None, "the cluster.id that a meta.properties beside it, or in its log directory, states; NULL without one"
     ] = None
     capture_rank: int = 0  # as evidence of a run: 0 for the judged capture, 1 for the one before it, and so on
+    lacking_sections: frozenset[int] = frozenset()  # of an earlier reading: those with a batch that lacks record lines
 
     @property
     def content(self) -> tuple[str, str | None]:
@@ -206,7 +207,23 @@ class ReadInput(NamedTuple):
     def is_read_otherwise(self) -> bool:
         """Today's reading may say something else of it than the one that found this."""
         known, is_all = self.reading_version, self.is_understood
-        return any(is_read_otherwise(s.kind, s.grammar, known, is_understood=is_all) for s in self.sections)
+        return any(
+            is_read_otherwise(
+                s.kind, s.grammar, known, is_understood=is_all, is_lacking=s.section_index in self.lacking_sections
+            )
+            for s in self.sections
+        )
+
+    def doubt_of(self, section: ReadSection, version: int | None) -> str | None:
+        """What the reading of a number believed of one of its sections that today's does not; None where nothing."""
+        is_lacking = section.section_index in self.lacking_sections
+        kind, grammar = section.kind, section.grammar
+        return doubt_of(kind, grammar, version, is_understood=self.is_understood, is_lacking=is_lacking)
+
+    @property
+    def has_dumped_logs(self) -> bool:
+        """Some of it is a dump of a log."""
+        return any(section.kind == LOG and section.grammar not in BINARY_GRAMMARS for section in self.sections)
 
     @property
     def is_understood(self) -> bool:

@@ -19,7 +19,8 @@ class ChangedReading(NamedTuple):
     `doubt` says what an earlier reading believed that today's does not, as the end of a sentence about the file: what
     such a reading found counts as a file that is not whole, of an export as undecodable records. None where an earlier
     reading believed less: of what it understood whole, today's says the same. A doubt is for batches (`LOG`, `STATE`)
-    and exports; other kinds know no such gap. `is_of_rejected`: it is only of files of which something was rejected.
+    and exports; other kinds know no such gap. `is_of_rejected`: it is only of files of which something was rejected;
+    `is_of_lacking`: only of sections in which a batch has fewer record lines than it counts.
     """
 
     version: int
@@ -27,6 +28,7 @@ class ChangedReading(NamedTuple):
     doubt: str | None
     is_of_brokers_files: bool = False
     is_of_rejected: bool = False
+    is_of_lacking: bool = False
 
     def is_of(self, kind: str, grammar: str | None, version: int | None) -> bool:
         """Whether what an earlier reading found of a section is another one's."""
@@ -44,27 +46,36 @@ CHANGED_READINGS = (
         ChangedReading(2, kind, "goes on behind a line that says that the tool stopped", is_of_rejected=True)
         for kind in (STATE, LOG)
     ),
+    # A deep dump that was cut shows it by its last batch. The stored rows say that a batch of the section lacks lines,
+    # not whether it is the last: this doubts also a whole dump in which records of a client hide lines of their own,
+    # until it is given again. In a dump of the state 1.0.0 counted the lines that lack as records not decoded.
+    ChangedReading(2, LOG, "goes on where a dump shows that it was cut", is_of_lacking=True),
 )
 
 READING_VERSION = max(change.version for change in CHANGED_READINGS)
 """The number of today's reading: of the last line above."""
 
 
-def is_read_otherwise(kind: str, grammar: str | None, version: int | None, *, is_understood: bool) -> bool:
+def is_read_otherwise(
+    kind: str, grammar: str | None, version: int | None, *, is_understood: bool, is_lacking: bool = False
+) -> bool:
     """Whether today's reading of a section is another one than that of a number; None is of 1.0.0.
 
-    `is_understood` says that nothing of its file was rejected then, nor is wrong with it.
+    `is_understood` says that nothing of its file was rejected then, nor is wrong with it; `is_lacking` that one of its
+    batches has fewer record lines than it counts.
     """
-    is_believed = doubt_of(kind, grammar, version, is_understood=is_understood) is not None
+    is_believed = doubt_of(kind, grammar, version, is_understood=is_understood, is_lacking=is_lacking) is not None
     changes = (change for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
     return is_believed or (not is_understood and any(True for _ in changes))
 
 
-def doubt_of(kind: str, grammar: str | None, version: int | None, *, is_understood: bool) -> str | None:
+def doubt_of(
+    kind: str, grammar: str | None, version: int | None, *, is_understood: bool, is_lacking: bool = False
+) -> str | None:
     """What a reading believed of a section that today's does not; None where nothing. Arguments as above."""
     changes = (change for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
-    doubts = (change.doubt for change in changes if not (change.is_of_rejected and is_understood))
-    return next((doubt for doubt in doubts if doubt is not None), None)
+    own = (c for c in changes if not ((c.is_of_rejected and is_understood) or (c.is_of_lacking and not is_lacking)))
+    return next((change.doubt for change in own if change.doubt is not None), None)
 
 
 def doubt_in_words(doubt: str) -> str:
