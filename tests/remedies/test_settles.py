@@ -25,6 +25,7 @@ from txn_analysis.judge.lacks import LACK_OF_PROBLEM, Lack
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from txn_analysis.report.model import Remedy
+    from txn_analysis.report.model import AuditReport, Remedy
 
 WORDS = {"state_copied_last": True, "no_records_lost": True}
 FOUR_TWO, DUMPS = "kafka-4.2/capture-1", ("segments", "transaction-state")
@@ -92,10 +93,10 @@ def with_meta_beside_both(lab: Lab) -> None:
         lab.write(f"{folder}/meta.properties", META)
 
 
-def without_decoder(lab: Lab) -> None:
-    """The capture, its state dumped without the decoder."""
+def without_decoder(lab: Lab, partition: str = "") -> None:
+    """The capture, its state, or a partition of it, dumped without the decoder."""
     whole(lab)
-    for dump in (lab.root / "files/transaction-state").iterdir():
+    for dump in (lab.root / "files/transaction-state").glob(f"*{partition}.txt"):
         dump.write_text(re.sub(r"(?m) key: \{.*$", "", dump.read_text()))
 
 
@@ -393,3 +394,29 @@ def test_every_lack_has_its_lesson() -> None:
 
 def test_every_kind_of_problem_of_a_log_is_a_lack() -> None:
     assert set(LACK_OF_PROBLEM) == set(ProblemKind)
+
+
+def test_a_state_that_is_not_decoded_is_given_and_not_missing(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    without_decoder(lab)
+    report = lab.audit(**WORDS)
+    evidence = {words for row in report.findings for words in row.missing_evidence}
+    assert evidence == {"__transaction_state: dumped without --transaction-log-decoder"}
+    assert "4 partitions of __transaction_state were given, and dumped without --transaction-log-decoder" in read(
+        report
+    )
+
+
+def test_a_partition_that_is_not_decoded_beside_others_is_given_and_not_missing(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    without_decoder(lab, partition="-2")
+    report = lab.audit(**WORDS)
+    evidence = {words for row in report.findings for words in row.missing_evidence}
+    assert "__transaction_state-2: dumped without --transaction-log-decoder" in evidence
+    assert not any("missing" in words for words in evidence)
+    assert "3 of 4 partitions of __transaction_state dumped without --transaction-log-decoder: 2" in read(report)
+
+
+def read(report: AuditReport) -> str:
+    """What was read, as the report says it, its lines glued."""
+    return " ".join(text_report(report).partition("-- What was read")[2].split())
