@@ -1,6 +1,7 @@
 """The commands for dumping a broker take what an audit reads, with the decoder that it needs, and nothing else."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.docs.commands import blocks_of
 from tests.docs.examples import ROOT
+from tests.e2e.kafka_jars import VERSIONS
 
 FIRST = "00000000000000000000"
 STATE = f"__transaction_state-7/{FIRST}.log"
@@ -51,3 +53,14 @@ def test_logs_and_snapshots_of_partitions_are_dumped(dumped: Path) -> None:
 
 def test_the_state_is_dumped_with_its_decoder(dumped: Path) -> None:
     assert (dumped / "state/broker-1.txt").read_text() == f"--transaction-log-decoder --files kafka/{STATE}\n"
+
+
+def test_the_page_names_the_versions_that_were_run() -> None:
+    page = (ROOT / "docs/dumps.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(): line.split("|")[3] for line in page.splitlines() if line.startswith("| ")}
+    brokers, tools = (
+        next(row for what, row in rows.items() if part in what) for part in ("log directories", "shallow")
+    )
+    assert re.findall(r"\d+\.\d+\.\d+", brokers.partition("(`make e2e`)")[0]) == [*VERSIONS]
+    printed = sorted(folder.name for folder in (ROOT / "data/cases/grammar").iterdir())
+    assert re.findall(r"\d+\.\d+\.\d+", tools) == printed
