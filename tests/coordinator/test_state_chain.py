@@ -19,6 +19,9 @@ def chain(*rows: Row, as_of_ms: int | None = None) -> StateChain:
     return chains_of(states_of(*placed), none, none, {0: as_of_ms}).get(0, {}).get(1, NO_RECORDS)
 
 
+UNDECODED = row(1, rank=YESTERDAY, is_undecodable=True) | {"transactional_id": None, "state": None}
+
+
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
@@ -30,6 +33,8 @@ def chain(*rows: Row, as_of_ms: int | None = None) -> StateChain:
         pytest.param([row(0), row(2), row(1, rank=YESTERDAY)], None, id="filled-by-an-earlier-capture"),
         pytest.param([row(0), row(2), row(1, leader_epoch=0), row(2)], None, id="filled-by-another-copy"),
         pytest.param([row(0), row(4), row(1, rank=YESTERDAY)], 40, id="filled-in-part"),
+        pytest.param([row(0), row(2), UNDECODED], 20, id="an-earlier-record-that-was-not-decoded-fills-none"),
+        pytest.param([row(0), row(2), UNDECODED, row(1, rank=YESTERDAY)], None, id="unless-another-copy-has-it"),
         pytest.param([row(0, batch_last_offset=3), row(4)], None, id="compaction-inside-a-batch-leaves-its-offsets"),
         pytest.param([row(0, batch_last_offset=9), row(2), row(10)], None, id="a-batch-of-another-copy-within-it"),
         pytest.param([row(0), row(3, recorded_ms=None)], UNBOUNDED_MS, id="nothing-says-when-it-ends"),
@@ -207,12 +212,21 @@ def test_a_complete_record_without_its_prepare(rows: list[Row], expected: int | 
 
 
 def test_an_id_is_followed_within_its_partition_alone() -> None:
-    here = [row(0, state="PrepareCommit", name=name) for name in ("a", "b")]
+    here = [row(0, state="PrepareCommit", name=name) for name in ("a", "b", "c")]
     there = [row(4, state="CompleteCommit", name="a"), row(5, name="b")]
     placed = [*here, *(each | {"held_by": 2} for each in there)]
     none = np.zeros(len(placed), np.int64)
     found = chains_of(states_of(*(each | {"ordinal": n} for n, each in enumerate(placed))), none, none, {0: None})
     assert found[0][2].orphan_ms == 40
+
+
+def test_audits_at_once_are_followed_each_for_itself() -> None:
+    rows = [row(0, held_by=1, ordinal=0), row(1, held_by=1, ordinal=1), row(7, held_by=0, audit=1, ordinal=2)]
+    found = chains_of(states_of(*rows), np.array([0, 0, 1]), np.zeros(3, np.int64), {0: None, 1: None})
+    assert {(audit, n): own.last_moment_ms for audit, held in found.items() for n, own in held.items()} == {
+        (0, 1): 10,
+        (1, 0): 70,
+    }
 
 
 def test_copies_that_contradict_each_other_are_read_in_one_order_whatever_they_are_called() -> None:

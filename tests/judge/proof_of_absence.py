@@ -275,6 +275,35 @@ EARLY = (
     ),
 )
 
+OF_ANY_ID = {"undecodable_count": 1, "keyless_count": 1}
+NOT_DECODED = (
+    Case(
+        "a record of any id in its partition of the state could not be decoded",
+        "state_incomplete",
+        partitions=with_partition(HOLDER, **OF_ANY_ID),
+    ),
+    Case(
+        "a record in another partition of the state could not be decoded",
+        "partition_not_in_transaction",
+        partitions=with_partition(0, **OF_ANY_ID),
+    ),
+    Case(
+        "recorded after the log, a gap, and a record in another partition could not be decoded",
+        "log_may_end_early",
+        known=LATER,
+        partitions=tuple(
+            replace(p, undecodable_count=p.state_partition == 0) for p in with_partition(HOLDER, gap_end_ms=NOW_MS)
+        ),
+    ),
+    Case(
+        "no copy of the log reaches past a record that could not be decoded",
+        "state_incomplete",
+        known=UNKNOWN,
+        health={"last_moment_ms": NOW_MS - WEEK_MS - 1},
+        partitions=with_partition(0, undecodable_count=1, problems=["1 record could not be decoded"]),
+    ),
+)
+
 UNCONFIRMED = Fit(sums=MarkerSums(is_unsure=True))
 
 
@@ -492,4 +521,4 @@ PERHAPS_LOST = (
     ),
 )
 
-CASES = (*HANGING, *OLDER, *EARLY, *INCOMPLETE, *PERHAPS_LOST)
+CASES = (*HANGING, *OLDER, *EARLY, *NOT_DECODED, *INCOMPLETE, *PERHAPS_LOST)

@@ -30,6 +30,7 @@ from txn_analysis.judge.causes.cause import Cause
 from txn_analysis.judge.fact_finding import Moments, facts_of
 from txn_analysis.judge.judgement import Judgement, judgement_of
 from txn_analysis.kafka.transactions import StateRecord
+from txn_analysis.logic import UNBOUNDED_MS
 from txn_analysis.settings import Settings
 from txn_analysis.tables import FoundCause, Transaction
 
@@ -313,12 +314,21 @@ def test_what_the_log_alone_shows_is_told_without_a_state() -> None:
     assert (found.name, found.confidence) == ("coordinator_epoch_went_back", "possible")
 
 
+def test_a_record_of_its_partition_that_was_not_decoded_keeps_a_cause_from_being_certain() -> None:
+    undecoded = with_partition(HOLDER, undecodable_count=1, gap_end_ms=UNBOUNDED_MS)
+    found = cause(MARKED, partitions=undecoded, no_records_lost=True)
+    assert (found.name, found.confidence.value) == ("late_write_after_marker", "likely")
+    assert "records of the transactional id may be gone" in found.evidence_against
+
+
 AGAIN = "__transaction_state begins after the data: it may have been made again"
 
 
 def test_a_state_that_was_not_given_is_not_said_to_be_made_again() -> None:
     begun_later = tuple(replace(p, chain=p.chain._replace(first_moment_ms=BOUND_MS)) for p in ALL_SEEN)
     assert AGAIN in unknown(begun_later).facts.state.gaps
+    broken = (*begun_later[:3], replace(begun_later[3], problems=["broken"]))
+    assert unknown(broken).facts.state.gaps == ("__transaction_state-3: broken", AGAIN)
     some = (*begun_later[:3], NOT_GIVEN[3])
     assert unknown(some).facts.state.gaps == ("__transaction_state-3: not in the capture",)
     assert unknown(NOT_GIVEN).facts.state.gaps == ("__transaction_state: not in the capture",)

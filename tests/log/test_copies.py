@@ -172,6 +172,14 @@ def test_what_an_earlier_capture_proved_is_still_known_after_compaction() -> Non
     assert epochs == [("unknown", None), ("marker", 5)]
 
 
+def test_a_marker_that_compaction_took_says_the_coordinator_epoch_of_a_producer_with_data_before_it() -> None:
+    """Its data is kept for its sequence; without the marker nothing would say who coordinated it."""
+    kept, ended = (data(1), data(2, producer=OTHER_PRODUCER)), (marker(3), data(4, producer=OTHER_PRODUCER))
+    rewritten = log(replace(kept[0], crc=77), kept[1], ended[1], base_offset=1)
+    found = link((rewritten, DEEP, TODAY), (log(*ACTIVE), DEEP, TODAY), (log(*kept, *ended), DEEP, YESTERDAY))
+    assert {row.producer_id: row.coordinator_epoch for row in found.health.producers}[7] == 5
+
+
 def test_of_two_brokers_copies_the_one_that_compaction_left_more_of_counts() -> None:
     thinned = log(FULL[0], FULL[1], base_offset=0)
     found = link((thinned, DEEP, TODAY), (log(*FULL), DEEP, TODAY), (log(*ACTIVE), DEEP, TODAY))

@@ -50,6 +50,12 @@ def test_a_part_of_a_transaction_ends_with_its_producers_own_marker() -> None:
     assert found.groups["tail"].tolist() == [2, 1]
 
 
+def test_the_last_batch_of_a_producer_is_of_data() -> None:
+    """Its sequence goes on from there: an end marker has none."""
+    found = traced([(1, DATA, 0, True), (1, PLAIN, 0, False), (1, MARKER, 0, False), (2, MARKER, 0, False)])
+    assert found.groups["data_row"].tolist() == [1, NONE]
+
+
 def test_a_batch_whose_records_are_not_stated_counts_by_its_bytes_alone() -> None:
     unstated, _ = batches_of_one = [(1, DATA, 0, True), (1, DATA, 0, False)]
     assert traced([unstated]).parts["record_count"].tolist() == [0]

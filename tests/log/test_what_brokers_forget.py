@@ -101,6 +101,23 @@ def test_the_last_sequence_is_the_snapshots_where_the_log_lost_it() -> None:
     assert [row.last_sequence for row in found.health.producers] == [0]
 
 
+def test_what_a_snapshot_below_the_log_states_is_kept() -> None:
+    whole = (data(0), marker(1), data(2), data(3, producer=OTHER_PRODUCER))
+    found = link((3, whole[3:]), whole=whole, snapshot=3)
+    assert [(row.producer_epoch, row.last_sequence, row.last_timestamp_ms) for row in found.health.producers] == [
+        (0, 2, 1_002),
+        (0, 3, 1_003),
+    ]
+
+
+def test_what_a_snapshot_alone_saw_open_was_appended_before_the_next_moment_behind_it() -> None:
+    others = (data(0, producer=OTHER_PRODUCER), marker(2, producer=OTHER_PRODUCER), data(3, producer=OTHER_PRODUCER))
+    whole = (others[0], data(1), *others[1:])
+    found = link((0, others[:1]), (2, others[1:2]), (3, others[2:]), whole=whole, snapshot=4)
+    before_ms = {t.producer_id: t.first_appended_before_ms for t in found.transactions if t.outcome == "open"}
+    assert before_ms == {7: 1_002, OTHER_PRODUCER: None}
+
+
 TAKEN = (data(0), marker(1), data(2), data(3), marker(4))
 
 

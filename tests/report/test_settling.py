@@ -77,6 +77,25 @@ def test_a_word_on_a_state_that_lacks_partitions_comes_with_the_rest_of_it() -> 
     assert settled(of_nobody, state=state)[0].text.startswith("copy all partitions of `__transaction_state` after")
 
 
+@pytest.mark.parametrize(("transactional_id", "is_asked"), [(None, True), ("billing", False)])
+def test_where_any_partition_may_hold_an_id_those_that_were_not_decoded_come_first(
+    transactional_id: str | None, *, is_asked: bool
+) -> None:
+    given = ["1 partition was dumped without its decoder", "dump it again"]
+    state = json.dumps({"expected": 4, "seen": 2, "missing": [1, 3], "not_understood": given})
+    older = rows.inconclusive(rule="state_older_than_log", transactional_id=transactional_id)
+    (remedy,) = settled(older, state=state)
+    assert ([remedy.missing, remedy.text] == given) is is_asked
+
+
+def test_of_many_partitions_three_are_named() -> None:
+    broken = [rows.inconclusive(rule="evidence_broken", partition=n) for n in range(4)]
+    (remedy,) = settled(*broken)
+    assert remedy.text.startswith("copy all files of orders-0, orders-1, orders-2 and 1 more again")
+    (remedy,) = settled(*broken[:3])
+    assert remedy.text.startswith("copy all files of orders-0, orders-1, orders-2 again")
+
+
 def test_an_id_that_is_known_needs_no_other_partition_of_the_state() -> None:
     state = json.dumps({"expected": 4, "seen": 2, "missing": [1, 3]})
     of_somebody = rows.inconclusive(rule="state_older_than_log", missing_evidence=[COPIED_LAST])
