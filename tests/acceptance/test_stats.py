@@ -9,13 +9,12 @@ import pytest
 from tests.acceptance.captures import SEGMENTS, Variant
 from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.stats import stats_of
-from txn_analysis.questions.stats_answer import By, stats_text
+from txn_analysis.questions.stats_answer import By, Group, StatsAnswer, stats_text
 from txn_analysis.questions.stats_columns import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from txn_analysis.questions.stats_answer import Group, StatsAnswer
     from txn_analysis.runs.run_tables import RunTables
 
     Counted = Callable[..., StatsAnswer]
@@ -122,6 +121,48 @@ def test_durations_are_by_the_coordinators_clock_where_its_records_are_left(coun
     assert 0 < (answer.total.max_coordinator_duration_ms or 0) < 60_000
     assert max(one.duration_ms for one in answer.longest_by_coordinator) == answer.total.max_coordinator_duration_ms
     assert " *" not in stats_text(answer).partition("durations")[0]
+
+
+def test_a_row_says_of_how_many_its_durations_are_and_what_the_clients_clock_says_of_all() -> None:
+    """Of one that held stale data no coordinator knows how long it took: it must not be missing in silence."""
+    whole = GROUP._replace(coordinator_timed_count=72)
+    no_coordinator = GROUP._replace(coordinator_timed_count=0, timed_count=70)
+    assert "of 6 of 72 transactions; the longest by the client's clock: 2 h 0 min *" in table_of(GROUP)
+    assert "of 70 of 72 transactions\n" in table_of(no_coordinator)
+    assert "of 72 transactions" not in table_of(whole)
+
+
+def table_of(one: Group) -> str:
+    """The rows of an answer with one group."""
+    answer = StatsAnswer(
+        run_id="run-1",
+        by=By.ID,
+        since_ms=None,
+        until_ms=None,
+        total=one,
+        groups=(one,),
+        left_out_count=0,
+        longest=(),
+        longest_by_coordinator=(),
+        over_time=(),
+        cannot_say=(),
+    )
+    return stats_text(answer).partition("\n\n")[2].partition("\n\n")[0] + "\n"
+
+
+NOTHING: dict[str, Any] = {name: None if name.startswith(("min_", "mean_", "max_")) else 0 for name in Group._fields}
+GROUP = Group(**NOTHING)._replace(
+    name="shop",
+    framework=None,
+    committed_count=72,
+    coordinator_timed_count=6,
+    mean_coordinator_duration_ms=5,
+    max_coordinator_duration_ms=9,
+    timed_count=72,
+    mean_duration_ms=3_600_000,
+    max_duration_ms=7_200_000,
+)
+"""One that wrote 72 transactions, of which the coordinator's records are left of six."""
 
 
 def test_durations_by_the_clients_clock_are_marked(counted: Counted) -> None:

@@ -193,9 +193,24 @@ def _table(answer: StatsAnswer) -> Iterator[str]:
     rows = [*((_name(one), one) for one in answer.groups), *total]
     table = [(_TITLES[answer.by], *_COLUMNS), *((name, *_cells(one)) for name, one in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for name, *cells in table:
+    for (name, *cells), of_some in zip(table, ("", *(_of_some(one) for _, one in rows)), strict=True):
         numbers = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
         yield "  ".join((name.ljust(widths[0]), *numbers)).rstrip()
+        if of_some:
+            yield f"  MEAN and LONGEST {of_some}"
+
+
+def _of_some(one: Group) -> str:
+    """Of how many transactions a row's durations are, where not of all; one that is missing may be the longest.
+
+    The coordinator's clock times none that held stale data, nor any whose record is gone.
+    """
+    timed = one.coordinator_timed_count or one.timed_count
+    if not timed or timed >= one.ended_count:
+        return ""
+    longest_ms = one.max_duration_ms if one.coordinator_timed_count else None
+    of_all = "" if longest_ms is None else f"; the longest by the client's clock: {_span(longest_ms)}{_BY_CLIENT}"
+    return f"of {timed} of {one.ended_count} transactions{of_all}"
 
 
 def _name(one: Group) -> str:
