@@ -10,6 +10,7 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.headline import doubts, next_steps
 from txn_analysis.report.text_report import text_report
+from txn_analysis.text import iso_utc
 
 if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
@@ -100,3 +101,22 @@ def test_of_a_cluster_that_wrote_nothing_more_the_moment_of_the_copy_is_asked_fo
     run = rows.run(as_of_basis="newest_broker_timestamp")
     said = [doubt.text for doubt in doubts(build_report(run, [], [rows.health()], [going]))]
     assert any("say when with --as-of TIME" in text for text in said) is is_asked
+
+
+def test_of_a_cluster_whose_clocks_went_on_elsewhere_nothing_is_claimed() -> None:
+    """Another partition had an end marker after it, and nothing says whether anything was written here since."""
+    before_ms = rows.AS_OF_MS - 10_000
+    going = rows.finding(
+        verdict="in_progress",
+        rule="not_late",
+        appended_before_ms=None,
+        last_timestamp_ms=before_ms,
+        appended_after_ms=before_ms,
+    )
+    run = rows.run(as_of_basis="newest_broker_timestamp")
+    (said,) = [doubt.text for doubt in doubts(build_report(run, [], [rows.health()], [going])) if "as of" in doubt.text]
+    when = iso_utc(rows.AS_OF_MS)
+    assert said == (
+        f"1 open transaction is in progress as of {when}, the newest timestamp of a broker's clock in the files. "
+        "If the files were copied later, say when with --as-of TIME."
+    )

@@ -244,14 +244,17 @@ class _Going(NamedTuple):
 
 
 def _quiet_since(report: AuditReport) -> Iterator[Doubt]:
-    """That all that is in progress may be late by now, where no broker's clock went on behind any of it."""
+    """That all that is in progress may be late by now, where no broker's clock went on behind any of it.
+
+    Whether the cluster was quiet since, or wrote more at that moment, the files do not say: so nothing is claimed.
+    """
     as_of_ms, going = report.run.as_of_ms, report.unaccepted.of_verdict(Verdict.IN_PROGRESS)
     if report.run.as_of_basis != "newest_broker_timestamp" or as_of_ms is None or not going:
         return
     if any((one.appended_before_ms or as_of_ms) < as_of_ms for one in going.told(_Going)):
         return
     what = f"{count(len(going), 'open transaction')} {'is' if len(going) == 1 else 'are'} in progress"
-    newest = f"{iso_utc(as_of_ms)}, the newest timestamp of a broker's clock: nothing was written after"
+    newest = f"{iso_utc(as_of_ms)}, the newest timestamp of a broker's clock in the files"
     text = f"{what} as of {newest}. If the files were copied later, say when with --as-of TIME."
     yield Doubt(text, Verdict.INCONCLUSIVE)
 
