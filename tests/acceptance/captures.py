@@ -90,3 +90,8 @@ def rows_of(report: AuditReport) -> list[dict[str, Any]]:
 def by_place(rows: list[dict[str, Any]]) -> dict[tuple[str, int, int], dict[str, Any]]:
     """Rows by topic, partition and producer id."""
     return {(row["topic"], row["partition"], row["producer_id"]): row for row in rows}
+
+
+def answers(report: AuditReport) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    """Verdict and rule of each open transaction."""
+    return {(f.topic, f.partition, f.producer_id, f.txn_start_offset): (f.verdict, f.rule) for f in report.findings}

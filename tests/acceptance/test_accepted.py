@@ -9,17 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.acceptance.captures import CASES, PARAMETERS
+from tests.acceptance.captures import CASES, run_audit
 from tests.plan.test_accepted import LIVE, UNTIL_MS, decided
 from tests.sessions import no_session
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.cli.main import app
 from txn_analysis.errors import ConfigError
-from txn_analysis.pipeline import steps
 from txn_analysis.report.formats import prometheus_text
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs import decisions
-from txn_analysis.settings import Settings
 
 CONF = Path(__file__).parents[2] / "conf"
 SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (2, 3))
@@ -28,9 +26,8 @@ Said = tuple[int, str]
 
 
 def audited(folder: Path, night: str, **settings: Any) -> AuditReport:
-    known = Settings.model_validate(PARAMETERS | {"warehouse": str(folder)} | settings)
-    parts = [CASES / night / part for part in ("segments", "transaction-state")]
-    return steps.audit(no_session, [str(part) for part in parts], known)
+    parts = [str(CASES / night / part) for part in ("segments", "transaction-state")]
+    return run_audit(no_session, str(folder), parts, **settings)
 
 
 @pytest.fixture

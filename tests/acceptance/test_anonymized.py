@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS
+from tests.acceptance.captures import CASES, run_audit
 from tests.sessions import no_session
 from txn_analysis.cli.main import app
 from txn_analysis.kafka.names import INTERNAL_TOPICS
-from txn_analysis.pipeline import steps
-from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import GROUP_OFFSETS, INPUTS, LOG_BATCHES, RUNS, TRANSACTION_STATES
 
@@ -31,8 +29,7 @@ Ask = Callable[..., str]
 
 
 def audit(folder: Path, parts: tuple[str, ...]) -> None:
-    settings = Settings.model_validate(PARAMETERS | {"warehouse": str(folder), "cluster": CLUSTER})
-    steps.audit(no_session, [str(CASES / part) for part in parts], settings)
+    run_audit(no_session, str(folder), [str(CASES / part) for part in parts], cluster=CLUSTER)
 
 
 @pytest.fixture(params=NIGHTS, scope="module")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.remedies.lab import Lab, no_session
+from tests.remedies.lab import Lab
 from tests.report import rows
+from tests.sessions import no_session
 from txn_analysis.questions.owners import who_is_id
 from txn_analysis.questions.owners_text import owner_text
 from txn_analysis.report.build import build_report

@@ -3,16 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.acceptance.captures import CASES, PARAMETERS
+from tests.acceptance.captures import CASES, run_audit
 from tests.log.test_header_keys import DEEP, SHALLOW, data, marker
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, Segment
 from tests.sessions import no_session
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.pipeline import steps
 from txn_analysis.report.headline import headline
 from txn_analysis.report.model import AuditReport
-from txn_analysis.settings import Settings
 
 STATE = str(CASES / "kafka-4.2/capture-1/transaction-state")
 ENDED = data(0, 1, size_bytes=200), marker(1, 1)
@@ -26,8 +24,7 @@ def audited(folder: Path, last: Batch, *tools: Tool) -> AuditReport:
     for number, tool in enumerate(tools):
         text = log_section("orders-0", Segment(0, (*ENDED, HIDING, last)), tool)
         (folder / f"{number}.txt").write_text(text)
-    settings = Settings.model_validate({"warehouse": str(folder / "warehouse")} | PARAMETERS)
-    return steps.audit(no_session, [str(folder / "*.txt"), STATE], settings)
+    return run_audit(no_session, str(folder / "warehouse"), [str(folder / "*.txt"), STATE])
 
 
 def test_lines_that_would_open_a_transaction_leave_the_answer_open(tmp_path: Path) -> None:

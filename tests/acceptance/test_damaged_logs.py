@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
+from tests.acceptance.captures import CASES, SEGMENTS, run_audit
 from tests.sessions import no_session
 from txn_analysis.cli.main import app
-from txn_analysis.pipeline import steps
-from txn_analysis.settings import Settings
 
 VERBS = (
     "find-hanging",
@@ -36,8 +34,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sound") / "warehouse"
     paths = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
     for cluster in ("east", "west"):
-        settings = Settings.model_validate({"warehouse": str(folder), "cluster": cluster} | PARAMETERS)
-        steps.audit(no_session, paths, settings)
+        run_audit(no_session, str(folder), paths, cluster=cluster)
     return folder
 
 

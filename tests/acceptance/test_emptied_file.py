@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS, rows_of
+from tests.acceptance.captures import CASES, rows_of, run_audit
 from tests.manifests import Entry, manifest_of
 from tests.sessions import no_session
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
-from txn_analysis.settings import Settings
 
 CASE = CASES / "kafka-4.3-emptied-file/capture-1"
 WORDS = {"transaction_max_timeout_ms": 20_000, "state_copied_last": True, "no_records_lost": True}
@@ -29,8 +27,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def audited(folder: Path, **words: Any) -> AuditReport:
-    settings = PARAMETERS | WORDS | {"warehouse": str(folder.parent / "warehouse")} | words
-    return steps.audit(no_session, [str(folder)], Settings.model_validate(settings))
+    return run_audit(no_session, str(folder.parent / "warehouse"), [str(folder)], **WORDS | words)
 
 
 def answers(report: AuditReport) -> set[tuple[str, str]]:

@@ -6,19 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS, rows_of
+from tests.acceptance.captures import CASES, rows_of, run_audit
 from tests.sessions import no_session
-from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
-from txn_analysis.settings import Settings
 
 CAPTURE = CASES / "kafka-4.2" / "capture-2"
 LOGS = (CAPTURE / "segments", CAPTURE / "transaction-state")
 
 
 def audited(warehouse: Path, paths: Iterable[Path]) -> AuditReport:
-    settings = Settings.model_validate({"warehouse": str(warehouse)} | PARAMETERS)
-    return pipeline.audit(no_session, [str(path) for path in paths], settings)
+    return run_audit(no_session, str(warehouse), [str(path) for path in paths])
 
 
 def without_identity(report: AuditReport) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS
+from tests.acceptance.captures import CASES, PARAMETERS, run_audit
 from tests.sessions import no_session
 from tests.table_rows import listed
 from txn_analysis.cli.main import app
@@ -28,10 +28,8 @@ PARTS = ("segments", "transaction-state")
 
 
 def audited(folder: Path, night: str, cluster: str = "default") -> AuditReport:
-    settings = Settings.model_validate(
-        PARAMETERS | {"warehouse": str(folder), "cluster": cluster, "capture": night.replace("/", "-")}
-    )
-    return steps.audit(no_session, [str(CASES / night / part) for part in PARTS], settings)
+    paths = [str(CASES / night / part) for part in PARTS]
+    return run_audit(no_session, str(folder), paths, cluster=cluster, capture=name(night))
 
 
 def opened(folder: Path) -> Warehouse:

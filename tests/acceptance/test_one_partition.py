@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS, TRUE_WORDS, VARIANTS, Variant
+from tests.acceptance.captures import CASES, PARAMETERS, TRUE_WORDS, VARIANTS, Variant, run_audit
 from tests.sessions import no_session
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import STATE_TOPIC
@@ -28,8 +28,7 @@ ORDERS_2 = {"topic": ["orders"], "partition": [2]}
 
 def audited(warehouse: Path, *paths: Path | str, **settings: Any) -> AuditReport:
     """Audit some paths in this process; so little needs no Spark."""
-    given = {"warehouse": str(warehouse)} | PARAMETERS | settings
-    return pipeline.audit(no_session, [str(path) for path in paths], Settings.model_validate(given))
+    return run_audit(no_session, str(warehouse), [str(path) for path in paths], **settings)
 
 
 def verdicts(report: AuditReport, place: Place) -> dict[tuple[int, int], Finding]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS
+from tests.acceptance.captures import CASES, PARAMETERS, answers, run_audit
 from tests.sessions import no_session
 from txn_analysis.cli.main import app
 from txn_analysis.errors import WarehouseError
@@ -42,17 +42,12 @@ def opened(folder: Path) -> Warehouse:
 def audited(folder: Path, night: str, day: int, *, without: str = "\0", name: str | None = None) -> AuditReport:
     """The audit of a real capture as of a day, without the files whose names have some word."""
     files = [file for part in ("segments", "transaction-state") for file in sorted((CASES / night / part).iterdir())]
-    said = {"warehouse": str(folder), "capture": name or f"day-{day:03}", "as_of_ms": START_MS + day * DAY_MS}
-    given = [str(file) for file in files if without not in file.name]
-    return steps.audit(no_session, given, Settings.model_validate(PARAMETERS | said))
+    said = {"capture": name or f"day-{day:03}", "as_of_ms": START_MS + day * DAY_MS}
+    return run_audit(no_session, str(folder), [str(file) for file in files if without not in file.name], **said)
 
 
 def pruned(folder: Path, grace_ms: int = 0, now_ms: int = NOW_MS) -> PruneAnswer:
     return prune(opened(folder), KEEP_MS, now_ms, grace_ms)
-
-
-def answers(report: AuditReport) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    return {(f.topic, f.partition, f.producer_id, f.txn_start_offset): (f.verdict, f.rule) for f in report.findings}
 
 
 def rejudged(folder: Path, day: int) -> AuditReport:

@@ -4,13 +4,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.acceptance.captures import CASES
+from tests.acceptance.captures import CASES, answers
 from tests.sessions import no_session
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
@@ -87,10 +87,6 @@ def rejudged(folder: Path, number: int, history: History) -> AuditReport:
     steps.reconstruct(no_session, asked)
     run = steps.judge(no_session, asked)
     return load_report(open_warehouse(no_session, str(folder)), asked, run.run_id)
-
-
-def answers(report: AuditReport) -> dict[tuple[Any, ...], tuple[Verdict, str]]:
-    return {(f.topic, f.partition, f.producer_id, f.txn_start_offset): (f.verdict, f.rule) for f in report.findings}
 
 
 @pytest.mark.cluster  # four audits for each example

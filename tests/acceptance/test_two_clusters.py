@@ -4,7 +4,7 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.acceptance.captures import CASES, PARAMETERS
+from tests.acceptance.captures import CASES, run_audit
 from tests.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -25,8 +25,7 @@ def audited(folder: Path, *clusters: str) -> AuditReport:
             place = folder / "pile" / name.replace("/", "-") / part
             shutil.copytree(CASES / name / part, place, dirs_exist_ok=True)
             paths.append(str(place))
-    settings = Settings.model_validate(PARAMETERS | {"warehouse": str(folder / "w"), "cluster": "mine"})
-    return steps.audit(no_session, paths, settings)
+    return run_audit(no_session, str(folder / "w"), paths, cluster="mine")
 
 
 def words(report: AuditReport) -> str:

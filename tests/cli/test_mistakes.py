@@ -14,6 +14,7 @@ from tests.acceptance.captures import PARAMETERS
 from tests.cli.mistaken import Answer, answer_alone, answer_here, fill
 from tests.cli.mistakes import ALONE, BEFORE_SPARK, NOT_TOLD, OF_THE_TABLES, PRESSED_AT
 from tests.docs.commands import printed_in, wrong_with
+from tests.sessions import no_session
 from tests.table_rows import give_format
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps as pipeline
@@ -63,10 +64,7 @@ def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_is_refused_before_spark_starts(
     command: str, there: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def start(*_: Any, **__: Any) -> None:
-        pytest.fail("Spark was started")
-
-    monkeypatch.setattr("txn_analysis.spark.session.session", start)
+    monkeypatch.setattr("txn_analysis.spark.session.session", no_session)
     check(answer_here(command, monkeypatch, capsys), 2, BEFORE_SPARK[command])
 
 

@@ -148,3 +148,8 @@ def removed(story: Story, *, is_text: bool) -> Story:
 def holder(name: str, count: int) -> int:
     """The partition of the state that an id hashes to."""
     return state_partition(java_hash(name), count)
+
+
+def begun() -> Story:
+    """Producer 7 writes in its transaction, after others have committed; all clocks speak."""
+    return Story().begins("9:50").others_commit("9:55").writes("9:59")

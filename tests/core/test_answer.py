@@ -26,6 +26,11 @@ def late_write_after_abort() -> World:
     for state, at_ms in (("Ongoing", 0), ("PrepareAbort", 1_000)):
         world.record(record("billing", state, 7, BEGAN_MS + at_ms, topic_partitions=ORDERS_0, start_ms=BEGAN_MS))
     world.record(record("billing", "CompleteAbort", 7, BEGAN_MS + 1_002, start_ms=BEGAN_MS))
+    return written_late(world)
+
+
+def written_late(world: World) -> World:
+    """Data, its abort, and data again; others go on."""
     world.record(record("other", "CompleteAbort", 8, BEGAN_MS + 2 * HOUR_MS))
     world.logs["orders", 0] = [
         data(7, BEGAN_MS),
@@ -87,15 +92,7 @@ def late_write_of_flink() -> World:
         listed = [] if state == "Empty" else ORDERS_0
         world.record(record(name, state, 7, BEGAN_MS + at_ms, topic_partitions=listed))
     world.record(record(name, "CompleteAbort", 7, BEGAN_MS + 1_002))
-    world.record(record("other", "CompleteAbort", 8, BEGAN_MS + 2 * HOUR_MS))
-    world.logs["orders", 0] = [
-        data(7, BEGAN_MS),
-        marker(7, BEGAN_MS + 1_001, "ABORT"),
-        data(7, BEGAN_MS + 1_500),
-        marker(8, BEGAN_MS + 2_000, "ABORT"),
-        marker(8, BEGAN_MS + 2 * HOUR_MS, "ABORT"),
-    ]
-    return world
+    return written_late(world)
 
 
 def test_what_flink_may_ask_to_commit_and_cannot_is_planned_with_a_remark() -> None:

@@ -6,15 +6,10 @@ from typing import Any
 import pytest
 
 from tests.core.histories import File, Snapshot
-from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, removed
+from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, begun, exported, holder, removed
 from txn_analysis.judge import rules
 from txn_analysis.judge.rules import RULES
 from txn_analysis.verdict import Verdict
-
-
-def begun() -> Story:
-    """Producer 7 writes in its transaction, after others have committed; all clocks speak."""
-    return Story().begins("9:50").others_commit("9:55").writes("9:59")
 
 
 def lost(word: str = "Commit") -> Story:

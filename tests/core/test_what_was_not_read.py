@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.core.histories import File, undecoded
-from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, exported, holder, places
+from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, begun, exported, holder, places
 from txn_analysis.columns.arrays import ABSENT
 
 OWN_LAST, HOURS_MS = -1, 36_000_000
@@ -24,10 +24,6 @@ def with_undecoded(story: Story, number: int, *, is_key_read: bool = True) -> St
         number = max(n for n, row in enumerate(rows) if row["transactional_id"] == "billing")
     rows[number] = undecoded(rows[number], is_key_read=is_key_read)
     return story
-
-
-def begun() -> Story:
-    return Story().begins("9:50").others_commit("9:55").writes("9:59")
 
 
 def running() -> Story:

@@ -54,7 +54,7 @@ def report_of(version: str, stories: Sequence[Story]) -> KafkaLogReport:
     report = KafkaLogReport()
     for begin in range(0, len(stories), AT_ONCE):
         some = stories[begin : begin + AT_ONCE]
-        with tempfile.TemporaryDirectory(prefix="kafka-log-", dir=_memory()) as root:
+        with tempfile.TemporaryDirectory(prefix="kafka-log-", dir=memory()) as root:
             of_all = list(zip(some, tell(version, some, Path(root)), strict=True))
             of_some = [(story, one) for story, one in of_all if one is not None]
             answers = audit([story for story, _ in of_some], [one for _, one in of_some])
@@ -70,7 +70,7 @@ def report_of(version: str, stories: Sequence[Story]) -> KafkaLogReport:
     return report
 
 
-def _memory() -> str | None:
+def memory() -> str | None:
     """A folder in memory, where the system has one: many small files are written."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 

@@ -23,6 +23,7 @@ from tests.e2e.kafka_jars import VERSIONS, kafka_jars
 from tests.e2e.requests import Requests
 from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
+from tests.kafka_log.report import memory
 from tests.kafka_requests.checkpoint import GROUPS as GROUP_TOPIC
 from tests.kafka_requests.checkpoint import Asked, take
 from tests.kafka_requests.compare import Comparison, compare
@@ -173,7 +174,7 @@ def version_report(version: str, requests: int, seed: int, only: int | None = No
 def _running(kind: Broker) -> Iterator[_Running]:
     kafka_jars(kind.version)
     features = ("transaction.version=1",) if kind.transaction_version == 1 and kind.version >= "4" else ()
-    with tempfile.TemporaryDirectory(prefix="kafka-requests-", dir=_memory()) as root, ExitStack() as on_exit:
+    with tempfile.TemporaryDirectory(prefix="kafka-requests-", dir=memory()) as root, ExitStack() as on_exit:
         cluster = Cluster(kind.version, Path(root) / "broker", properties=_PROPERTIES, features=features)
         on_exit.callback(cluster.stop)
         cluster.start()
@@ -227,11 +228,6 @@ def _make_internal_topics(client: Requests) -> None:
     wait_until(lambda: client.find_coordinator(GROUPS[0], of_group=True) == 0, "the coordinator of groups")
     wait_until(lambda: client.init_producer_id("any", 60_000)[0] == 0, "the coordinator of transactions")
     wait_until(lambda: all(client.is_led((GROUP_TOPIC, n)) for n in range(3)), "the leader of groups")
-
-
-def _memory() -> str | None:
-    """A folder in memory, where the system has one: many small files are written."""
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def main(words: Sequence[str]) -> int:

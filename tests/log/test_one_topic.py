@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 from tests.log.evidence import LinkedPartition, batches_of, link_history, linked, section_row, sections_and_text
 from tests.log.test_against_broker import SPLITS
 from tests.log.test_copies import DEEP, OTHER_PRODUCER, TODAY, YESTERDAY, data, gaps, link, log, marker
+from tests.log.test_open_rows import open_rows
 from tests.oracle.model import History, Segment
-from txn_analysis.tables import Transaction
 
 Row = dict[str, Any]
-
-
-def open_rows(found: LinkedPartition) -> dict[int, Transaction]:
-    return {t.producer_id: t for t in found.transactions if t.outcome == "open"}
 
 
 def topic_id(word: str, rank: int) -> Row:

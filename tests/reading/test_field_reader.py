@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.compiling import NEVER, NOTHING, loading_takes
+from tests.log.evidence import MemoryText
 from tests.reading.texts import BATCH_SIZE, batch, deep, dumping, plan, record
 from txn_analysis.columns.arrays import slices
 from txn_analysis.kafka.names import LOG_KINDS
@@ -20,7 +21,6 @@ from txn_analysis.reading.grammar.field_reader import read_fields
 from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
 from txn_analysis.reading.grammar.line_form import LineForm
 from txn_analysis.reading.text.section import ScanRange, Section
-from txn_analysis.reading.text.text import Text
 
 CASES = Path(__file__).parents[2] / "data/cases"
 NEWEST, MIDDLE, OLD = (BATCH_FORMS[grammar] for grammar in ("3.2+", "2.2-3.1", "2.1"))
@@ -177,18 +177,8 @@ def test_an_end_marker_that_is_not_its_batches_own_is_not_believed() -> None:
 
 def scanned_section(text: bytes, section: Section) -> list[dict[str, Any]]:
     whole = ScanRange("dump.txt", None, "input", section, section.text_start_bytes, section.text_end_bytes)
-    found = scan_range(Held(text), whole, "ingest")
+    found = scan_range(MemoryText(text), whole, "ingest")
     return found.rows().to_pylist() if found else []
-
-
-class Held(Text):
-    """A text in memory."""
-
-    def __init__(self, text: bytes) -> None:
-        self.text = text
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.text[start:end]
 
 
 def test_lines_of_other_forms_stand_in_their_places() -> None:

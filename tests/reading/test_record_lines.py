@@ -4,22 +4,12 @@ from typing import Any
 
 import pytest
 
+from tests.log.evidence import MemoryText
 from tests.reading.texts import BATCH_SIZE, batch, dumping, plan, record
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.text.section import ScanRange
-from txn_analysis.reading.text.text import Text
 
 FOLDER = "orders-0"
-
-
-class Held:
-    """A text in memory."""
-
-    def __init__(self, text: bytes) -> None:
-        self.text = text
-
-    def read(self, start: int, end: int) -> bytes:
-        return self.text[start:end]
 
 
 def scanned(text: bytes, cut_at: int | None = None) -> list[dict[str, Any]]:
@@ -27,8 +17,7 @@ def scanned(text: bytes, cut_at: int | None = None) -> list[dict[str, Any]]:
     (section,) = plan(text).sections
     start, end = section.text_start_bytes, section.text_end_bytes
     ranges = [(start, end)] if cut_at is None else [(start, cut_at), (cut_at, end)]
-    held: Text = Held(text)  # type: ignore[assignment]  # it only reads
-    parts = [scan_range(held, ScanRange("dump.txt", None, "input", section, *r), "ingest") for r in ranges]
+    parts = [scan_range(MemoryText(text), ScanRange("dump.txt", None, "input", section, *r), "ingest") for r in ranges]
     return [row for part in parts if part for row in part.rows().to_pylist()]
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
 
@@ -16,10 +15,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.judge.lacks import Lack
     from txn_analysis.report.model import AuditReport
-
-
-def no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 class Lab:

@@ -12,13 +12,14 @@ import re
 import subprocess
 import zipfile
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from tests.reading.bodies import CASES
 from tests.reading.test_altered import UNDONE
 from tests.reading.test_recognise import BOOKKEEPER, PRE_2_1, REDPANDA
+from tests.sessions import no_session
 from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planned_input import check_inputs
@@ -185,11 +186,7 @@ def planned(folder: Path, files: Files) -> list[PlannedInput]:
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text)
-    return plan_inputs(no_spark, find_files([str(folder)])).inputs
-
-
-def no_spark() -> Any:
-    pytest.fail("Spark was started")
+    return plan_inputs(no_session, find_files([str(folder)])).inputs
 
 
 def made_by_the_command(before: list[PlannedInput], lesson: Lesson) -> bytes:

@@ -19,7 +19,8 @@ from tests.log.test_header_keys import DEEP, SHALLOW, data, marker
 from tests.manifests import manifest_of
 from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, Segment
-from tests.remedies.lab import Lab, lacks, no_session
+from tests.remedies.lab import Lab, lacks
+from tests.sessions import no_session
 from txn_analysis.judge import rules
 from txn_analysis.judge.lacks import LACK_OF_PROBLEM, Lack
 from txn_analysis.kafka.names import java_hash, state_partition

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.sessions import no_session
 from tests.warehouses.kept import CUT, FORGED, NIGHTS, unpacked
 from txn_analysis.cli.main import app
 from txn_analysis.errors import InputError
@@ -30,10 +31,6 @@ if TYPE_CHECKING:
 NIGHT = CASES / "kafka-2.8"
 COMPLETE = {"transaction_state_complete": True, "capture": "night-1"}
 VICTIM = ("orders", 0, 5)  # its id, billing-worker-17, is alive; the export of 1.0.0's warehouse "removes" it
-
-
-def no_session() -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from benchmarks.wide.__main__ import worse
 from benchmarks.wide.capture import StateForm, write_capture
 from benchmarks.wide.cases import cases
 from benchmarks.wide.history import LIVE, Hanging, History, Width, java_partitions
+from tests.sessions import no_session
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WIDTH = Width(partitions=60, batches=8, producers=40, ids=90, hanging=21, expired=70, first_offset=20_000_000_000)
-
-
-def no_session(*_: Any, **__: Any) -> Any:
-    pytest.fail("Spark was started")
 
 
 @pytest.mark.parametrize("form", StateForm)
