@@ -15,6 +15,7 @@ from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.runs.past_run import sections_of
+from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.warehouse import inputs_of
@@ -218,13 +219,31 @@ def test_no_plan_that_rests_on_a_cut_dump_is_printed(cut: Path, capsys: pytest.C
     assert "in cut-payments-0.txt: audit its files again" in " ".join(err.split())
 
 
-def test_a_cut_dump_that_is_given_again_is_refused(cut: Path, tmp_path: Path) -> None:
-    whole = CASES / "kafka-4.2/capture-1/segments/n2.payments-0.txt"
+@pytest.fixture
+def again(tmp_path: Path) -> Path:
+    """The file that was cut."""
     file = tmp_path / "cut-payments-0.txt"
+    whole = CASES / "kafka-4.2/capture-1/segments/n2.payments-0.txt"
     file.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:CUT_LINES]))
+    return file
+
+
+def test_a_cut_dump_that_is_given_again_is_refused(cut: Path, again: Path) -> None:
     settings = Settings.model_validate(PARAMETERS | {"warehouse": str(cut), "capture": "night-1"})
     with pytest.raises(InputError, match="the dump ends inside this batch"):
-        steps.audit(no_session, [str(file)], settings)
+        steps.audit(no_session, [str(again)], settings)
+
+
+def test_a_run_rests_on_what_it_believed_also_where_the_cut_dump_was_read_again(cut: Path, again: Path) -> None:
+    warehouse = open_warehouse(no_session, str(cut))
+    (run_id,) = warehouse.held(RUNS, "run_id")["run_id"].to_pylist()
+    another = {"skip_unrecognised": True, "max_clock_skew_ms": 1}  # by which it is another run
+    settings = Settings.model_validate(PARAMETERS | {"warehouse": str(cut), "capture": "night-1"} | another)
+    report = steps.audit(no_session, [str(again)], settings)
+    assert answers(report)[CUT_HANG][0] == Verdict.INCONCLUSIVE
+    assert not any(item.is_read_otherwise for item in held_inputs_of(cut))
+    believed = run_tables(open_warehouse(no_session, str(cut)), "default", run_id).believed_inputs
+    assert [file.rpartition("/")[2] for file in believed] == ["cut-payments-0.txt"]
 
 
 def held_inputs_of(folder: Path) -> list[ReadInput]:

@@ -24,7 +24,6 @@ from txn_analysis.judge.outcome import Sight
 from txn_analysis.runs.asked_states import current_states, placed
 from txn_analysis.runs.past_run import RunRows, ended_batches, finished_run
 from txn_analysis.runs.prunes import prunes_of
-from txn_analysis.storage.warehouse import with_lacking
 from txn_analysis.tables import (
     ABORT_PLAN,
     ENDED_TRANSACTIONS,
@@ -234,7 +233,7 @@ class RunTables(RunRows):
             return {}
         doubts = (
             (item.path, item.doubt_of(section, version))
-            for item in with_lacking(self.warehouse, self.finished.evidence.inputs)
+            for item in self.finished.evidence.inputs
             for section in item.sections
         )
         return {path: doubt for path, doubt in doubts if doubt is not None}

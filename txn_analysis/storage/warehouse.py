@@ -290,22 +290,19 @@ def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[ReadInpu
 
 
 def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput]:
-    """Rows of `inputs`, those of an earlier reading with what else is stored that today's reading doubts."""
+    """Rows of `inputs`; those of an earlier reading with their `lacking_sections`, which today's reading doubts."""
     rows = warehouse.records(ReadInput, INPUTS, **one_of)
-    is_old = [(row.reading_version or FIRST_READING) < READING_VERSION for row in rows]
-    known = iter(with_lacking(warehouse, [row for row, old in zip(rows, is_old, strict=True) if old]))
-    return [next(known) if old else row for row, old in zip(rows, is_old, strict=True)]
-
-
-def with_lacking(warehouse: Warehouse, inputs: Sequence[ReadInput]) -> list[ReadInput]:
-    """Inputs with their `lacking_sections`, whichever reading of the warehouse saw them."""
+    is_old = [row.has_dumped_logs and (row.reading_version or FIRST_READING) < READING_VERSION for row in rows]
+    texts = sorted({row.input_id for row, old in zip(rows, is_old, strict=True) if old})
     lacking = defaultdict[str, set[int]](set)
-    texts = [row.input_id for row in inputs if row.has_dumped_logs]
     names = ("input_id", "section_index", "lacking_batch_count")
     for batch in warehouse.batches(LOG_PIECES, *names, input_id=texts) if texts else ():
-        for row in batch.filter(pc.greater(batch["lacking_batch_count"], 0)).to_pylist():
-            lacking[row["input_id"]].add(row["section_index"])
-    return [row._replace(lacking_sections=frozenset(lacking.get(row.input_id, ()))) for row in inputs]
+        for piece in batch.filter(pc.greater(batch["lacking_batch_count"], 0)).to_pylist():
+            lacking[piece["input_id"]].add(piece["section_index"])
+    return [
+        row._replace(lacking_sections=frozenset(lacking[row.input_id])) if old and row.input_id in lacking else row
+        for row, old in zip(rows, is_old, strict=True)
+    ]
 
 
 def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Sequence[ReadInput]) -> None:
