@@ -12,7 +12,6 @@ from tests.cli.stubs import Library
 from tests.report import rows
 from txn_analysis.errors import AuditError, InputError
 from txn_analysis.pipeline.ingest import Ingested
-from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import MOST_FINDINGS, Reader
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.pictures import Pictures
@@ -25,7 +24,7 @@ READ_MS = rows.AS_OF_MS + 60_000
 def report_with(*verdicts: str) -> AuditReport:
     """One finding a verdict, each of a producer of its own."""
     found = (rows.finding(verdict=one, finding_id=f"f{n}", producer_id=n) for n, one in enumerate(verdicts))
-    return build_report(rows.run(), [], [rows.health()], [*found])
+    return rows.report(*found)
 
 
 @pytest.fixture(autouse=True)

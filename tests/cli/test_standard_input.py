@@ -106,17 +106,15 @@ def test_what_stands_in_a_pipe_is_named_by_its_byte(tmp_path: Path) -> None:
     assert "the text ends inside this line" in said.errors[0]
 
 
+def audit_of(stdin: int, *paths: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "txn_analysis", "audit", "-", *paths]
+    return subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False, timeout=60)
+
+
 def test_mistakes_in_other_paths_are_said_before_the_pipe_is_read(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()  # nobody writes, and nobody closes it
     with open(read_end), open(write_end, "wb"):
-        done = subprocess.run(
-            [sys.executable, "-m", "txn_analysis", "audit", "-", str(tmp_path / "segmnts")],
-            stdin=read_end,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = audit_of(read_end, str(tmp_path / "segmnts"))
     assert done.returncode == 2
     assert "segmnts: no such file or folder" in done.stderr
 
@@ -124,14 +122,7 @@ def test_mistakes_in_other_paths_are_said_before_the_pipe_is_read(tmp_path: Path
 def test_a_terminal_is_told_what_to_pipe() -> None:
     screen, terminal = pty.openpty()
     with open(screen), open(terminal):
-        done = subprocess.run(
-            [sys.executable, "-m", "txn_analysis", "audit", "-"],
-            stdin=terminal,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = audit_of(terminal)
     assert done.returncode == 2
     assert done.stderr.startswith("error: -: standard input is this terminal: pipe a dump into this command")
     assert done.stderr.count("\n") == 1

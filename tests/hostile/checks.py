@@ -80,8 +80,3 @@ def _reference_lines(text: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
         if fields is not None:
             yield at, fields
         at += len(line) + 1
-
-
-def batch_rows(found: ReadInput) -> list[Row]:
-    """All rows of `log_batches` of an input."""
-    return [row for batches in found.batches for row in batches.rows().to_pylist()]

@@ -18,6 +18,22 @@ from txn_analysis.reading.text.window import Reject
 
 Row = dict[str, Any]
 CASES = Path(__file__).parents[2] / "data" / "cases"
+OF_ONGOING: Row = {
+    "is_tombstone": False,
+    "is_undecodable": False,
+    "state": "Ongoing",
+    "producer_id": 7,
+    "previous_producer_id": None,
+    "next_producer_id": None,
+    "producer_epoch": 3,
+    "timeout_ms": 60000,
+    "topic_partitions": [{"topic": "a-b.c_d", "partition": 12}, {"topic": "orders", "partition": 0}],
+    "last_update_ms": 1795,
+    "client_transaction_version": None,
+    "may_list_more": None,
+    "may_name_more": None,
+}
+"""What a row has of the record that tests read, but its place, its id and its start."""
 HOSTILE_IDS = (
     "plain",
     "a,state=Ongoing",

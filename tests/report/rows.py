@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 from tests.records import record_of
+from txn_analysis.report.build import build_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.tables import Finding, PartitionHealth
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
@@ -161,3 +163,8 @@ def run(**columns: Any) -> RunRecord:
         "warnings": "[]",
     }
     return record_of(RunRecord, known | columns)
+
+
+def report(*findings: Finding) -> AuditReport:
+    """What is told of them."""
+    return build_report(run(), [], [health()], findings)

@@ -13,23 +13,18 @@ from txn_analysis.report.text_report import text_report
 from txn_analysis.text import iso_utc
 
 if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
-
-
-def report_with(*findings: Finding) -> AuditReport:
-    return build_report(rows.run(), [], [rows.health()], findings)
+    pass
 
 
 def test_what_hangs_is_repaired_by_the_plan_of_its_run() -> None:
-    first = next_steps(report_with(rows.finding()), Reader(" --warehouse /data/audit"))[0]
+    first = next_steps(rows.report(rows.finding()), Reader(" --warehouse /data/audit"))[0]
     expected = "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands -o plan.sh"
     assert first.command == expected
 
 
 @pytest.mark.parametrize("is_live", [True, False])
 def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_live: bool) -> None:
-    steps = [step.text for step in next_steps(report_with(rows.live_finding(is_producer_live=is_live)))]
+    steps = [step.text for step in next_steps(rows.report(rows.live_finding(is_producer_live=is_live)))]
     first = "First end the producer of payments-0 (inventory-sync): it may write there again"
     assert any(step.startswith(first) for step in steps)
 
@@ -39,14 +34,14 @@ def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_li
     [("suspect", "marker_overdue"), ("inconclusive", "state_older_than_log"), ("in_progress", "not_late")],
 )
 def test_no_abort_is_named_where_nothing_hangs(verdict: str, rule: str) -> None:
-    steps = next_steps(report_with(rows.finding(verdict=verdict, rule=rule)))
+    steps = next_steps(rows.report(rows.finding(verdict=verdict, rule=rule)))
     assert steps
     assert not any(step.command for step in steps)
 
 
 def test_without_an_answer_the_step_says_how_to_get_one() -> None:
     missing = ["__transaction_state up to a later moment, or --state-copied-last"]
-    report = report_with(rows.inconclusive(rule="state_older_than_log", missing_evidence=missing))
+    report = rows.report(rows.inconclusive(rule="state_older_than_log", missing_evidence=missing))
     (step,) = next_steps(report)
     assert step.text == (
         "For 1 transaction without an answer, since `__transaction_state` is not proven to reach up to the data: "
@@ -64,7 +59,7 @@ def test_what_is_not_late_needs_an_answer_later() -> None:
 
 
 def test_nothing_open_needs_nothing() -> None:
-    assert [step.text for step in next_steps(report_with())] == ["Nothing. No transaction is open in what was read."]
+    assert [step.text for step in next_steps(rows.report())] == ["Nothing. No transaction is open in what was read."]
 
 
 def test_where_nothing_hangs_any_more_it_is_said_how_that_is_verified() -> None:

@@ -25,7 +25,7 @@ def test_there_are_findings_from_fail_on_upwards(worst: Verdict, fail_on: Verdic
 
 
 def test_a_run_without_open_transactions_is_clean() -> None:
-    report = build_report(rows.run(), [], [rows.health()], [])
+    report = rows.report()
     assert report.outcome_at(Verdict.IN_PROGRESS) is report.outcome.answer is Outcome.CLEAN
 
 
@@ -44,13 +44,13 @@ def test_json_says_what_could_not_be_told_and_what_would_tell() -> None:
 
 def test_the_outcome_counts_what_it_answers_and_beside_it_what_is_in_doubt() -> None:
     found = [rows.finding(), rows.live_finding(), rows.inconclusive()]
-    outcome = build_report(rows.run(), [], [rows.health()], found).outcome
+    outcome = rows.report(*found).outcome
     assert (outcome.answer, outcome.transaction_count, outcome.doubtful_count) == (Outcome.FINDINGS, 2, 1)
     assert (outcome.partitions, outcome.doubtful_partitions) == (("orders-2", "payments-0"), ("orders-0",))
     late = rows.finding(verdict="coordinated")
-    clean = build_report(rows.run(), [], [rows.health()], [late]).outcome
+    clean = rows.report(late).outcome
     assert (clean.answer, clean.transaction_count, clean.doubtful_count) == (Outcome.CLEAN, 0, 0)
-    dark = build_report(rows.run(), [], [rows.health()], [rows.inconclusive(), late]).outcome
+    dark = rows.report(rows.inconclusive(), late).outcome
     assert (dark.answer, dark.transaction_count, dark.doubtful_count) == (Outcome.COULD_NOT_TELL, 1, 1)
 
 

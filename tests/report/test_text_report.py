@@ -350,7 +350,7 @@ def test_of_a_suspect_it_is_said_in_words_why() -> None:
 )
 def test_a_fact_that_speaks_for_looking_twice_stays_beside_what_to_do(caution: str) -> None:
     finding = rows.finding(evidence=["no transactional id has it", caution])
-    text = " ".join(text_report(build_report(rows.run(), [], [rows.health()], [finding])).split())
+    text = " ".join(text_report(rows.report(finding)).split())
     assert f"caution {caution} do " in text
     assert "no transactional id has it" not in text
 
@@ -364,5 +364,5 @@ def test_a_fence_is_printed_unless_a_timeout_has_fenced_already(end_ms: int, is_
     ended = {"coordinator_state": "CompleteAbort", "coordinator_producer_id": 3, "coordinator_producer_epoch": 1}
     times = {"coordinator_start_ms": 0, "coordinator_timeout_ms": 60_000, "coordinator_update_ms": end_ms}
     found = rows.live_finding(**ended, **times, is_producer_live=False)
-    text = text_report(build_report(rows.run(), [], [rows.health()], [found]))
+    text = text_report(rows.report(found))
     assert ("forceTerminateTransaction" not in text) == is_fenced

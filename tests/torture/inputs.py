@@ -14,9 +14,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from tests.reading.bodies import plain_rows, read_state_section, read_state_slices
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.segments import UNCUT, Cuts, SectionKey
@@ -85,12 +82,6 @@ class ReadInput:
         if not found:
             return None, None
         return min(p["first_offset"] for p in found), max(p["last_offset"] for p in found) + 1
-
-    def batches_between(self, section_index: int, start: int, stop: int) -> pa.Table:
-        """The batches of one section that begin in [start, stop)."""
-        found = pa.Table.from_batches([batches.rows() for batches in self.batches])
-        wanted = pc.and_(pc.greater_equal(found["base_offset"], start), pc.less(found["base_offset"], stop))
-        return found.filter(pc.and_(wanted, pc.equal(found["section_index"], section_index)))
 
     def _newest_moment(self) -> int | None:
         moments = [row.get(name) for row in self.records for name in ("last_update_ms", "recorded_ms")]
