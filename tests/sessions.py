@@ -1,10 +1,19 @@
 """For what runs in this process alone: nothing may start Spark."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.warehouse import Warehouse
 
 
 def no_session(*_: Any, **__: Any) -> Any:
     """In place of a session of Spark; who starts one fails the test."""
     pytest.fail("Spark was started")
+
+
+def opened(folder: Path) -> Warehouse:
+    """A warehouse that no session of Spark reads."""
+    return open_warehouse(no_session, str(folder))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, run_audit
-from tests.sessions import no_session
+from tests.sessions import no_session, opened
 from tests.table_rows import listed
 from txn_analysis.cli.main import app
 from txn_analysis.columns.records import records_of
@@ -16,8 +16,7 @@ from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import captures, forget
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import Warehouse, commit_inputs, held_inputs
+from txn_analysis.storage.warehouse import commit_inputs, held_inputs
 from txn_analysis.tables import INPUTS, RUNS, Table
 from txn_analysis.tables.inputs import ReadInput
 
@@ -30,10 +29,6 @@ PARTS = ("segments", "transaction-state")
 def audited(folder: Path, night: str, cluster: str = "default") -> AuditReport:
     paths = [str(CASES / night / part) for part in PARTS]
     return run_audit(no_session, str(folder), paths, cluster=cluster, capture=name(night))
-
-
-def opened(folder: Path) -> Warehouse:
-    return open_warehouse(no_session, str(folder))
 
 
 def name(night: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, answers, run_audit
-from tests.sessions import no_session
+from tests.sessions import no_session, opened
 from txn_analysis.cli.main import app
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import ingest, steps
@@ -22,9 +22,7 @@ from txn_analysis.runs.prunes import own_name, prunes_of
 from txn_analysis.runs.run_tables import captures
 from txn_analysis.settings import Settings
 from txn_analysis.storage.delta_folder import DeltaFolder
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.roots import DiskRoot
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, LOG_PIECES, PRUNES, RUNS
 from txn_analysis.verdict import Verdict
 
@@ -33,10 +31,6 @@ FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
 DAY_MS, START_MS = 86_400_000, 1_795_230_000_000
 NOW_MS = START_MS + 1000 * DAY_MS
 KEEP_MS = 10 * DAY_MS
-
-
-def opened(folder: Path) -> Warehouse:
-    return open_warehouse(no_session, str(folder))
 
 
 def audited(folder: Path, night: str, day: int, *, without: str = "\0", name: str | None = None) -> AuditReport:

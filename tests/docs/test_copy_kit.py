@@ -15,14 +15,11 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES
+from tests.acceptance.test_manifests import audited
 from tests.docs.commands import blocks_of
 from tests.docs.examples import ROOT
-from tests.sessions import no_session
 from txn_analysis.cli.main import app
 from txn_analysis.cli.shell_verbs import SCRIPT
-from txn_analysis.pipeline import steps
-from txn_analysis.report.model import AuditReport
-from txn_analysis.settings import Settings
 
 pytestmark = pytest.mark.cluster  # each copies a log directory by hundreds of processes
 
@@ -152,11 +149,6 @@ def dash(tmp_path: Path) -> Broker:
     for folder in made.log_dir.glob("__consumer_offsets-*"):
         shutil.rmtree(folder)
     return made
-
-
-def audited(folder: Path, **said: Any) -> AuditReport:
-    settings = Settings.model_validate({"warehouse": str(folder.parent / "warehouse")} | said)
-    return steps.audit(no_session, [str(folder)], settings)
 
 
 def files_of(folder: Path) -> set[str]:

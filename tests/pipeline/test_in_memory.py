@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
+from tests.sessions import no_session
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
 
 PATHS = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
-
-
-def no_session() -> NoReturn:
-    raise AssertionError("Spark was started")
 
 
 def audited(monkeypatch: pytest.MonkeyPatch, warehouse: MemoryWarehouse, paths: Sequence[str] = PATHS) -> AuditReport:
