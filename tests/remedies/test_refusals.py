@@ -11,6 +11,7 @@ import json
 import re
 import subprocess
 import zipfile
+from hashlib import sha256
 from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,7 +22,9 @@ from tests.reading.test_altered import UNDONE
 from tests.reading.test_recognise import BOOKKEEPER, PRE_2_1, REDPANDA
 from tests.sessions import no_session
 from txn_analysis.errors import InputError
+from txn_analysis.kafka.names import MANIFEST_FILE, MANIFEST_FORMAT, MANIFEST_VERSION
 from txn_analysis.reading.inputs.find_files import find_files
+from txn_analysis.reading.inputs.manifest import manifest_inputs, split_manifests
 from txn_analysis.reading.inputs.planned_input import check_inputs
 from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.reading.inputs.refusals import Refused
@@ -195,5 +198,55 @@ def made_by_the_command(before: list[PlannedInput], lesson: Lesson) -> bytes:
     return subprocess.run(["sh", "-c", line], input=text, capture_output=True, check=True).stdout
 
 
+def manifest(**said: object) -> Files:
+    """A log of one segment, with the manifest of its copy; `said` changes what that says of the segment."""
+    entry = {"path": COPIED, "size_bytes": len(SEGMENT), "sha256": sha256(SEGMENT).hexdigest()} | said
+    copy = {"format": MANIFEST_FORMAT, "version": MANIFEST_VERSION, "clock": "broker", "is_complete": True}
+    return {COPIED: SEGMENT, MANIFEST_FILE: json.dumps(copy | {"files": [entry]}).encode()}
+
+
+COPIED = "orders-0/00000000000000000000.log"
+COPIED_AGAIN = manifest()
+
+MANIFESTS: dict[Refused, Lesson] = {
+    Refused.MANIFEST_NOT_UNDERSTOOD: Lesson(manifest(size_bytes=-1), "Copy the files again", COPIED_AGAIN),
+    Refused.NAMED_TWICE: Lesson(
+        COPIED_AGAIN | {MANIFEST_FILE: re.sub(rb"\[(.*)\]", rb"[\1, \1]", COPIED_AGAIN[MANIFEST_FILE])},
+        "Copy the files again",
+        COPIED_AGAIN,
+    ),
+    Refused.NOT_NAMED: Lesson(
+        COPIED_AGAIN | {"orders-1/00000000000000000000.log": SEGMENT}, "Take it out of the folder", COPIED_AGAIN
+    ),
+    Refused.NOT_THERE: Lesson(
+        {"n1/meta.properties": META, MANIFEST_FILE: COPIED_AGAIN[MANIFEST_FILE]}, "Copy it again", COPIED_AGAIN
+    ),
+    Refused.OTHER_SIZE: Lesson(COPIED_AGAIN | {COPIED: SEGMENT[:-1]}, "Copy it again", COPIED_AGAIN),
+    Refused.OTHER_SUM: Lesson(
+        COPIED_AGAIN | {COPIED: SEGMENT[:-1] + bytes([SEGMENT[-1] ^ 1])}, "Copy it again", COPIED_AGAIN
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", [*MANIFESTS], ids=lambda kind: kind.value)
+def test_what_a_refusal_of_a_manifest_says_undoes_it(kind: Refused, tmp_path: Path) -> None:
+    lesson = MANIFESTS[kind]
+    refused, reasons = of_manifest(tmp_path / "given", lesson.given)
+    assert kind in refused.refused
+    assert refused.manifest is None
+    assert any(lesson.words in reason for reason in reasons)
+    read, none = of_manifest(tmp_path / "then", lesson.then or {})
+    assert read.manifest is not None
+    assert not none
+
+
+def of_manifest(folder: Path, files: Files) -> tuple[PlannedInput, list[str]]:
+    planned(folder, files)
+    manifests, others = split_manifests(find_files([str(folder)]))
+    inputs = plan_inputs(no_session, others).inputs
+    (found,), reasons = manifest_inputs(manifests, others, inputs, is_verified=True)
+    return found, reasons
+
+
 def test_every_kind_of_refusal_has_its_lesson() -> None:
-    assert set(LESSONS) == set(Refused)
+    assert LESSONS.keys() | MANIFESTS.keys() == set(Refused)

@@ -32,6 +32,7 @@ from txn_analysis.kafka.names import (
 )
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.inputs.planned_input import PlannedInput
+from txn_analysis.reading.inputs.refusals import Refusal, Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.text.text import Text
 from txn_analysis.stores import places
@@ -50,6 +51,8 @@ _HEAD_BYTES = 1 << 12
 _MOST_PATH_BYTES = 4096
 _SUMS_AT_ONCE = 4
 _SUMMED_BYTES = 4 << 20
+
+_COPY_ALL, _COPY_IT = "Copy the files again", "Copy it again"
 
 _Count = Annotated[int, Field(ge=0, le=INT64_MAX)]
 _Ms = Annotated[int, Field(ge=0, le=LAST_TIME_MS)]
@@ -180,7 +183,7 @@ def _parsed(path: str, data: bytes) -> FoundManifest:
     return FoundManifest(path, data, said)
 
 
-def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[SourceFile]) -> dict[str, list[str]]:
+def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[SourceFile]) -> dict[str, list[Refusal]]:
     """By path of a manifest why it is not that of the files, each reason with the file's name; no file is opened.
 
     Args:
@@ -192,21 +195,29 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
     sizes = {_place(file.path): file.size_bytes for file in others}
     names = {_place(file.path): file.path for file in others}
     folders = {manifest.folder for manifest in manifests}
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[Refusal]] = {}
     for manifest in manifests:
         named = manifest.by_place
-        reasons = [f"{manifest.path}: {manifest.problem}. Copy the files again"] if manifest.problem else []
+        reasons = []
+        if manifest.problem is not None:
+            unknown = f"{manifest.path}: {manifest.problem}"
+            reasons.append(Refusal(Refused.MANIFEST_NOT_UNDERSTOOD, unknown, _COPY_ALL))
         if manifest.said is not None:
             if len(named) < len(manifest.said.files):
-                reasons.append(f"{manifest.path}: it names a file twice. Copy the files again")
+                twice = f"{manifest.path}: it names a file twice"
+                reasons.append(Refusal(Refused.NAMED_TWICE, twice, _COPY_ALL))
             reasons += _misfits(manifest, named, sizes)
             reasons += [
-                f"{names[place]}: {MANIFEST_FILE} does not name it. Take it out of the folder, or copy again"
+                Refusal(
+                    Refused.NOT_NAMED,
+                    f"{names[place]}: {MANIFEST_FILE} does not name it",
+                    "Take it out of the folder, or copy again",
+                )
                 for place in sizes
                 if place not in named and _nearest(place, folders) == manifest.folder
             ]
         if reasons:
-            found[manifest.path] = sorted(reasons)
+            found[manifest.path] = sorted(reasons, key=str)
     return found
 
 
@@ -220,14 +231,15 @@ def _nearest(place: str, folders: set[str]) -> str | None:
     return folder
 
 
-def _misfits(manifest: FoundManifest, named: Mapping[str, _SaidOfFile], sizes: Mapping[str, int]) -> Iterator[str]:
+def _misfits(manifest: FoundManifest, named: Mapping[str, _SaidOfFile], sizes: Mapping[str, int]) -> Iterator[Refusal]:
     for place, file in named.items():
         shown = os.path.join(os.path.dirname(manifest.path), file.path)  # noqa: PTH120
         size = sizes[place] if place in sizes else _size_of(place)
         if size is None:
-            yield f"{shown}: {MANIFEST_FILE} names it, and it is not there. Copy it again"
+            yield Refusal(Refused.NOT_THERE, f"{shown}: {MANIFEST_FILE} names it, and it is not there", _COPY_IT)
         elif file.size_bytes is not None and size != file.size_bytes:
-            yield f"{shown}: it has {size} bytes, and {MANIFEST_FILE} says {file.size_bytes}. Copy it again"
+            other = f"{shown}: it has {size} bytes, and {MANIFEST_FILE} says {file.size_bytes}"
+            yield Refusal(Refused.OTHER_SIZE, other, _COPY_IT)
 
 
 def _size_of(place: str) -> int | None:
@@ -270,12 +282,12 @@ def manifest_inputs(
         if wrong:
             problems[manifest.path] = wrong
         found.append(_input(manifest, of_place, given, problems.get(manifest.path)))
-    return found, [reason for reasons in problems.values() for reason in reasons]
+    return found, [str(reason) for reasons in problems.values() for reason in reasons]
 
 
 def _wrong_sums(
     manifest: FoundManifest, of_place: Mapping[str, PlannedInput], given: Mapping[str, SourceFile], *, is_verified: bool
-) -> list[str]:
+) -> list[Refusal]:
     summed = [
         (given[place], of_place[place].path, file.sha256.lower())
         for place, file in manifest.by_place.items()
@@ -287,7 +299,7 @@ def _wrong_sums(
     with ThreadPoolExecutor(_SUMS_AT_ONCE) as pool:  # hashing lets other threads run
         sums = [*pool.map(_sum_of, (file for file, _, _ in summed))]
     return [
-        f"{path}: its SHA-256 is not the one that {MANIFEST_FILE} says. Copy it again"
+        Refusal(Refused.OTHER_SUM, f"{path}: its SHA-256 is not the one that {MANIFEST_FILE} says", _COPY_IT)
         for (_, path, said), own in zip(summed, sums, strict=True)
         if said != own
     ]
@@ -310,7 +322,10 @@ def _sum_of(file: SourceFile) -> str:
 
 
 def _input(
-    manifest: FoundManifest, of_place: Mapping[str, PlannedInput], given: Iterable[str], problems: Sequence[str] | None
+    manifest: FoundManifest,
+    of_place: Mapping[str, PlannedInput],
+    given: Iterable[str],
+    problems: Sequence[Refusal] | None,
 ) -> PlannedInput:
     files = tuple(_copied(place, file, of_place.get(place), given) for place, file in manifest.by_place.items())
     # What it says is of these contents: beside others it is another input.
@@ -326,6 +341,7 @@ def _input(
         size_bytes=len(manifest.data),
         text_bytes=len(manifest.data),
         problem=f"byte 0: {problems[0]}" if problems else None,
+        refused=tuple(dict.fromkeys(refusal.kind for refusal in problems or ())),
         sections=(),
         manifest=None
         if problems or said is None

@@ -48,7 +48,7 @@ def check_at_first_sight(files: Sequence[SourceFile]) -> None:
     """
     manifests, others = split_manifests(files)
     is_small = sum(file.size_bytes for file in others) <= _READ_WHOLE_BYTES
-    misfits = [reason for reasons in manifest_problems(manifests, others).values() for reason in reasons]
+    misfits = [str(reason) for reasons in manifest_problems(manifests, others).values() for reason in reasons]
     look = partial(certain_plans, most_bytes=None if is_small else HEAD_BYTES)
     plans = [*look(others[:_FIRST_FILES])]
     if misfits or any(plan.problem for plan in plans):  # among all its neighbours a file may be a broker's

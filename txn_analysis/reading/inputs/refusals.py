@@ -1,4 +1,4 @@
-"""Why a text, or a part of it, is not read: one list, each with what makes it readable.
+"""Why a file, or a part of it, is not read: one list, each with what makes it readable.
 
 `tests/remedies` makes each of them of a real capture, does what the words say, and sees it read; a kind without such a
 test fails.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Refused(StrEnum):
-    """What stands where a text of Kafka's tools, or a part of it, should."""
+    """What stands where a text of Kafka's tools, a broker's file, or a part of one, should."""
 
     EMPTY = "empty"
     UNREADABLE = "unreadable"  # a store, a disk or the file's compression says so
@@ -59,6 +59,13 @@ class Refused(StrEnum):
     BOOKKEEPER = "bookkeeper"
     BINARY = "binary"
     UNKNOWN_TEXT = "unknown_text"
+    # Manifests, which are not those of the files beside them.
+    MANIFEST_NOT_UNDERSTOOD = "manifest_not_understood"
+    NAMED_TWICE = "named_twice"
+    NOT_NAMED = "not_named"
+    NOT_THERE = "not_there"
+    OTHER_SIZE = "other_size"
+    OTHER_SUM = "other_sum"
 
 
 class Refusal(NamedTuple):
