@@ -127,8 +127,9 @@ def ending_of(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: in
     ongoing = ongoing_before(history.records, index)
     stale = _stale_because(ended, history.records[index], ongoing, max_clock_skew_ms)
     decided_ms, start_ms = history.records[index].last_update_ms, history.records[index].start_ms
-    is_known = decided_ms is not None and start_ms is not None and decided_ms >= start_ms and stale is None
-    took_ms = plus(decided_ms, -start_ms) if is_known and start_ms is not None else None
+    took_ms = None
+    if stale is None and decided_ms is not None and start_ms is not None and decided_ms >= start_ms:
+        took_ms = decided_ms - start_ms
     return Ending(_of_decision(ended, history, index, ongoing), stale, decided_ms, took_ms)
 
 

@@ -253,9 +253,8 @@ class DeltaWarehouse(Warehouse):
             own = rows_without_match(rows, self._held(table, stored, names), unless) if names else rows
             if not len(own):
                 return 0
-            if stored.is_small_in(
-                MOST_FILES
-            ):  # in the same commit: who reads the table as it was still finds its files
+            # In the same commit: who reads the table as it was still finds its files.
+            if stored.is_small_in(MOST_FILES):
                 every = [*self._streamed(table, stored, (), {}), own]
                 stored.replace(self._written(every, table, {}), {})
             else:

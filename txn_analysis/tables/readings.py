@@ -64,9 +64,9 @@ def is_read_otherwise(
     `is_understood` says that nothing of its file was rejected then, nor is wrong with it; `is_lacking` that one of its
     batches has fewer record lines than it counts.
     """
-    is_believed = doubt_of(kind, grammar, version, is_understood=is_understood, is_lacking=is_lacking) is not None
-    changes = (change for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
-    return is_believed or (not is_understood and any(True for _ in changes))
+    is_changed = any(change.is_of(kind, grammar, version) for change in CHANGED_READINGS)
+    doubt = doubt_of(kind, grammar, version, is_understood=is_understood, is_lacking=is_lacking)
+    return doubt is not None or (is_changed and not is_understood)
 
 
 def doubt_of(

@@ -27,6 +27,12 @@ _MOST_PIECES = 8
 _AGAIN = "Dump the file again, without 2>&1"
 _JQ = "jq -c '{key: (.key | if has(\"type\") then {type, data} else {version, data} end), value}' FILE > NEW_FILE"
 
+_WITHOUT_COLOURS = r"Take them off: sed 's/\x1b\[[0-9;]*[mK]//g' FILE > NEW_FILE"
+_COLOURS_IN_LINES = Refusal(Refused.COLOURS, "colours of a terminal stand in its lines", _WITHOUT_COLOURS)
+_SPACES_BEHIND = Refusal(
+    Refused.SPACES_BEHIND, "its lines end in spaces", r"Take them off: sed 's/[ \t\r]*$//' FILE > NEW_FILE"
+)
+
 
 def altered_text(head: bytes) -> Refusal | None:
     """What stands in a text that begins with `head` where its first line should; None where no line of Kafka's is seen.
@@ -67,7 +73,7 @@ def _in_front(head: bytes, start: int, number: int, before: bytes) -> Refusal:
         return Refusal(
             Refused.COLOURS,
             f"colours of a terminal stand {where}",
-            r"Take them off: sed 's/\x1b\[[0-9;]*[mK]//g' FILE > NEW_FILE",
+            _WITHOUT_COLOURS,
         )
     if not before.strip():
         return Refusal(Refused.INDENTED, f"spaces stand {where}", r"Take them off: sed 's/^[ \t]*//' FILE > NEW_FILE")
@@ -94,15 +100,9 @@ def altered_lines(body: bytes, is_line: Callable[[bytes], bool]) -> Refusal | No
     lines = body.split(b"\n", _MOST_PIECES + 1)[: _MOST_PIECES + 1]
     first = lines[0]
     if is_line(first.rstrip(b" \t\r")):
-        return Refusal(
-            Refused.SPACES_BEHIND, "its lines end in spaces", r"Take them off: sed 's/[ \t\r]*$//' FILE > NEW_FILE"
-        )
+        return _SPACES_BEHIND
     if is_line(_COLOUR.sub(b"", first)):
-        return Refusal(
-            Refused.COLOURS,
-            "colours of a terminal stand in its lines",
-            r"Take them off: sed 's/\x1b\[[0-9;]*[mK]//g' FILE > NEW_FILE",
-        )
+        return _COLOURS_IN_LINES
     for joint in (b"", b" "):
         if any(is_line(joint.join(lines[:count])) for count in range(2, len(lines) + 1)):
             return Refusal(
@@ -127,15 +127,9 @@ def altered_lines(body: bytes, is_line: Callable[[bytes], bool]) -> Refusal | No
 def glued_path(line: bytes) -> Refusal | None:
     """What is wrong with a `Dumping` line that names no file of a broker's; None where nothing is known."""
     if line != line.rstrip(b" \t\r"):
-        return Refusal(
-            Refused.SPACES_BEHIND, "its lines end in spaces", r"Take them off: sed 's/[ \t\r]*$//' FILE > NEW_FILE"
-        )
+        return _SPACES_BEHIND
     if _COLOUR.search(line):
-        return Refusal(
-            Refused.COLOURS,
-            "colours of a terminal stand in its lines",
-            r"Take them off: sed 's/\x1b\[[0-9;]*[mK]//g' FILE > NEW_FILE",
-        )
+        return _COLOURS_IN_LINES
     if re.search(rb"\.(?:log|snapshot|txnindex)(?=[A-Z]?[a-z]+[A-Z ]\w*[ :])", line):
         return Refusal(
             Refused.GLUED_LINES,

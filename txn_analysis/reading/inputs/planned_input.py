@@ -115,7 +115,7 @@ def plan_text(source: SourceFile, compression: str | None, facts: Sequence[Chunk
     """The plan of one input from what its chunks say, and what kept the rest of it from being read; reads nothing."""
     chunks = [fact for fact in facts if isinstance(fact, ChunkFacts)]
     failure = next((fact for fact in facts if isinstance(fact, ReadFailure)), None)
-    recognition = chunks[0].recognition if chunks else recognise(b"", 0)
+    recognition = (chunks[0].recognition if chunks else None) or recognise(b"", 0)
     text_bytes = chunks[-1].end if chunks else 0
     sections: list[Section] = []
     problems: list[tuple[int, Refusal]] = []
@@ -124,7 +124,7 @@ def plan_text(source: SourceFile, compression: str | None, facts: Sequence[Chunk
         problems.append((failure.offset, unread))
     elif isinstance(recognition, Refusal):
         problems.append((0, recognition))
-    elif recognition is not None:
+    else:
         # The JSON formatter writes no newline after an object, so only the object itself tells whether it is whole.
         torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
         text_end = text_bytes if torn_at is None else torn_at
