@@ -29,8 +29,9 @@ import txn_analysis
 from tests.test_rooms import MAY_KNOW
 from txn_analysis.cli.main import app
 from txn_analysis.kafka.names import STATE
-from txn_analysis.pipeline import ingest_tasks, steps
+from txn_analysis.pipeline import steps
 from txn_analysis.pipeline.judging import Judged
+from txn_analysis.reading import rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,7 +132,7 @@ def walked() -> dict[str, Walk]:
                 vars(module)["in_parallel"] = _one_after_the_other
     _audit()
     walks = {name: Walk() for name in (BATCH_LINES, STATE_RECORDS, VERDICTS)}
-    read_section = vars(ingest_tasks)["_read_section"]
+    read_section = vars(rows)["_read_section"]
 
     def on_the_way(function: Callable[..., Any]) -> Callable[..., Any]:
         def called(*arguments: Any) -> Any:
@@ -144,7 +145,7 @@ def walked() -> dict[str, Walk]:
         with walks[STATE_RECORDS if parts[0].section.kind == STATE else BATCH_LINES]:
             return [*read_section(text, parts, ingest_id)]
 
-    vars(ingest_tasks)["_read_section"] = read
+    vars(rows)["_read_section"] = read
     vars(steps)["judged_of"] = on_the_way(vars(steps)["judged_of"])
     Judged.write = on_the_way(Judged.write)  # type: ignore[method-assign]  # to look at its calls, too
     _audit()

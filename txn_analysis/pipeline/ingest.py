@@ -14,7 +14,7 @@ from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.errors import ConfigError, InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.segments import certain_moment_ms, rival_positions
-from txn_analysis.pipeline.ingest_tasks import MOMENTS, PLACES, READ_KINDS, REJECTED, Moment, read_tasks
+from txn_analysis.pipeline.ingest_tasks import PLACES, read_tasks
 from txn_analysis.pipeline.verified_part import verified_part
 from txn_analysis.reading.inputs.accounting import (
     ReadPiece,
@@ -29,6 +29,7 @@ from txn_analysis.reading.inputs.manifest import manifest_inputs, split_manifest
 from txn_analysis.reading.inputs.planned_input import check_inputs
 from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.reading.log_dir.producer_files import CHANGED
+from txn_analysis.reading.rows import MOMENTS, READ_KINDS, REJECTED, Moment
 from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.runs.prunes import check_content, own_name
 from txn_analysis.spark.jobs import described, followed

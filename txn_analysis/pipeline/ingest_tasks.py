@@ -1,53 +1,16 @@
-"""Runs readers over byte ranges; a task holds one range at a time."""
+"""Runs readers over byte ranges in tasks, and sums up the batches that they give."""
 
 from __future__ import annotations
 
-import os
-from functools import partial
-from itertools import groupby, islice, zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
 
 from txn_analysis.columns.memory import keep_pages
-from txn_analysis.columns.records import batch_of
-from txn_analysis.errors import InputError
-from txn_analysis.kafka.names import (
-    BINARY_GRAMMARS,
-    CONSOLE_JSON,
-    CONSOLE_TEXT,
-    DESCRIBED,
-    LOG,
-    SNAPSHOT,
-    STATE,
-    TXNINDEX,
-)
 from txn_analysis.log.segments import UNCUT
 from txn_analysis.log.summarize import summarize_parts
-from txn_analysis.reading.dump.scan import SmallSections, places_of, read_slice, scan_range, scan_slice
 from txn_analysis.reading.inputs.accounting import ReadPiece
-from txn_analysis.reading.log_dir.described_producers import read_described_file
 from txn_analysis.reading.log_dir.group_records import group_rows
-from txn_analysis.reading.log_dir.producer_files import (
-    CHANGED,
-    AbortedTxn,
-    ProducerStateEntry,
-    read_snapshot_file,
-    read_snapshot_section,
-    read_txnindex_file,
-    read_txnindex_section,
-)
-from txn_analysis.reading.log_dir.segment import headers_of, is_small_segment, scan_headers, scan_segment
-from txn_analysis.reading.state.console_export import read_console_json, read_console_text
-from txn_analysis.reading.state.decoded_dump import StateDumpReader
-from txn_analysis.reading.state.records import ReadStateRecord
-from txn_analysis.reading.state.segment import StateSegmentReader
-from txn_analysis.reading.text.text import Text
-from txn_analysis.reading.text.window import Reject
+from txn_analysis.reading.rows import read_ranges
 from txn_analysis.storage.warehouse import RowTasks
-from txn_analysis.stores.remote_file import ahead
-from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     ENDED_TRANSACTIONS,
@@ -58,34 +21,17 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
 )
 from txn_analysis.tables.batches import Batches, rows_of
-from txn_analysis.tables.inputs import RejectedSpan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from txn_analysis.reading.text.section import ScanRange, Section
+    from txn_analysis.reading.text.section import ScanRange
     from txn_analysis.storage.warehouse import NamedRows
-    from txn_analysis.tables import Table
 
-    Items = Iterable[tuple[Any, ...] | Reject | pa.RecordBatch]
+PLACES = "places"
+"""What tasks tell the driver, besides what readers do: where each piece lies, `ReadPiece`."""
 
-# What tasks tell the driver, besides the rows of tables:
-PLACES = "places"  # where each piece lies: `ReadPiece`
-MOMENTS = "moments"  # the newest broker clock in some records: `Moment`
-REJECTED = "rejected"  # spans that were not understood: `RejectedSpan`
-
-_ROWS_PER_BATCH = 50_000
-_MOST_HELD_BYTES = 24 << 20
 _BATCHES_AT_ONCE = 20_000  # summed up; what a call costs by itself is little beside them
-_REJECTED_SCHEMA = pa.schema(
-    [
-        ("input_id", pa.string()),
-        ("section_index", pa.int32()),
-        ("offset_bytes", pa.int64()),
-        ("length_bytes", pa.int64()),
-        ("reason", pa.string()),
-    ]
-)
 _TABLES = (
     LOG_BATCHES,
     LOG_PIECES,
@@ -95,33 +41,6 @@ _TABLES = (
     PRODUCER_SNAPSHOTS,
     ABORTED_TRANSACTIONS,
 )
-_RECORDS: Mapping[str, tuple[type[tuple[Any, ...]], Table]] = {
-    STATE: (ReadStateRecord, TRANSACTION_STATES),
-    CONSOLE_TEXT: (ReadStateRecord, TRANSACTION_STATES),
-    CONSOLE_JSON: (ReadStateRecord, TRANSACTION_STATES),
-    SNAPSHOT: (ProducerStateEntry, PRODUCER_SNAPSHOTS),
-    DESCRIBED: (ProducerStateEntry, PRODUCER_SNAPSHOTS),
-    TXNINDEX: (AbortedTxn, ABORTED_TRANSACTIONS),
-}
-READ_KINDS = frozenset({LOG, *_RECORDS})
-_TEXT_READERS: Mapping[str, Callable[[Text, Section], Items]] = {
-    SNAPSHOT: read_snapshot_section,
-    TXNINDEX: read_txnindex_section,
-    CONSOLE_TEXT: read_console_text,
-    CONSOLE_JSON: read_console_json,
-}
-_BROKER_READERS: Mapping[str, Callable[[Text, Section], Items]] = {
-    SNAPSHOT: read_snapshot_file,
-    DESCRIBED: read_described_file,
-    TXNINDEX: read_txnindex_file,
-}
-
-
-class Moment(NamedTuple):
-    """A broker's clock in some records of an input."""
-
-    input_id: str
-    moment_ms: int
 
 
 def read_tasks(tasks: list[list[ScanRange]], ingest_id: str, *, is_on_spark: bool) -> RowTasks:
@@ -140,7 +59,7 @@ def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
     """Rows of the ranges of one task; the batches of small sections are summed up together."""
     keep_pages()
     held, count = list[Batches](), 0
-    for found in _read_ranges(ranges, ingest_id):
+    for found in read_ranges(ranges, ingest_id):
         if not isinstance(found, Batches):
             yield found
             continue
@@ -150,148 +69,6 @@ def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
             yield from _log_rows(held)
             held, count = [], 0
     yield from _log_rows(held)
-
-
-def _read_ranges(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
-    small = SmallSections(ingest_id)
-    yield from _read_files(ranges, ingest_id, small)
-    yield from small.batches(is_end=True)
-    yield from _read_files(small.left, ingest_id)
-
-
-def _read_files(
-    ranges: list[ScanRange], ingest_id: str, small: SmallSections | None = None
-) -> Iterator[NamedRows | Batches]:
-    """Reads ranges file by file; small sections of logs with others, where they are given."""
-    begin = partial(_begun, ingest_id=ingest_id)
-    for own, begun in ahead(begin, _units(ranges), is_object=_is_object, size_of=_held_bytes):
-        try:
-            with begun() as text:
-                if isinstance(text, _Read):
-                    yield from text.batches
-                    continue
-                # What is compressed is read once, from its front to its end.
-                is_whole = own[0].compression is None or len(own) == 1
-                others = [part for part in own if not (small and is_whole and small.takes(text, part))]
-                for _, parts in groupby(others, key=lambda part: part.section.index):
-                    yield from _read_section(text, list(parts), ingest_id)
-        except ChangedError:  # in neither version: what was read of the first one does not count either
-            for part in own:
-                yield REJECTED, _rejected([Reject(part.start, part.end - part.start, CHANGED)], part)
-        except StoreError as error:
-            raise InputError([f"{own[0].path}: {error}"]) from error
-        if small:
-            yield from small.batches()
-
-
-class _Read(NamedTuple):
-    """What was read of a range already."""
-
-    batches: list[Batches]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-
-def _units(ranges: Iterable[ScanRange]) -> Iterator[list[ScanRange]]:
-    """The ranges of each file; of a large segment in a store each by itself, as they are read side by side."""
-    for _, of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
-        own = list(of_file)
-        if _is_read_ahead(own):
-            yield from ([part] for part in own)
-        else:
-            yield own
-
-
-def _is_object(own: list[ScanRange]) -> bool:
-    return own[0].version is not None
-
-
-def _is_read_ahead(own: list[ScanRange]) -> bool:
-    """Segments of logs in a store are; no ranges of states, which go on in each other, and no texts."""
-    section = own[0].section
-    is_segment = section.kind == LOG and section.grammar in BINARY_GRAMMARS
-    return _is_object(own) and is_segment and not is_small_segment(own[0])
-
-
-def _held_bytes(own: list[ScanRange]) -> int:
-    """A range is read in windows of 4 MiB, of which the last two are kept; its columns are few bytes.
-
-    So much comes ahead beside them; of a text as well, before it is its turn.
-    """
-    return min(own[0].end - own[0].start, _MOST_HELD_BYTES)
-
-
-def _begun(own: list[ScanRange], ingest_id: str) -> Text | _Read:
-    """A file that is open, and fetched if it is a small object; or what was read of a range of a large one."""
-    text = _open(own[0])
-    if not _is_read_ahead(own):
-        _announce(text, own[0])
-        return text
-    with text:
-        batches = scan_segment(text, own[0], ingest_id)
-    return _Read([batches] if batches else [])
-
-
-def _announce(text: Text, part: ScanRange) -> None:
-    """A range is read next; of a segment, whoever follows its batches says what they will read."""
-    text.will_read([] if part.section.grammar in BINARY_GRAMMARS else places_of(part))
-
-
-def _in_turn(text: Text, parts: Sequence[ScanRange]) -> Iterator[ScanRange]:
-    """Ranges of one section; while one is worked on, the next one comes."""
-    for part, following in zip_longest(parts, parts[1:]):
-        if following is not None:
-            _announce(text, following)
-        yield part
-
-
-def _open(part: ScanRange) -> Text:
-    try:
-        return Text(part.path, part.compression, part.version)
-    except FileNotFoundError:
-        if part.section.grammar in BINARY_GRAMMARS:  # deleted since it was planned, as happens on a broker that runs
-            return Text(os.devnull, None)
-        raise
-
-
-def _read_section(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
-    """Batches of some ranges of one section of a log, rows of other kinds."""
-    section, is_broker_file = parts[0].section, parts[0].section.grammar in BINARY_GRAMMARS
-    if section.kind == STATE:
-        read_state = _read_state_segment if is_broker_file else _read_state_dump
-        yield from read_state(text, parts, ingest_id)
-    elif section.kind == LOG:
-        scan = scan_segment if is_broker_file else scan_range
-        yield from filter(None, (scan(text, part, ingest_id) for part in _in_turn(text, parts)))
-    else:
-        readers = _BROKER_READERS if is_broker_file else _TEXT_READERS
-        yield from _record_rows(readers[section.kind](text, section), parts[0], ingest_id)
-
-
-def _read_state_dump(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
-    """A section of `__transaction_state` as a log and as records, range by range."""
-    reader = StateDumpReader(text, parts[0].section)
-    for part in _in_turn(text, parts):
-        own = read_slice(text, part)
-        if own is not None:
-            yield scan_slice(text, part, own, ingest_id)
-        stop = part.end if own is None or part.end == part.section.text_end_bytes else own.end
-        yield from _record_rows(reader.read(stop, own), part, ingest_id)
-
-
-def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
-    """The same for a segment, whose headers are read once."""
-    reader = StateSegmentReader(text, parts[0].section.partition)
-    for part in parts:
-        found = headers_of(text, part)
-        yield from _record_rows(reader.read(found), part, ingest_id)
-        batches = scan_headers(text, part, found, ingest_id, reader.is_right)
-        if batches:
-            yield batches
 
 
 def _log_rows(parts: Sequence[Batches]) -> Iterator[NamedRows]:
@@ -307,40 +84,3 @@ def _log_rows(parts: Sequence[Batches]) -> Iterator[NamedRows]:
     for batches in own:
         if batches.groups is not None:
             yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)
-
-
-def _record_rows(items: Items, part: ScanRange, ingest_id: str) -> Iterator[NamedRows]:
-    """Records as rows, also those that come as many rows at once; and what was not understood."""
-    kind, table = _RECORDS[part.section.kind]
-    place = {"ingest_id": ingest_id, "input_id": part.input_id, "section_index": part.section.index}
-    for are_rows, alike in groupby(items, key=lambda item: isinstance(item, pa.RecordBatch)):
-        if are_rows:
-            for rows in alike:
-                yield from _with_moment(_placed(rows, place, table), part)
-            continue
-        while chunk := list(islice(alike, _ROWS_PER_BATCH)):
-            yield REJECTED, _rejected([item for item in chunk if isinstance(item, Reject)], part)
-            records: list[Any] = [item for item in chunk if not isinstance(item, Reject)]
-            yield from _with_moment(batch_of(kind, records, table.arrow_schema, **place), part)
-
-
-def _placed(rows: pa.RecordBatch, place: Mapping[str, Any], table: Table) -> pa.RecordBatch:
-    schema = table.arrow_schema
-    columns = [pa.repeat(pa.scalar(value, schema.field(name).type), len(rows)) for name, value in place.items()]
-    return pa.RecordBatch.from_arrays([*columns, *rows.columns], schema=schema)
-
-
-def _with_moment(rows: pa.RecordBatch, part: ScanRange) -> Iterator[NamedRows]:
-    """The rows of a table, and of states the newest broker clock in them."""
-    table = _RECORDS[part.section.kind][1]
-    yield table.name, rows
-    clocks = ("last_update_ms", "recorded_ms") if table is TRANSACTION_STATES else ()
-    moments = [moment for clock in clocks if (moment := pc.max(rows.column(clock)).as_py()) is not None]
-    if moments:
-        yield MOMENTS, pa.RecordBatch.from_pylist([{"input_id": part.input_id, "moment_ms": max(moments)}])
-
-
-def _rejected(rejects: list[Reject], part: ScanRange) -> pa.RecordBatch:
-    place = part.input_id, part.section.index
-    spans = [RejectedSpan(*place, each.offset_bytes, each.length_bytes, each.reason) for each in rejects]
-    return batch_of(RejectedSpan, spans, _REJECTED_SCHEMA)
