@@ -42,7 +42,7 @@ CAUSE_OF_KIND = {
 }
 CAUSE_OF_ALL = {
     "kafka-4.2-mixed/capture-1": "marker_missing",  # copied within a second of the decisions
-    "kafka-4.2-mixed/capture-2": "marker_not_sent_in_upgrade",
+    "kafka-4.2-mixed/capture-2": "marker_missing",
 }
 # They are in progress, and the state was copied before they began, or is another cluster's: it tells nothing of them.
 NOT_TOLD = ("kafka-4.3-wrong-order/capture-1", "twin-no-commit")

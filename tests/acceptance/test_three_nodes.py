@@ -1,17 +1,13 @@
 """Three nodes, one of which was killed: verdicts are what the clients were answered, and no copy accuses what ended."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS, VARIANTS, Variant
+from tests.acceptance.captures import CASES, PARAMETERS
 from tests.core.answer import Answer
 from tests.log_dir.at_hand import answer_for
-from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.log.segments import brokers_of
-from txn_analysis.runs.past_run import PastRun
 from txn_analysis.settings import Settings
 
 CASE = CASES / "kafka-4.2-three-nodes"
@@ -35,19 +31,6 @@ def told(capture: str) -> dict[str, Any]:
 
 def expected(capture: str) -> set[tuple[Any, ...]]:
     return {tuple(row[name] for name in NAMES) for row in told(capture)["open_transactions"]}
-
-
-def test_files_say_which_nodes_hold_a_log_though_equal_copies_are_read_once(
-    run_of: Callable[[Variant], PastRun],
-) -> None:
-    variant = next(v for v in VARIANTS if v.paths == [str(CASE / "capture-1/log-dirs")])
-    rows = run_of(variant).evidence.sections
-    orders, state = TopicPartition("orders", 0), TopicPartition("__transaction_state", 3)
-    assert brokers_of(rows, [orders, state]) == {orders: {"1", "2", "3"}, state: {"1", "2", "3"}}
-    own = [row for row in rows if row.log_dir == str(CASE / "capture-1/log-dirs/n2")]
-    assert brokers_of(own, [orders]) == {orders: {"2"}}
-    for kind in ("node_id", "high_watermark"):
-        assert set().union(*brokers_of([row for row in own if row.kind != kind], [orders]).values()) <= {None}
 
 
 @pytest.mark.parametrize("capture", CAPTURES)

@@ -18,7 +18,7 @@ from txn_analysis.coordinator.history import (
     written_by_ms,
 )
 from txn_analysis.coordinator.origins import Origins, origins_of
-from txn_analysis.kafka.transactions import LIVE, PREPARED, TOMBSTONE
+from txn_analysis.kafka.transactions import LIVE, TOMBSTONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,8 +88,8 @@ class CoordinatorView(NamedTuple):
 
     @property
     def bears_on_others(self) -> bool:
-        """A commit of it may be lost, which disproves an assurance; or it is decided, and may stand as others do."""
-        return self.without_marker.commit is not None or (self.is_listed is True and self.state in PREPARED)
+        """A commit of it may be lost, which disproves an assurance."""
+        return self.without_marker.commit is not None
 
     def as_hidden(self) -> CoordinatorView:
         """The same, where a later record of it could not be decoded: what is known of it proves nothing of now."""

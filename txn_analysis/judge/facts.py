@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.history import Decision
     from txn_analysis.coordinator.view import CoordinatorView
     from txn_analysis.judge.copied import Copied
-    from txn_analysis.judge.judgement import UnsentMarkers
     from txn_analysis.logic import Truth
     from txn_analysis.tables import PartitionHealth, Transaction
 
@@ -149,7 +148,6 @@ class Facts:
         expired_before_ms: an id that was last used before this moment may have been forgotten.
         untrue: names of the assurances that the files disprove, whether or not somebody gave their word.
         copied: what manifests prove of the copying.
-        unsent: what its decision has in common with all others that stand; None where it does not, or they are few.
         is_recent: brokers' clocks prove that its first batch is younger than the bound at the moment of the copy.
         is_long_open: they prove that it is older than the bound, whatever its client's clock says.
     """
@@ -166,7 +164,6 @@ class Facts:
     expired_before_ms: int | None
     untrue: frozenset[str] = frozenset()
     copied: Copied = NOTHING_COPIED
-    unsent: UnsentMarkers | None = None
     is_recent: bool = False
     is_long_open: bool = False
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.copied import NOTHING_COPIED, copied_by
 from txn_analysis.judge.fact_finding import facts_of
 from txn_analysis.judge.rules import COMMIT_MARKER_MISSING, first_rule
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.kafka.transactions import PREPARED, TopicPartition
-from txn_analysis.log.segments import brokers_of
-from txn_analysis.logic import is_before, latest
+from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from txn_analysis.tables import FoundCause, PartitionHealth, Transaction
     from txn_analysis.tables.inputs import InputSection, Manifest
     from txn_analysis.verdict import Verdict
-
-    Brokers = Mapping[TopicPartition, set[str | None]]
 
 
 Disproved = dict[str, str]
@@ -112,7 +108,6 @@ class Judge:
         moments: when the files were copied.
         untrue: names of the assurances that the files disprove.
         disproved: those of them for which the operator gave their word, and why they counted nowhere.
-        standing: what says that a decision stands, and what all that do have in common; None where they are few.
         copied: what manifests prove of the copying.
     """
 
@@ -122,7 +117,6 @@ class Judge:
     moments: Moments
     untrue: frozenset[str] = frozenset()
     disproved: Disproved = field(default_factory=dict)
-    standing: Standing | None = None
     copied: Copied = NOTHING_COPIED
 
     def judged(self, cases: Iterable[Case]) -> list[Judgement]:
@@ -131,7 +125,7 @@ class Judge:
 
     def _facts(self, case: Case) -> Facts:
         opened, known = case
-        facts = facts_of(
+        return facts_of(
             opened,
             self.partitions[opened.topic_partition],
             known,
@@ -142,9 +136,6 @@ class Judge:
             self.untrue,
             self.copied,
         )
-        if self.standing is None or not self.standing.holds_for(facts):
-            return facts
-        return replace(facts, unsent=self.standing.unsent)
 
     def believing(self, settings: Settings, untrue: Disproved) -> Judge:
         """The same, where these assurances are disproved: each counts for nothing, and is asked for nowhere."""
@@ -169,27 +160,6 @@ class Judge:
         )
         told = min(cut, default=None) if lost is None else lost
         return {} if told is None else {"no_records_lost": told}
-
-    def with_standing(self, cases: Cases, sections: Collection[InputSection]) -> Judge:
-        """The same, with what all decisions that stand have in common."""
-        decided = [
-            (opened.topic_partition, known.transactional_id)
-            for some in cases()
-            for opened, known in some
-            if _is_decided(known)
-        ]
-        if len({transactional_id for _, transactional_id in decided}) < SEVERAL:
-            return self
-        of_state = {_of_state(partition.state_partition) for partition in self.state.partitions}
-        brokers = brokers_of(sections, {place for place, _ in decided} | of_state)
-        standing = Standing(_ends_ms(self.state, brokers), None)
-        asked = (self._facts(case) for some in cases() for case in some if _is_decided(case[1]))
-        found = {
-            (facts.open.topic_partition, facts.coordinator.transactional_id, facts.coordinator.state_partition)
-            for facts in asked
-            if facts.coordinator is not None and standing.holds_for(facts)
-        }
-        return replace(self, standing=standing._replace(unsent=_unsent(found, brokers)))
 
 
 def judge_of(
@@ -234,11 +204,7 @@ def judge_of(
         judge = judge.believing(settings, by_state | by_loss)
     elif settings.no_records_lost and state.fit.sums.more_if_nothing_was_lost.marker_count:
         judge = replace(judge, state=replace(state, fit=replace(state.fit, sums=state.fit.sums.if_nothing_was_lost)))
-    return judge.with_standing(cases, sections)
-
-
-def _is_decided(known: CoordinatorView | None) -> TypeGuard[CoordinatorView]:
-    return known is not None and known.is_listed is True and known.state in PREPARED
+    return judge
 
 
 def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionHealth]) -> int | None:
@@ -247,86 +213,3 @@ def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, Pa
         return None
     holder = partitions.get(TopicPartition(STATE_TOPIC, known.state_partition))
     return None if holder is None else holder.leader_epoch
-
-
-SEVERAL = 2
-_STANDS_AFTER_MS = 60_000  # a marker is written within milliseconds of its decision
-
-
-class UnsentMarkers(NamedTuple):
-    """What all decisions of a capture that stand have in common.
-
-    `lacking` are the partitions without the markers, `deciding` those of the state. `are_brokers_told`: the files say
-    that other brokers hold the first than the second; `is_one_each`: one broker holds the first, and one the second.
-    """
-
-    id_count: int
-    lacking: tuple[TopicPartition, ...]
-    deciding: tuple[TopicPartition, ...]
-    are_brokers_told: bool
-    is_one_each: bool
-
-
-class Standing(NamedTuple):
-    """What says that a decision stands, and what all that do have in common.
-
-    `ends_ms` says by partition of the state up to when it speaks, with all that were copied off its broker.
-    """
-
-    ends_ms: Mapping[int, int | None]
-    unsent: UnsentMarkers | None
-
-    def holds_for(self, facts: Facts) -> bool:
-        """A minute after a decision the state has it still, or the log has no marker of it."""
-        known = facts.coordinator
-        if known is None or not facts.is_prepared or not facts.state.is_of_these_logs:
-            return False
-        of_state = None if known.state_partition is None else self.ends_ms.get(known.state_partition)
-        moments = of_state, facts.state.end_ms, facts.log.last_moment_ms
-        return any(is_before(known.update_ms, end_ms, _STANDS_AFTER_MS) for end_ms in moments)
-
-
-def _of_state(number: int) -> TopicPartition:
-    return TopicPartition(STATE_TOPIC, number)
-
-
-def _ends_ms(state: StateEvidence, brokers: Brokers) -> dict[int, int | None]:
-    """By partition of the state, up to when it speaks, with all that were copied off the one broker that holds it.
-
-    An id that is stuck writes nothing more, so that its own partition may have ended with its decision.
-    """
-    moments = {partition.state_partition: partition.moment_ms for partition in state.partitions}
-    leaders = {number: _leaders([_of_state(number)], brokers) for number in moments}
-    return {
-        number: latest(ms, *(moments[n] for n, leader in leaders.items() if leader and leader == leaders[number]))
-        for number, ms in moments.items()
-    }
-
-
-def _unsent(found: Collection[tuple[TopicPartition, str, int | None]], brokers: Brokers) -> UnsentMarkers | None:
-    """What decisions have in common, by the partition that lacks the marker, the id, and the partition of the state.
-
-    None for fewer than several ids, and where one broker both decides and lacks a marker: it could write that.
-    """
-    lacking, ids = {place for place, _, _ in found}, {transactional_id for _, transactional_id, _ in found}
-    if len(ids) < SEVERAL:
-        return None
-    deciding = {_of_state(number) for _, _, number in found if number is not None}
-    leaders, coordinators = _leaders(lacking, brokers), _leaders(deciding, brokers)
-    are_told = leaders is not None and coordinators is not None
-    if leaders is not None and coordinators is not None and leaders & coordinators:
-        return None
-    return UnsentMarkers(
-        id_count=len(ids),
-        lacking=tuple(sorted(lacking)),
-        deciding=tuple(sorted(deciding)),
-        are_brokers_told=are_told,
-        is_one_each=are_told and len({*(leaders or ()), *(coordinators or ())}) == 2,
-    )
-
-
-def _leaders(places: Iterable[TopicPartition], brokers: Brokers) -> frozenset[str] | None:
-    """The brokers that hold these partitions, each on one alone; None where any of several may lead one."""
-    holders = [brokers.get(where, {None}) for where in places]
-    found = frozenset(own for each in holders for own in each if own is not None)
-    return found if holders and all(len(each) == 1 and None not in each for each in holders) else None

@@ -9,27 +9,23 @@ the log's.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
-    HIGH_WATERMARK,
     LOG_KINDS,
     NO_LINES,
-    NODE_ID,
     SNAPSHOT,
     STATED_OF_PARTITION,
     TOPIC_ID,
 )
 from txn_analysis.kafka.problems import ProblemKind
-from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from txn_analysis.tables import BatchRangeSummary
     from txn_analysis.tables.inputs import InputSection
@@ -37,7 +33,6 @@ if TYPE_CHECKING:
 SectionKey = tuple[str, int]  # an input, and the index of the section in it
 NO_RANK = 2**31 - 1  # above that of any capture
 _KINDS = frozenset({*LOG_KINDS, SNAPSHOT, *STATED_OF_PARTITION})
-_OF_REPLICAS = frozenset({*LOG_KINDS, HIGH_WATERMARK})
 
 
 def log_sections(sections: Iterable[InputSection]) -> list[InputSection]:
@@ -57,27 +52,6 @@ def proves_nothing(section: InputSection) -> bool:
 def is_empty_dump(section: InputSection) -> bool:
     """The dump of a producer snapshot that has no line; a broker's own file says by its checksum that it is whole."""
     return section.kind == SNAPSHOT and section.grammar == NO_LINES
-
-
-def brokers_of(
-    sections: Collection[InputSection], places: Collection[TopicPartition]
-) -> dict[TopicPartition, set[str | None]]:
-    """By partition, the node ids of the brokers that hold its log, by all sections; None is one that is not known.
-
-    Equal files of several brokers are one input, so that the folder of a file does not name all of them: a broker's own
-    `replication-offset-checkpoint` lists its replicas. Empty where a broker of the judged capture has none of its own.
-    """
-    own = [section for section in sections if not section.capture_rank]
-    held = {s.log_dir for s in own if s.kind in _OF_REPLICAS}  # a meta.properties may lie beside dumps as well
-    nodes = {s.log_dir: s.stated for s in own if s.kind == NODE_ID and s.log_dir is not None and s.log_dir in held}
-    if not nodes.keys() <= {s.log_dir for s in own if s.kind == HIGH_WATERMARK}:
-        return {}
-    found: defaultdict[TopicPartition, set[str | None]] = defaultdict(set)
-    for section in own:
-        where = TopicPartition(section.topic, section.partition)
-        if where in places and section.kind in _OF_REPLICAS:
-            found[where].add(None if section.log_dir is None else nodes.get(section.log_dir))
-    return dict(found)
 
 
 @dataclass(eq=False, slots=True)

@@ -225,7 +225,6 @@ READINGS: tuple[Reading, ...] = (
     Reading(LATE_WRITE_JOINED_NEXT_TRANSACTION, is_proven_to_join),
     *OF_THE_LOG,
     Reading(coordinator.COORDINATOR_EPOCH_WENT_BACK, coordinator.is_coordinator_fenced),
-    Reading(coordinator.MARKER_NOT_SENT_IN_UPGRADE, coordinator.were_markers_not_sent),
     Reading(coordinator.MARKER_MISSING, coordinator.is_marker_missing),
     Reading(coordinator.COORDINATOR_OVERDUE, coordinator.is_transaction_overdue),
     Reading(LATE_WRITE_JOINED_NEXT_TRANSACTION, joins_by_clients_clock),

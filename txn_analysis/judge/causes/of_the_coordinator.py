@@ -8,14 +8,11 @@ from txn_analysis.judge.causes.cause import Cause, as_far_as_recorded, if_holds,
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, PRODUCER_ID_BLOCK, TOMBSTONE
 from txn_analysis.logic import is_before
 from txn_analysis.tables.findings import Confidence
-from txn_analysis.text import if_known, listed, utc
+from txn_analysis.text import if_known, utc
 
 if TYPE_CHECKING:
     from txn_analysis.coordinator.view import CoordinatorView
     from txn_analysis.judge.facts import Facts
-
-
-_MOST_NAMED = 5
 
 
 def has_a_markers_epoch_fallen(facts: Facts) -> Confidence | None:
@@ -50,46 +47,6 @@ COORDINATOR_EPOCH_WENT_BACK = Cause(
     prevention="a broker with the fix of KAFKA-9144",
     evidence=_epochs,
     doubt="that a marker was refused is written in no file; the coordinator's broker logs it",
-)
-
-
-def were_markers_not_sent(facts: Facts) -> Confidence | None:
-    """Decisions of several ids stand, and none is by a broker that lacks a marker; surer where it is one of each."""
-    if facts.unsent is None:
-        return None
-    return Confidence.LIKELY if facts.unsent.is_one_each else Confidence.POSSIBLE
-
-
-def _standing_decisions(facts: Facts) -> list[str | None]:
-    """The decision, how many ids stand like it, and which brokers hold what."""
-    known, unsent = facts.coordinator, facts.unsent
-    if known is None or unsent is None:
-        return []
-    lacking, deciding = (listed([*map(str, places)], _MOST_NAMED) for places in (unsent.lacking, unsent.deciding))
-    if unsent.is_one_each:
-        brokers = f"one broker holds what lacks markers: {lacking}; another one all decisions: {deciding}"
-    elif unsent.are_brokers_told:
-        brokers = f"no broker that holds what lacks markers ({lacking}) holds a decision ({deciding})"
-    else:
-        brokers = f"which brokers lead what lacks markers ({lacking}), and decided ({deciding}), is not in the files"
-    return [
-        _has_since(known),
-        f"that decision lists {facts.where}, and its marker is not in the log",
-        f"{unsent.id_count} transactional ids stand like this for more than a minute",
-        brokers,
-    ]
-
-
-MARKER_NOT_SENT_IN_UPGRADE = Cause(
-    name="marker_not_sent_in_upgrade",
-    meaning="a coordinator of 4.2.0 cannot send markers to brokers of 4.1 and older (KAFKA-20322): finish the upgrade, "
-    "or use 4.2.1",
-    story="several ids stand in PrepareCommit or PrepareAbort, and the brokers that lack the markers are not those "
-    "that decided: a coordinator of 4.2.0 cannot send markers to brokers of 4.1 and older (KAFKA-20322). `likely` "
-    "where log directories show one broker on each side",
-    prevention="finish the upgrade, or use 4.2.1: the coordinator then sends the markers itself. Abort nothing",
-    evidence=_standing_decisions,
-    doubt="the versions of the brokers are in no file, and a leader that its coordinator cannot reach leaves the same",
 )
 
 
