@@ -1,20 +1,18 @@
-"""Disks that fill up under an audit: `python -m tests.faults.disks --count 20 --seed 1` (mounting takes root).
+"""Disks that fill up under an audit (mounting takes root).
 
 The earlier run stays what it was, the error is clear, and once there is room the same audit gives the usual tables.
 """
 
-import argparse
 import random
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.scene import Scene, scene_for
+from tests.faults.scene import Scene
 from txn_analysis.errors import WarehouseError
 
 _DISK_BYTES = 3 << 20  # of a kernel's file system in memory; the audit itself needs a tenth
@@ -102,20 +100,3 @@ def _problems(scene: Scene, disk: SmallDisk, room_bytes: int, report: DiskReport
     disk.clear()
     scene.audit(disk.warehouse)
     return [*problems, *scene.problems_after(disk.warehouse)]
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints what was wrong; the exit code is 1 if anything was."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    with scene_for("disks") as scene:
-        report = run_disks(given.count, given.seed, scene)
-    print(f"seed {given.seed}: {report.tried} disks, {report.filled} of them too small")
-    print("\n".join([*report.problems, f"{len(report.problems)} problems"]))
-    return int(bool(report.problems))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,11 +1,9 @@
-"""Kills audits at random moments, runs them again, and compares: `python -m tests.faults.kills --count 50 --seed 7`."""
+"""Kills audits at random moments, runs them again, and compares."""
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from subprocess import TimeoutExpired
 from unittest.mock import patch
 
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
-from tests.faults.scene import LATER, WORDS, Scene, scene_for
+from tests.faults.scene import LATER, WORDS, Scene
 from txn_analysis.errors import AuditError
 from txn_analysis.storage import opening
 from txn_analysis.storage.errors import storage_error
@@ -35,10 +33,6 @@ class KillReport:
     struck: int
     survived: int
     problems: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = [f"{self.tried} kills tried, {self.struck} cut an audit short, {self.survived} survived"]
-        return "\n".join([*lines, *self.problems])
 
 
 def run_kills(count: int, seed: int, scene: Scene) -> KillReport:
@@ -139,19 +133,3 @@ class Kill:
         problems += self.scene.problems_after(self.warehouse)
         self.scene.remove(self.warehouse)
         return is_struck, [f"{self.name}: {problem}" for problem in problems]
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the report; the exit code is 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    with scene_for("kills") as scene:
-        report = run_kills(given.count, given.seed, scene)
-    print(f"seed {given.seed}: {report}")
-    return int(bool(report.problems))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

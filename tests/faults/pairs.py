@@ -1,20 +1,17 @@
-"""Two audits at once on one warehouse, again and again: `python -m tests.faults.pairs --count 10 --seed 1`.
+"""Two audits at once on one warehouse, again and again.
 
 In turn two threads that make the same run, and two processes whose captures share content, from the first table on.
 """
 
-import argparse
 import json
 import random
-import sys
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.faults.processes import start_audit, wait_until
-from tests.faults.scene import EARLIER, LATER, WORDS, Scene, Tables, differences, duplicates, scene_for, settings
+from tests.faults.scene import EARLIER, LATER, WORDS, Scene, Tables, differences, duplicates, settings
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.tables import INPUTS, LOG_BATCHES, RUNS
 
@@ -83,19 +80,3 @@ def _miscounted(found: Tables) -> list[str]:
         "batches of a reading that does not count": reads <= {ingest_id for _, ingest_id in contents},
     }
     return [problem for problem, is_right in expected.items() if not is_right]
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints what was wrong; the exit code is 1 if anything was."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    with scene_for("pairs") as scene:
-        report = run_pairs(given.count, given.seed, scene)
-    print("\n".join([f"seed {given.seed}: {report.tried} pairs", *report.problems, f"{len(report.problems)} problems"]))
-    return int(bool(report.problems))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

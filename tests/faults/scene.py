@@ -3,9 +3,7 @@
 import base64
 import json
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.delta_jars import session_with_delta
 from tests.table_rows import committed, listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
@@ -187,14 +184,6 @@ class Scene:
         """What is wrong after the same audit was run again."""
         found = self.rows(warehouse)
         return [*differences(found, self.after), *duplicates(found)]
-
-
-@contextmanager
-def scene_for(name: str) -> Iterator[Scene]:
-    """A scene with a session of its own, whose rows Spark reads; gone with the block."""
-    spark = session_with_delta("local[2]", f"txn-analysis-{name}")
-    with tempfile.TemporaryDirectory() as folder:
-        yield Scene(spark, Path(folder), tables_by_spark)
 
 
 def _size_bytes(folder: Path) -> int:

@@ -1,15 +1,10 @@
-"""Marked secrets in everything that is no data of the audit, and a search for them in everything that it leaves behind.
+"""Marked secrets in all that is no data of the audit, and a search for them in everything that it leaves behind."""
 
-`python -m tests.hostile.canary` runs it with a Spark session of its own.
-"""
-
-import argparse
 import json
 import os
 import random
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -208,20 +203,3 @@ def _record_with_secrets(record: Record, secrets: Secrets) -> Record:
     header_keys = ",".join(secrets.new("header key") for _ in range(2))
     sized = replace(record, key_bytes=len(key), value_bytes=len(payload))
     return replace(sized, key=key, payload=payload, header_keys=header_keys)
-
-
-def main() -> int:
-    """Run it once, and say what was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--verbs", type=int, default=len(VERBS), help="how many verbs are asked beside the audits")
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        report = run_canary(Path(folder), given.seed, VERBS[: given.verbs])
-    print(f"{report.planted} secrets, {report.searched_files} files, {report.searched_bytes} bytes searched")
-    print("\n".join([*report.found, f"{len(report.found)} found"]))
-    return int(bool(report.found))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

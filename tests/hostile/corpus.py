@@ -1,8 +1,5 @@
-"""The whole corpus of hostile texts, in one go: `python -m tests.hostile.corpus`; `--percent` reads less of it."""
+"""The whole corpus of hostile texts, in one go, or some percent of it."""
 
-import argparse
-import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -82,21 +79,3 @@ def _audited_scenes(every: int) -> Iterator[tuple[Scene, int]]:
     for scene in islice(forged_scenes(), 0, None, every):
         for range_bytes in SMALL_RANGES_BYTES:
             yield scene, range_bytes
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Read the corpus, print what came of it, and fail where anything is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--percent", type=int, default=100)
-    given = parser.parse_args(arguments)
-    began = time.monotonic()
-    report = run_corpus(given.percent)
-    print(f"{report.inputs} hostile texts in {time.monotonic() - began:.0f} s", file=sys.stderr)
-    print(f"{report.wrongly_raised} wrongly raised, {report.unaccounted_bytes} bytes unaccounted", file=sys.stderr)
-    for problem in report.problems:
-        print(problem, file=sys.stderr)
-    return int(bool(report.problems or report.wrongly_raised or report.unaccounted_bytes))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,14 +1,11 @@
-"""A mutation fuzzer over the parsers: `python -m tests.hostile.fuzz --lines 100000 --seed 1`.
+"""A mutation fuzzer over the parsers.
 
 Lines of real dumps are cut, spliced, repeated, and changed in bits, bytes and numbers; many of them make one text, so
 that a parser meets them in the middle of others. Each text depends on the seed and its number only.
 """
 
-import argparse
 import random
 import re
-import sys
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -145,23 +142,3 @@ def _drop(source: random.Random, line: bytes) -> bytes:
 MUTATIONS: tuple[Callable[[random.Random, bytes], bytes], ...] = (
     _flip_bit, _put_byte, _cut_out, _repeat, _splice, _put_snippet, _edit_number, _edit_number, _drop,
 )  # fmt: skip
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Fuzz, print what was found, and fail if that is anything."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=int, default=100_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--first", type=int, default=0, help="number of the first text, to repeat a failure")
-    given = parser.parse_args(arguments)
-    began = time.monotonic()
-    report = run_fuzz(given.lines, given.seed, given.first)
-    print(f"{report.lines} lines in {report.inputs} texts, {time.monotonic() - began:.0f} s, seed {given.seed}")
-    for problem in report.problems:
-        print(problem)
-    print(f"{len(report.problems)} problems")
-    return int(bool(report.problems))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,15 +1,12 @@
-"""Noise in every place of the small captures, and of a seeded hundredth in all others: `python -m tests.hostile.noise`.
+"""Noise in every place of the small captures, and of a seeded hundredth in all others.
 
 A text with a line of noise in it says what it says without, or names the bytes that it does not read; never more.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
-import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,22 +80,3 @@ def _unread(text: bytes, of: Said) -> bytes:
 
 def _row_count(of: Said) -> int:
     return sum(len(rows) for *_, rows in of.sections)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Try the places, print what came of it, and fail where a text says something else without a reason."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--percent", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(arguments)
-    began = time.monotonic()
-    report = run_noise(given.percent, given.seed)
-    tried = f"{report.texts} texts with noise in {time.monotonic() - began:.0f} s"
-    print(f"{tried}: {report.same} say the same, {report.named} name what they do not read", file=sys.stderr)
-    for problem in report.problems:
-        print(problem, file=sys.stderr)
-    return int(bool(report.problems))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

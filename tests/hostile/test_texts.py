@@ -49,7 +49,7 @@ def test_no_text_takes_more_than_its_length(reader: InputReader, name: str) -> N
 
 
 def test_numbers_out_of_range_are_no_rows(reader: InputReader) -> None:
-    """Every 23rd; `python -m tests.hostile.corpus` reads them all."""
+    """Every 23rd; the part `corpus` of the proof reads them all."""
     texts = islice(out_of_range(), 3, None, 23)
     assert {name: problems for name, text in texts if (problems := problems_of(reader, text))} == {}
 
@@ -57,7 +57,7 @@ def test_numbers_out_of_range_are_no_rows(reader: InputReader) -> None:
 @pytest.mark.cluster  # hundreds of cuts; the proof makes all
 @pytest.mark.parametrize("file", CUT_FILES)
 def test_a_text_cut_anywhere_is_read_up_to_the_cut(reader: InputReader, file: str) -> None:
-    """At every 61st byte; `python -m tests.hostile.corpus` cuts at every one."""
+    """At every 61st byte; the part `corpus` of the proof cuts at every one."""
     texts = islice(cut_anywhere(file), 0, None, 61)
     assert {name: problems for name, text in texts if (problems := problems_of(reader, text))} == {}
 

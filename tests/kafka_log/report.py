@@ -1,13 +1,6 @@
-"""Kafka's own log code against the audit: random logs, and the scenarios of Kafka's own tests.
+"""Kafka's own log code against the audit: random logs, and the scenarios of Kafka's own tests."""
 
-`python -m tests.kafka_log.report --logs 2000 --seed 1` makes so many logs with each version of Kafka; `--only N`
-repeats a single one of them.
-"""
-
-import argparse
-import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,10 +8,9 @@ from pathlib import Path
 
 from tests.kafka_log.audited import audit
 from tests.kafka_log.compare import compare
-from tests.kafka_log.program import VERSIONS, tell
+from tests.kafka_log.program import tell
 from tests.kafka_log.random_stories import random_story
 from tests.kafka_log.requests import Story
-from tests.kafka_log.scenarios import SCENARIOS
 
 AT_ONCE = 250
 
@@ -78,31 +70,3 @@ def memory() -> str | None:
 def random_stories(count: int, seed: int, first: int = 0) -> list[Story]:
     """So many random lists of requests, numbered from `first`."""
     return [random_story(f"{seed}/{number}", str(number)) for number in range(first, first + count)]
-
-
-def main(words: Sequence[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.kafka_log.report", description=__doc__)
-    parser.add_argument("--logs", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="repeat the log of this number")
-    parser.add_argument("--version", choices=VERSIONS, action="append", help="of Kafka; by default each")
-    given = parser.parse_args(words)
-    is_wrong = False
-    for version in given.version or VERSIONS:
-        began = time.monotonic()
-        is_single = given.only is not None
-        stories = random_stories(1 if is_single else given.logs, given.seed, given.only if is_single else 0)
-        report = report_of(version, stories if is_single else [*SCENARIOS, *stories])
-        is_wrong = is_wrong or bool(report.differences)
-        print("".join(f"{difference}\n" for difference in report.differences[:50]), end="")
-        print(
-            f"Kafka {version}, seed {given.seed}: {report.logs} logs, {report.requests} requests in "
-            f"{time.monotonic() - began:.0f} s, refused {dict(report.refused)}, {report.opened} open transactions; "
-            f"producers {dict(report.alike)}; {len(report.differences)} differences"
-        )
-    return int(is_wrong)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

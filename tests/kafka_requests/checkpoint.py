@@ -87,13 +87,11 @@ class Checkpoint:
         folder: the copy.
         said: by the broker.
         as_of_ms: when it was copied.
-        again: how often something moved meanwhile, so that all was asked and copied again.
     """
 
     folder: Path
     said: Said
     as_of_ms: int
-    again: int
 
 
 def take(broker: Requests, log_dir: Path, target: Path, asked: Asked) -> Checkpoint:
@@ -102,15 +100,14 @@ def take(broker: Requests, log_dir: Path, target: Path, asked: Asked) -> Checkpo
     Raises:
         AssertionError: it never stands still.
     """
-    before, again = _settled(broker, asked), 0
+    before = _settled(broker, asked)
     for _ in range(_ATTEMPTS):
         if _is_written(log_dir, before):
             as_of_ms = time.time_ns() // 1_000_000
             _copy(log_dir, target, {topic for topic, _ in asked.places})
             after = ask(broker, asked)
             if after == before:
-                return Checkpoint(target, before, as_of_ms, again)
-            again += 1
+                return Checkpoint(target, before, as_of_ms)
         time.sleep(_PAUSE_S)
         before = ask(broker, asked)
     raise AssertionError(f"the broker never stands still: {log_dir}")

@@ -1,6 +1,5 @@
 """The broker's word against the audit's, at one checkpoint."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -45,17 +44,13 @@ class Comparison:
     Attributes:
         producers: how many; `opened` of them had something open, and of `cleaned` ones the cleaner took what was last.
         ids: transactional ids.
-        compacted: partitions in which the cleaner has left holes.
-        verdicts: of open transactions, with their rules.
         differences: in words.
     """
 
     producers: int = 0
     cleaned: int = 0
-    compacted: int = 0
     opened: int = 0
     ids: int = 0
-    verdicts: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
 
 
@@ -71,7 +66,7 @@ def compare(checkpoint: Checkpoint, kept: Kept) -> Comparison:
         words += [f"the audit doubts: {why}" for why in doubts_of(health[place], answer)]
         found.differences += [f"{place}: {each}" for each in words]
     found.differences += _ids(checkpoint.said, history, found)
-    found.differences += _verdicts(checkpoint.said, answer, found)
+    found.differences += _verdicts(checkpoint.said, answer)
     return found
 
 
@@ -92,7 +87,6 @@ def _of_log(partition: Partition, row: Row, history: History) -> Iterator[str]:
 
 def _producers(partition: Partition, row: Row, found: Comparison) -> Iterator[str]:
     is_compacted = any(problem["kind"] in HOLES for problem in row["problems"])
-    found.compacted += is_compacted
     known = {entry["producer_id"]: ActiveProducer(**asdict(producer_of(entry))) for entry in row["producers"]}
     for producer_id in sorted(known.keys() | partition.producers.keys()):
         ours, theirs = known.get(producer_id), partition.producers.get(producer_id)
@@ -152,10 +146,9 @@ def _recorded(theirs: Transaction, ours: Transaction) -> Transaction:
     return replace(theirs, start_ms=NONE) if theirs.state == "Empty" else theirs
 
 
-def _verdicts(said: Said, answer: Answer, found: Comparison) -> Iterator[str]:
+def _verdicts(said: Said, answer: Answer) -> Iterator[str]:
     """What is late hangs where `find-hanging` would say so, and nowhere else."""
     for finding in answer.findings:
-        found.verdicts[f"{finding.verdict.value} ({finding.rule})"] += 1
         is_hanging = finding.verdict is Verdict.HANGING
         if finding.verdict is Verdict.IN_PROGRESS or _is_unanswered(finding) or said.transactions is None:
             continue

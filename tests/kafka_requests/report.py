@@ -1,25 +1,19 @@
-"""Random requests to real brokers, and the audit of their files against what the brokers say.
-
-`python -m tests.kafka_requests.report --requests 20000 --seed 1` sends so many to each version of Kafka; `--only N`
-repeats a single list of them.
-"""
+"""Random requests to real brokers, and the audit of their files against what the brokers say."""
 
 from __future__ import annotations
 
-import argparse
 import random
-import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from tests.e2e.broker import Cluster
 from tests.e2e.hangs import HOUR_MS
-from tests.e2e.kafka_jars import VERSIONS, kafka_jars
+from tests.e2e.kafka_jars import kafka_jars
 from tests.e2e.requests import Requests
 from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
@@ -77,14 +71,11 @@ class RequestsReport:
 
     requests: int = 0
     checkpoints: int = 0
-    again: int = 0
     producers: int = 0
     cleaned: int = 0
-    compacted: int = 0
     opened: int = 0
     ids: int = 0
     answers: Counter[str] = field(default_factory=Counter)
-    verdicts: Counter[str] = field(default_factory=Counter)
     differences: list[str] = field(default_factory=list)
 
     @property
@@ -102,10 +93,8 @@ class RequestsReport:
         self.checkpoints += 1
         self.producers += found.producers
         self.cleaned += found.cleaned
-        self.compacted += found.compacted
         self.opened += found.opened
         self.ids += found.ids
-        self.verdicts += found.verdicts
         self.differences += [f"{where}: {words}" for words in found.differences]
 
     def join(self, other: RequestsReport) -> None:
@@ -201,7 +190,6 @@ def _one_list(broker: _Running, seed: str, number: int, report: RequestsReport) 
         broker.stuck.update(sender.stuck)
         asked = Asked(places + groups, sender.ids, broker.stuck, knows_transactions=broker.kind.knows_transactions)
         taken = take(broker.client, broker.cluster.log_dir(), broker.cluster.folder / "copy", asked)
-        report.again += taken.again
         report.add(compare(taken, broker.kept), f"{broker.kind}, {seed}/{number}, checkpoint {checkpoint}")
     sender.close()
     broker.client.delete_topic(topic)
@@ -228,36 +216,3 @@ def _make_internal_topics(client: Requests) -> None:
     wait_until(lambda: client.find_coordinator(GROUPS[0], of_group=True) == 0, "the coordinator of groups")
     wait_until(lambda: client.init_producer_id("any", 60_000)[0] == 0, "the coordinator of transactions")
     wait_until(lambda: all(client.is_led((GROUP_TOPIC, n)) for n in range(3)), "the leader of groups")
-
-
-def main(words: Sequence[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.kafka_requests.report", description=__doc__)
-    parser.add_argument("--requests", type=int, default=20_000, help="to each version of Kafka")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="repeat the list of this number")
-    parser.add_argument("--version", choices=VERSIONS, action="append", help="of Kafka; by default each")
-    given = parser.parse_args(words)
-    is_wrong = False
-    for version in given.version or VERSIONS:
-        began = time.monotonic()
-        report = version_report(version, given.requests, given.seed, given.only)
-        is_wrong = is_wrong or bool(report.differences)
-        print("".join(f"{difference}\n" for difference in report.differences[:50]), end="")
-        print("\n".join(_said(version, report, given.seed, time.monotonic() - began)), flush=True)
-    return int(is_wrong)
-
-
-def _said(version: str, report: RequestsReport, seed: int, seconds: float) -> Iterator[str]:
-    yield (
-        f"Kafka {version}, seed {seed}: {report.requests} requests in {seconds:.0f} s, {report.checkpoints} "
-        f"checkpoints ({report.again} times again): {report.producers} producers, {report.cleaned} of them cleaned "
-        f"({report.compacted} times a partition with holes), {report.opened} open transactions, "
-        f"{report.ids} ids; {len(report.differences)} differences"
-    )
-    yield f"  verdicts {dict(report.verdicts.most_common())}"
-    yield f"  answers {dict(report.answers.most_common())}"
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

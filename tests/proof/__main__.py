@@ -47,6 +47,7 @@ def _parsed(words: Sequence[str] | None, parts: Sequence[Part]) -> argparse.Name
     parser.add_argument("--seed", type=int, default=1, help="another one tries other examples")
     parser.add_argument("--only", action="append", choices=[part.name for part in parts], help="a part; again for more")
     sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--size", type=int, help="of each part, in units of its own; by default that of a whole run")
     sizes.add_argument("--minutes", type=float, help="about so long in all, by how long each part took last time")
     sizes.add_argument("--sample", action="store_true", help="a little of each part of which other tests do less")
     parser.add_argument("--write", action="store_true", help="keep what is found, and write docs/proofs.md anew")
@@ -57,7 +58,7 @@ def _size(part: Part, given: argparse.Namespace) -> int:
     if given.sample:
         return part.sample
     if given.minutes is None:
-        return part.size
+        return part.size if given.size is None else int(given.size)
     known = known_results()
     last_s = {name: result.seconds for name, result in known.items() if not given.only or name in given.only}
     last_all_s = max(sum(last_s.values()) / AT_ONCE, *last_s.values(), 1)

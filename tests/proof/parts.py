@@ -26,6 +26,7 @@ from tests.torture.safety import run_safety
 from tests.world import alone, copies_proof, small, twins, ways
 from tests.world.both_engines import Compared, compared
 from tests.world.kinds import KINDS
+from tests.world.steps import story_of
 
 
 def corpus(percent: int, _: int) -> Found:
@@ -116,7 +117,7 @@ def histories(count: int, seed: int) -> Found:
         none_of("open transactions wrongly said to be written while they were copied", report.misdated),
         *_of_fences(report),
     )
-    return Found(figures)
+    return Found(figures, tuple(report.stories.values()))
 
 
 def _of_fences(report: ways.Report) -> tuple[Figure, ...]:
@@ -215,7 +216,7 @@ def small_histories(steps: int, _: int) -> Found:
         Figure("true hangs found", report.found, least=1),
         _found_of("with both assurances, which are true", report.found_said, report.hanging_said),
     )
-    return Found(figures)
+    return Found(figures, ["; ".join(story_of(shortest)) for _, shortest in report.ways.values()])
 
 
 def histories_on_both(count: int, seed: int) -> Found:
@@ -292,7 +293,6 @@ PARTS = (
     Part(
         "corpus",
         "no forged line, hostile id or cut dump raises a finding or loses a byte",
-        "python -m tests.hostile.corpus --percent {size}",
         corpus,
         size=100,
         sample=2,
@@ -300,7 +300,6 @@ PARTS = (
     Part(
         "noise",
         "lines that others print change no row at any place of a text, or the bytes that are not read are named",
-        "python -m tests.hostile.noise --percent {size} --seed {seed}",
         noise,
         size=100,
         sample=2,
@@ -308,7 +307,6 @@ PARTS = (
     Part(
         "fuzz",
         "no damaged line of a real dump crashes a reader or loses a byte",
-        "python -m tests.hostile.fuzz --lines {size} --seed {seed}",
         fuzz,
         size=100_000,
         sample=2000,
@@ -316,7 +314,6 @@ PARTS = (
     Part(
         "properties",
         "every property of the tests holds of many more random examples",
-        "python -m pytest -m hypothesis --times {size} --hypothesis-seed {seed} -n 2",
         properties,
         size=40,
         sample=0,
@@ -324,7 +321,6 @@ PARTS = (
     Part(
         "mutants",
         "wherever a rule, a replay, a fit or a plan is changed, some test of it fails",
-        "python -m tests.proof.mutants --mutants {size} --seed {seed}",
         mutants,
         size=300,
         sample=0,
@@ -332,7 +328,6 @@ PARTS = (
     Part(
         "safety",
         "no evidence taken away, mixed or handed over differently makes a verdict wrong",
-        "python -m tests.torture.safety --mutations {size} --seed {seed}",
         safety,
         size=2000,
         sample=100,
@@ -340,7 +335,6 @@ PARTS = (
     Part(
         "histories",
         "how many plans of random histories are wrong or destroy later, and how many true hangs are found",
-        "python -m tests.world.ways --histories {size} --seed {seed}",
         histories,
         size=20_000,
         sample=800,
@@ -348,7 +342,6 @@ PARTS = (
     Part(
         "twins",
         "no state of another cluster with the same ids makes a live transaction hang",
-        "python -m tests.world.twins --pairs {size} --seed {seed}",
         pairs_of_twins,
         size=20_000,
         sample=250,
@@ -356,7 +349,6 @@ PARTS = (
     Part(
         "copies",
         "the same of histories whose copies have manifests, or brokers' answers, with times, leaders, ends disturbed",
-        "python -m tests.world.copies_proof --histories {size} --seed {seed}",
         copies,
         size=20_000,
         sample=300,
@@ -364,7 +356,6 @@ PARTS = (
     Part(
         "alone",
         "no plan of a partition that is audited alone is wrong",
-        "python -m tests.world.alone --histories {size} --seed {seed}",
         partitions_alone,
         size=20_000,
         sample=300,
@@ -372,7 +363,6 @@ PARTS = (
     Part(
         "small",
         "the same of every history of so many steps in a small world",
-        "python -m tests.world.small --steps {size}",
         small_histories,
         size=7,
         sample=6,
@@ -380,7 +370,6 @@ PARTS = (
     Part(
         "histories-on-spark",
         "of random histories, thousands as one job, Spark's tasks find, plan and say what this process does",
-        "python -m tests.world.ways --engine spark --histories {size} --seed {seed}",
         histories_on_both,
         size=20_000,
         sample=300,
@@ -388,7 +377,6 @@ PARTS = (
     Part(
         "small-on-spark",
         "the same of every history of so many steps in a small world",
-        "python -m tests.world.small --engine spark --steps {size}",
         small_histories_on_both,
         size=7,
         sample=4,
@@ -396,7 +384,6 @@ PARTS = (
     Part(
         "kafka-log",
         "of the files that Kafka's own log code leaves, the audit says what that code says of its log",
-        "python -m tests.kafka_log.report --logs {size} --seed {seed}",
         kafka_log,
         size=2000,
         sample=60,
@@ -404,7 +391,6 @@ PARTS = (
     Part(
         "requests",
         "of the files of brokers that get random requests, the audit says what these brokers say",
-        "python -m tests.kafka_requests.report --requests {size} --seed {seed}",
         kafka_requests,
         size=20_000,
         sample=300,
@@ -412,7 +398,6 @@ PARTS = (
     Part(
         "canary",
         "no key, payload or header is in anything that an audit leaves behind",
-        "python -m tests.hostile.canary --verbs {size} --seed {seed}",
         canary,
         size=7,
         sample=0,
@@ -420,7 +405,6 @@ PARTS = (
     Part(
         "kills",
         "after kill -9 at any moment, running again gives the tables of an undisturbed run",
-        "python -m tests.faults.kills --count {size} --seed {seed}",
         kills,
         size=50,
         sample=5,
@@ -428,7 +412,6 @@ PARTS = (
     Part(
         "disks",
         "a disk that fills up leaves earlier runs whole, and with room again the tables are the usual ones",
-        "python -m tests.faults.disks --count {size} --seed {seed}",
         disks,
         size=20,
         sample=1,
@@ -436,7 +419,6 @@ PARTS = (
     Part(
         "pairs",
         "two audits at once leave the tables of one after the other",
-        "python -m tests.faults.pairs --count {size} --seed {seed}",
         pairs,
         size=20,
         sample=1,

@@ -2,14 +2,9 @@
 
 Where markers of other partitions make the whole audit doubt the state, one may hang alone that does not hang in the
 whole. They are counted, and each truly hangs.
-
-`python -m tests.world.alone --histories 20000`
 """
 
-import argparse
-import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tests.core.answer import Answer, answers_of
@@ -30,17 +25,15 @@ class Report:
     """What so many histories of several partitions come to, by their open transactions.
 
     `hanging` hang in the whole, `found` of them on their partition alone as well, and `raised` alone, though not in the
-    whole. `other` have another verdict alone than in the whole, and not `inconclusive`. `wrong` are partitions with a
-    plan that holds an acknowledged commit, or a transaction that is live at its coordinator.
+    whole. `wrong` are partitions with a plan that holds an acknowledged commit, or a transaction that is live at its
+    coordinator.
     """
 
-    seed: int
     histories: int = 0
     judged: int = 0
     hanging: int = 0
     found: int = 0
     raised: int = 0
-    other: int = 0
     wrong: int = 0
     stories: list[str] = field(default_factory=list)
 
@@ -60,7 +53,7 @@ def alone(history: History, *, are_words_counted: bool = False) -> Iterator[tupl
 
 def report_of(count: int, seed: int, *, first: int = 0, are_words_counted: bool = False) -> Report:
     """Judge so many random histories; those of one partition are left out."""
-    report = Report(seed)
+    report = Report()
     for begin in range(first, first + count, AT_ONCE):
         given = []
         for number in range(begin, min(begin + AT_ONCE, first + count)):
@@ -96,27 +89,3 @@ def _note(report: Report, whole: dict[tuple[int, int], Finding], part: dict[tupl
         report.hanging += expected is Verdict.HANGING
         report.found += said is expected is Verdict.HANGING
         report.raised += said is Verdict.HANGING and expected is not Verdict.HANGING
-        report.other += said not in {expected, Verdict.INCONCLUSIVE, Verdict.HANGING}
-
-
-def main(words: Sequence[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.world.alone", description=__doc__)
-    parser.add_argument("--histories", type=int, default=2_000)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(words)
-    began = time.process_time()
-    report = report_of(given.histories, given.seed)
-    for story in report.stories[:10]:
-        print(story)
-    print(
-        f"{report.histories} histories of several partitions with seed {given.seed} in "
-        f"{time.process_time() - began:.0f} s: {report.judged} open transactions, {report.hanging} hang in the whole, "
-        f"{report.found} of them alone; {report.wrong} wrong plans of one partition; {report.raised} hang alone only, "
-        f"{report.other} are otherwise"
-    )
-    return int(report.wrong > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -2,20 +2,13 @@
 
 A plan is wrong where it holds an acknowledged commit, or a transaction that is live at its coordinator, and where it
 destroys one when it is carried out later. Nobody gives the word that the state was copied last, but in the wrong order.
-`python -m tests.world.copies_proof --histories 20000`
 """
 
-import argparse
-import sys
-import time
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.core.answer import Answer, answers_of
 from tests.world.copying import Copier
 from tests.world.described import misjudged
-from tests.world.disturbances import KINDS
 from tests.world.evidence import LATE_MS, Evidence, open_data, truth_of
 from tests.world.random_copies import told
 from tests.world.random_worlds import Plot
@@ -28,13 +21,12 @@ from txn_analysis.verdict import Verdict
 class Report:
     """What so many histories come to; `proven` and `reached` count copies by what their manifests prove.
 
-    `described` are copies with brokers' answers beside their logs, in which `described_planned` are planned, and
-    `described_found` true hangs found. Of `misjudged` ones a start or a coordinator epoch is not that of the whole log.
+    `described` are copies with brokers' answers beside their logs, in which `described_planned` are
+    planned. Of `misjudged` ones a start or a coordinator epoch is not that of the whole log.
     Of `written` open transactions without an answer, which are late by their clients' clocks alone and were written
     while they were copied, `settled` are no question; of those that are said to be so none may be older (`misdated`).
     """
 
-    seed: int
     histories: int = 0
     planned: int = 0
     wrong: int = 0
@@ -46,19 +38,16 @@ class Report:
     found: int = 0
     described: int = 0
     described_planned: int = 0
-    described_found: int = 0
     misjudged: int = 0
     written: int = 0
     settled: int = 0
     misdated: int = 0
-    by_kind: Counter[str] = field(default_factory=Counter)
-    wrong_by_kind: Counter[str] = field(default_factory=Counter)
     stories: list[str] = field(default_factory=list)
 
 
 def report_of(count: int, seed: int, *, first: int = 0, kind: str | None = None, asks: bool = True) -> Report:
     """Judge so many random copies, of one kind or of all, and carry out their plans. Arguments as of `told`."""
-    report = Report(seed)
+    report = Report()
     for begin in range(first, first + count, AT_ONCE):
         numbers = range(begin, min(begin + AT_ONCE, first + count))
         given = [told(f"{seed}/{number}", kind, asks=asks) for number in numbers]
@@ -71,14 +60,12 @@ def report_of(count: int, seed: int, *, first: int = 0, kind: str | None = None,
 def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer: Answer) -> None:
     truth = truth_of(copier.world, answer, evidence.logs)
     report.histories += 1
-    report.by_kind[copier.kind] += 1
     report.planned += len(answer.plan)
     report.hanging += len(truth.hanging)
     report.found += len(truth.found)
     if evidence.described:
         report.described += 1
         report.described_planned += len(answer.plan)
-        report.described_found += len(truth.found)
         wrong = misjudged(answer.findings, copier.whole_logs, copier.described)
         report.misjudged += len(wrong)
         report.stories += [f"{plot.seed}: {copier.kind}: not as in the whole log: {each}" for each in wrong]
@@ -89,7 +76,6 @@ def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer
         report.disproved += answer.copied.disproof is not None
     if truth.wrong:
         report.wrong += 1
-        report.wrong_by_kind[copier.kind] += 1
         report.stories.append(f"{plot.seed}: {copier.kind}: {'; '.join(story_of(copier.world.steps))}: {truth.wrong}")
     elif answer.plan and (moment := when_it_destroys(plot, copier.world, answer)) is not None:
         report.destroyed += 1
@@ -106,33 +92,3 @@ def _note_dates(report: Report, copier: Copier, evidence: Evidence, answer: Answ
         if is_young and finding.verdict is Verdict.INCONCLUSIVE and (finding.late_by_ms or 0) > 0:
             report.written += 1
             report.settled += bool(finding.is_recent)
-
-
-def main(words: Sequence[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.world.copies_proof", description=__doc__)
-    parser.add_argument("--histories", type=int, default=2_000)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(words)
-    began = time.process_time()
-    report = report_of(given.histories, given.seed)
-    for story in report.stories[:10]:
-        print(story)
-    print(
-        f"{report.histories} copies with seed {given.seed} in {time.process_time() - began:.0f} s: {report.planned} "
-        f"planned, {report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
-        f"{report.hanging} true hangs found; the order proven in {report.proven}, disproved in {report.disproved}, "
-        f"a reach in {report.reached}; {report.described} with brokers' answers, {report.described_planned} planned of "
-        f"them, {report.described_found} true hangs found, {report.misjudged} not as in the whole log"
-    )
-    print(
-        f"of {report.written} without an answer that were written while they were copied, and are late by their "
-        f"clients' clocks, {report.settled} are no question; {report.misdated} are wrongly said to be such"
-    )
-    for kind in KINDS:
-        print(f"{report.by_kind[kind]} where {kind}: {report.wrong_by_kind[kind]} wrong")
-    return int(report.wrong + report.destroyed + report.misjudged + report.misdated > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

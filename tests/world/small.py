@@ -1,19 +1,14 @@
 """Every small history: all that up to N steps can lead to, each way of telling it once.
 
 Two histories count as one where all that was written and all that is true is the same, but for times that only tell the
-order; so steps that do not depend on each other count in one order. `python -m tests.world.small --steps 8` prints what
-they come to.
+order; so steps that do not depend on each other count in one order.
 """
 
-import argparse
-import sys
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from tests.core.answer import Answer, answers_of
-from tests.world.both_engines import ENGINES, compared
 from tests.world.evidence import (
     BEGAN_MS,
     Evidence,
@@ -27,7 +22,7 @@ from tests.world.evidence import (
 )
 from tests.world.kinds import answered, holds_the_answer
 from tests.world.model import EPOCHS, LAST_EPOCH, Log, StateLog, Step, World
-from tests.world.steps import DISTURBANCES, after, steps_of, story_of
+from tests.world.steps import DISTURBANCES, after, steps_of
 
 AT_ONCE = 250
 
@@ -253,32 +248,3 @@ def sizes(steps: int) -> tuple[Size, ...]:
         Size(steps - 1, beginning=OPEN, names=("a", "b")),
         Size(steps - 1, beginning=OPEN, partitions=2),
     )
-
-
-def main(words: list[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.world.small", description=__doc__)
-    parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--engine", choices=ENGINES, default="local", help="spark: judge them by both, and compare")
-    given = parser.parse_args(words)
-    if given.engine == "spark":
-        both = compared(told_of(*sizes(given.steps)))
-        print(both)
-        return int(both.differing > 0)
-    for size in sizes(given.steps):
-        began = time.monotonic()
-        report = report_of(size)
-        print(
-            f"{size.steps} steps after {len(size.beginning)}, {len(size.names)} ids, {size.partitions} partitions, "
-            f"version {size.version} from epoch {size.first_epoch}: {report.histories} histories, "
-            f"{report.judged} judged, {report.wrong} wrong plans, {report.found} of {report.hanging} true hangs found, "
-            f"{report.found_said} of {report.hanging_said} with both assurances, "
-            f"{time.monotonic() - began:.0f} s"
-        )
-        for way, (number, steps) in sorted(report.ways.items(), key=lambda item: len(item[1][1])):
-            print(f"{number:9}  {', '.join(sorted(way)) or 'daily work alone'}: {'; '.join(story_of(steps))}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,18 +1,15 @@
 """Pairs of twins: the logs of one cluster with the state of another that has the same ids and producer ids.
 
-`python -m tests.world.twins --pairs 20000` judges so many with both words said, half of them with logs that hold no
-COMMIT marker; a plan that aborts what the logs' own cluster has in progress, or acknowledged, is wrong. Beside them it
-counts the true hangs that are found by logs with their own state: as texts, and where one `cluster.id` names both.
+Both words are said of them, and half have logs that hold no COMMIT marker; a plan that aborts what the logs' own
+cluster has in progress, or acknowledged, is wrong. Beside them the true hangs are counted that are found by logs with
+their own state: as texts, and where one `cluster.id` names both.
 
 Every third twin is a clone: it was the same cluster until others ended their transactions. It is counted by itself,
 since it may truly have made the decision behind a marker that is as late as the open data: then nothing in the files
 tells the two apart (docs/limits.md).
 """
 
-import argparse
-import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -61,7 +58,6 @@ class Report:
     wrong: int = 0
     clones: int = 0
     wrong_of_clones: int = 0
-    planned_of_twins: int = 0
     hanging: int = 0
     found_as_text: int = 0
     found_by_cluster_id: int = 0
@@ -121,7 +117,6 @@ def report_of(pairs: int, seed: int) -> Report:
             report.wrong += bool(of_twin.wrong) and not is_clone
             report.clones += is_clone
             report.wrong_of_clones += bool(of_twin.wrong) and is_clone
-            report.planned_of_twins += len(of_twin.found)
             report.hanging += len(as_text.hanging)
             report.found_as_text += len(as_text.found)
             report.found_by_cluster_id += len(by_cluster_id.found)
@@ -129,27 +124,3 @@ def report_of(pairs: int, seed: int) -> Report:
             if (of_twin.wrong or as_text.wrong or by_cluster_id.wrong) and len(report.problems) < _SHOWN:
                 report.problems.append(f"{of_twin.wrong} {as_text.wrong} {each.plot}\n{each.of_twin}")
     return report
-
-
-def main(words: Sequence[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.world.twins", description=__doc__)
-    parser.add_argument("--pairs", type=int, default=2_000)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args(words)
-    began = time.monotonic()
-    report = report_of(given.pairs, given.seed)
-    for problem in report.problems:
-        print(problem)
-    print(
-        f"{report.pairs} pairs of twins with seed {given.seed} in {time.monotonic() - began:.0f} s, "
-        f"{report.without_commits} without a COMMIT marker: {report.wrong} wrong; "
-        f"{report.wrong_of_clones} of {report.clones} clones are taken for the cluster itself; "
-        f"of {report.hanging} true hangs {report.found_as_text} are found by texts with their own state, "
-        f"{report.found_by_cluster_id} with one cluster.id; {report.wrong_of_own} wrong of these"
-    )
-    return int(report.wrong + report.wrong_of_own > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,23 +1,19 @@
 """The ways to a wrong abort, and the true hangs that are found: random histories, judged and carried out.
 
 A plan is wrong where it holds an acknowledged commit, or a transaction that is live at its coordinator; or where
-somebody who carries it out as it says, while producers go on, destroys one. `python -m tests.world.ways --histories
-20000` prints each way in as few steps as will do.
+somebody who carries it out as it says, while producers go on, destroys one. Each way is told in as few steps as
+will do.
 """
 
-import argparse
 import random
-import sys
-import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.core.answer import Answer, answer_of, answers_of
-from tests.world.both_engines import ENGINES, compared
 from tests.world.evidence import LATE_MS, Evidence, Truth, open_data, truth_of
 from tests.world.executor import Fences, destroyed_by, is_due
-from tests.world.kinds import KINDS, answered, can_be_told, kind_of
+from tests.world.kinds import answered, can_be_told, kind_of
 from tests.world.model import Step, World
 from tests.world.random_worlds import Plot, random_plot
 from tests.world.shrink import shrunk, told
@@ -38,19 +34,17 @@ class Report:
     """What so many random histories come to.
 
     `hanging_of` and `found_of` count the true hangs of the kinds of histories that can be told (`kinds`), and `missed`
-    by its kind and rule every one of those that is not planned. Of `recent` open transactions, which are said to be
+    by its kind and rule every one of those that is not planned. Of open transactions that are said to be
     written while they were copied, none may be older (`misdated`). `ways` are the wrong plans by what disturbs their
     history, each with its shortest story. `fences` are carried out at the copy and at each later moment.
     """
 
-    seed: int
     histories: int = 0
     planned: int = 0
     wrong: int = 0
     destroyed: int = 0
     hanging: int = 0
     found: int = 0
-    recent: int = 0
     misdated: int = 0
     hanging_of: Counter[str] = field(default_factory=Counter)
     found_of: Counter[str] = field(default_factory=Counter)
@@ -62,7 +56,7 @@ class Report:
 
 def report_of(count: int, seed: int, *, first: int = 0) -> Report:
     """Judge so many random histories, and carry out their plans."""
-    report = Report(seed)
+    report = Report()
     for begin in range(first, first + count, AT_ONCE):
         numbers = range(begin, min(begin + AT_ONCE, first + count))
         plots = [random_plot(f"{seed}/{number}", is_faulty=number % 2 == 1) for number in numbers]
@@ -115,7 +109,6 @@ def _note_dates(report: Report, world: World, answer: Answer) -> None:
     logs = [log.copy or () for log in world.logs]
     began = (open_data(logs[f.partition], f.producer_id) for f in answer.findings if f.is_recent)
     ages_ms = [world.now_ms - batches[0].at_ms for batches in began]
-    report.recent += len(ages_ms)
     report.misdated += sum(age_ms >= LATE_MS for age_ms in ages_ms)
 
 
@@ -178,56 +171,3 @@ def afterwards(plot: Plot, world: World) -> Iterator[World]:
         for _ in range(_STEPS_BEFORE_EXECUTION):
             later = Teller(plot.names, source).step(later) or later
             yield later
-
-
-def markdown(report: Report) -> str:
-    """The ways as a table for docs/proofs.md: how often, what disturbs the history, and its shortest story."""
-    head = "| of all histories | what is special | the shortest story |\n|---|---|---|\n"
-    rows = (
-        f"| {number / report.histories:.3%} | {', '.join(way) or 'daily work alone'} | {_in_one_line(report, way)} |\n"
-        for way, number in report.ways.most_common()
-    )
-    return head + "".join(rows)
-
-
-def _in_one_line(report: Report, way: Way) -> str:
-    sentences = report.stories.get(way, "").splitlines()
-    return "; ".join(sentence.strip().partition(". ")[2] or sentence.strip() for sentence in sentences)
-
-
-def main(words: Sequence[str]) -> int:
-    """The command line."""
-    parser = argparse.ArgumentParser(prog="python -m tests.world.ways", description=__doc__)
-    parser.add_argument("--histories", type=int, default=2_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--markdown", action="store_true", help="print the ways as a table")
-    parser.add_argument("--engine", choices=ENGINES, default="local", help="spark: judge them by both, and compare")
-    given = parser.parse_args(words)
-    if given.engine == "spark":
-        both = compared(told_at_random(given.histories, given.seed))
-        print(both)
-        return int(both.differing > 0)
-    began = time.monotonic()
-    report = report_of(given.histories, given.seed)
-    passed = time.monotonic() - began
-    if given.markdown:
-        print(markdown(report))
-    else:
-        for way, number in report.ways.most_common():
-            print(f"{number / report.histories:8.4%}  {', '.join(way) or 'daily work alone'}")
-            print(report.stories.get(way, ""))
-    print(
-        f"{report.histories} random histories with seed {given.seed} in {passed:.0f} s: {report.planned} planned, "
-        f"{report.wrong} wrong plans, {report.destroyed} that destroy when carried out; {report.found} of "
-        f"{report.hanging} true hangs found"
-    )
-    print(report.fences)
-    print(f"{report.recent} said to be written while they were copied, {report.misdated} wrongly")
-    for kind in KINDS:
-        missed = {rule: number for (own, rule), number in report.missed.items() if own == kind}
-        print(f"{report.found_of[kind]} of {report.hanging_of[kind]} found where {kind}; missed: {missed}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
