@@ -106,10 +106,11 @@ check-wide: SCALE = 0.1
 check-wide: $(SPARK) ## Hold the ratios of wide captures against the committed ones (a minute; ROWS= SCALE=0.25: all)
 	@$(BIN)/python -m benchmarks.wide --check --scale $(SCALE) --repeats 3 $(ROWS)
 
-check: $(READY) ## Check format, lint and types
+check: $(READY) ## Check format, lint and types, and that the documents say things plainly
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(CODE)
+	@$(BIN)/python -m tests.docs.plain_words
 
 format: $(READY) ## Format the code, and mend what lint can mend
 	@$(BIN)/ruff format .

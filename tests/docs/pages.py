@@ -21,7 +21,7 @@ from tests.docs.format_tables import (
     stats_fields,
 )
 from tests.docs.tables_page import reference
-from tests.e2e.transcript import PAGE, printed_on, sections
+from tests.e2e.transcript import printed_on, sections
 from tests.judge.cases import Case
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
@@ -161,7 +161,7 @@ _SESSION = (
 
 def _session() -> str:
     """A repair as it was typed and printed on real brokers, in short; dots stand for what is left out."""
-    typed = iter(printed_on(next(iter(sections(PAGE.read_text(encoding="utf-8")).values()))))
+    typed = iter(printed_on(sections()["4.3.1"]))
     lines = []
     for begins, shown in _SESSION:
         line, printed = next(pair for pair in typed if pair[0].startswith(begins))

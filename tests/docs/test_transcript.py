@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.e2e.transcript import PAGE, TOOLS, as_printed, of_the_documents, printed_on, sections, with_hosts
+from tests.e2e.transcript import TOOLS, as_printed, of_the_documents, printed_on, sections, with_hosts
 
-PARTS = sections(PAGE.read_text(encoding="utf-8"))
+PARTS = sections()
 
 
-def test_the_page_has_a_section_for_the_brokers_of_each_version() -> None:
+def test_there_is_a_section_for_the_brokers_of_each_version() -> None:
     assert list(PARTS) == list(TOOLS)
 
 

@@ -1,4 +1,4 @@
-"""The page docs/repair-transcript.md: its lines are typed on real brokers, and what they print is compared with it.
+"""docs/repair-transcript.md, and the same of old brokers: lines are typed on real brokers, their outputs compared.
 
 `python -m tests.e2e.transcript` writes anew what stands below each `$` line. Prose and lines are the page's own, but a
 line must have been printed before, in the documents that tell how to copy and repair or in an output: that one is
@@ -19,6 +19,7 @@ from tests.e2e.on_call import BROKERS, HOST, OnCall, Typed
 from tests.e2e.stuck_topic import STUCK, TOPIC, stuck_topic
 
 PAGE = ROOT / "docs/repair-transcript.md"
+OLDER = Path(__file__).with_name("repair_2.8.2.txt")  # what differs there is in the runbook, in fewer words
 TOOLS = {"4.3.1": "4.3.1", "2.8.2": "3.9.1"}
 """The versions of the brokers, and of the tools that are used there: before 3.0 there is no `kafka-transactions.sh`."""
 
@@ -58,9 +59,10 @@ class Retold:
     end_after: int
 
 
-def sections(page: str) -> dict[str, str]:
-    """The sections of the page by the version of their brokers."""
-    return {found[1]: found[0] for found in _SECTION.finditer(page)}
+def sections() -> dict[str, str]:
+    """The sections of both files by the version of their brokers."""
+    text = PAGE.read_text(encoding="utf-8") + OLDER.read_text(encoding="utf-8")
+    return {found[1]: found[0] for found in _SECTION.finditer(text)}
 
 
 def printed_on(section: str) -> list[tuple[str, str]]:
@@ -148,13 +150,14 @@ def normalised(text: str) -> str:
 
 
 def main() -> int:
-    """Write the outputs on the page anew. Returns the exit code."""
-    page = PAGE.read_text(encoding="utf-8")
+    """Write the outputs of both files anew. Returns the exit code."""
+    before = sections()
     with tempfile.TemporaryDirectory(prefix="transcript-") as folder, ThreadPoolExecutor() as pool:
-        told = [pool.submit(retell, version, text, Path(folder) / version) for version, text in sections(page).items()]
-        for each in told:
-            page = page.replace(sections(page)[each.result().version], each.result().text)
-    PAGE.write_text(page, encoding="utf-8")
+        told = [pool.submit(retell, version, text, Path(folder) / version) for version, text in before.items()]
+        for each in (one.result() for one in told):
+            for file in (PAGE, OLDER):
+                text = file.read_text(encoding="utf-8").replace(before[each.version], each.text)
+                file.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -34,23 +34,15 @@ def with_results(page: str) -> str:
 
 
 def written(parts: Sequence[Part], known: dict[str, Result]) -> str:
-    """Results as Markdown: what each part shows and what repeats it, then every figure."""
-    lines = ["| Part | What it shows | Seconds | What repeats it |", "|---|---|---:|---|"]
-    lines += [_part_row(part, known.get(part.name)) for part in parts]
-    lines += ["", "| Part | Figure | Found | Must be |", "|---|---|---:|---|"]
-    lines += [_figure_row(result, figure) for result in known.values() for figure in _figures(result)]
-    return "\n".join(lines) + "\n"
+    """Results as Markdown: what each part shows, what repeats it, how much was tried and how many figures are wrong."""
+    lines = ["| part | what it shows | seconds | repeated by | tried | wrong |", "|---|---|---:|---|---|---:|"]
+    return "\n".join([*lines, *(_row(part, known.get(part.name)) for part in parts)]) + "\n"
 
 
-def _part_row(part: Part, result: Result | None) -> str:
+def _row(part: Part, result: Result | None) -> str:
     if result is None:
-        return f"| `{part.name}` | {part.proves} | not run yet | |"
-    return f"| `{part.name}` | {part.proves} | {result.seconds:,} | `{result.command}` |"
-
-
-def _figure_row(result: Result, figure: Figure) -> str:
-    return f"| `{result.part}` | {figure.name} | {figure.value:,} | {figure.must_be} |"
-
-
-def _figures(result: Result) -> list[Figure]:
-    return [*result.figures, Figure("other problems", len(result.problems), 0, 0)]
+        return f"| `{part.name}` | {part.proves} | not run yet | | | |"
+    tried, *_ = result.figures
+    wrong = sum(not figure.is_right for figure in result.figures) + len(result.problems)
+    cells = (f"`{part.name}`", part.proves, f"{result.seconds:,}", f"`{result.command}`", f"{tried.value:,} {tried.name}")
+    return f"| {' | '.join(cells)} | {wrong} |"
