@@ -1,6 +1,6 @@
 """Twelve open transactions on a real broker, what each tool says of them, and a plan sent by clients of two kinds.
 
-`python -m tests.e2e.compared` writes the tables of docs/compared.md anew, in two minutes. It needs Java, Go (franz-go),
+`python -m tests.e2e.compared` writes the tables of docs/kafka-transactions.md anew, in two minutes. It needs Java, Go (franz-go),
 kafka-python and confluent-kafka (`pip install -e '.[capture,kafka]'`).
 """
 
@@ -25,7 +25,7 @@ from tests.e2e.copying import copy_nodes
 from tests.e2e.twelve import LED, NODES, PROPERTIES, Key, on_the_first_node, twelve
 
 VERSION = "4.3.1"
-PAGE = Path(__file__).parents[2] / "docs/compared.md"
+PAGE = Path(__file__).parents[2] / "docs/kafka-transactions.md"
 _GROUPS = "__consumer_offsets"
 _PLACES = [*LED, *((_GROUPS, number) for number in range(3))]
 _KADM = Path(__file__).parent / "kadm"
