@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from tests.docs.commands import without_blocks
 from tests.docs.examples import DOCUMENTS, ROOT
 
-LONGEST, MOST_PERCENT = 25, 3
+SHORTEST, LONGEST, MOST_PERCENT = 5, 25, 3  # what is shorter is a label
 PAGES = [*DOCUMENTS, ROOT / "SECURITY.md", ROOT / "data/README.md"]
 _BEGINS = re.compile(r"(?m)^ *(?:[*-]|\d+\.|#+|\||(?=-{3,})) *")
 _ENDS = re.compile(r"(?<=[.?!])[*)\"]*\s+(?=[*(\"]*[A-Z0-9])|\n\s*\n| \| ")
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Those of paragraphs, items and cells; a link is its words, and code in a sentence is one word."""
+    """Those of paragraphs, items and cells, without labels; a link is its words, and code is one word."""
     prose = re.sub(r"(?s)<!--.*?-->|<a id=[^>]*></a>", "\n\n", without_blocks(text))
     prose = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "CODE", prose))
     found = (" ".join(one.split()).strip("* |") for one in _ENDS.split(_BEGINS.sub("\n\n", prose)))
-    return (one for one in found if re.search(r"\w", one))
+    return (one for one in found if len(one.split()) >= SHORTEST)
 
 
 def avoided_words(contributing: str) -> list[str]:

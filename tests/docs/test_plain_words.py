@@ -7,9 +7,9 @@ PAGE = """# A heading
 The first one, with `code of many words` and [a link](page.md). The second
 goes on (to 1.0).
 
-* **An item.** Its end.
+* **An item, and its label.** Short. Its end comes here.
 
-| a cell | another. And more |
+| a label | the words of a cell. And one more of it |
 |---|---|
 
 ```
@@ -20,14 +20,11 @@ no sentence
 
 def test_sentences_of_paragraphs_items_and_cells_are_counted() -> None:
     assert [*sentences(PAGE)] == [
-        "A heading",
         "The first one, with CODE and a link.",
         "The second goes on (to 1.0).",
-        "An item.",
-        "Its end.",
-        "a cell",
-        "another.",
-        "And more",
+        "An item, and its label.",
+        "the words of a cell.",
+        "And one more of it",
     ]
 
 
