@@ -1,6 +1,7 @@
 """What the last kept run of each part found, and the page that is made of it."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -34,8 +35,8 @@ def with_results(page: str) -> str:
 
 
 def written(parts: Sequence[Part], known: dict[str, Result]) -> str:
-    """Results as Markdown: what each part shows, what repeats it, how much was tried and how many figures are wrong."""
-    lines = ["| part | what it shows | seconds | repeated by | tried | wrong |", "|---|---|---:|---|---|---:|"]
+    """Results as Markdown: what each part shows, of which size and how long its run was, and how many figures are wrong."""
+    lines = ["| part | what it shows | size | seconds | tried | wrong |", "|---|---|---:|---:|---|---:|"]
     return "\n".join([*lines, *(_row(part, known.get(part.name)) for part in parts)]) + "\n"
 
 
@@ -44,5 +45,5 @@ def _row(part: Part, result: Result | None) -> str:
         return f"| `{part.name}` | {part.proves} | not run yet | | | |"
     tried, *_ = result.figures
     wrong = sum(not figure.is_right for figure in result.figures) + len(result.problems)
-    cells = (f"`{part.name}`", part.proves, f"{result.seconds:,}", f"`{result.command}`", f"{tried.value:,} {tried.name}")
-    return f"| {' | '.join(cells)} | {wrong} |"
+    (size,) = re.findall(r"--size (\d+)", result.command)
+    return f"| `{part.name}` | {part.proves} | {size} | {result.seconds:,} | {tried.value:,} {tried.name} | {wrong} |"

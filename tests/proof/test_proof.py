@@ -91,7 +91,7 @@ def test_minutes_share_out_what_the_parts_took_last_time(
     said = capsys.readouterr().out
     assert all(f"--only {name} --size {size} " in said for name, size in (("first", 10), ("second", 10), ("new", 5)))
     page = (tmp_path / "page.md").read_text()
-    assert "| `second` | something holds | 900 | `python -m tests.proof --only second --size 50 --seed 1` |" in page
+    assert "| `second` | something holds | 50 | 900 | 50 tried | 0 |" in page
     assert "| `new` | something holds | not run yet | |" in page
 
 
