@@ -1,7 +1,7 @@
 """Twelve open transactions on a real broker, what each tool says of them, and a plan sent by clients of two kinds.
 
-`python -m tests.e2e.compared` writes the tables of docs/kafka-transactions.md anew, in two minutes. It needs Java, Go (franz-go),
-kafka-python and confluent-kafka (`pip install -e '.[capture,kafka]'`).
+`python -m tests.e2e.compared` writes its tables in docs/kafka-transactions.md anew, in two minutes. It needs Java,
+Go (franz-go), kafka-python and confluent-kafka (`pip install -e '.[capture,kafka]'`).
 """
 
 import json

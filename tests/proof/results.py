@@ -35,7 +35,7 @@ def with_results(page: str) -> str:
 
 
 def written(parts: Sequence[Part], known: dict[str, Result]) -> str:
-    """Results as Markdown: what each part shows, of which size and how long its run was, and how many figures are wrong."""
+    """Results as Markdown: what each part shows, the size of its run, and how many figures are wrong."""
     lines = ["| part | what it shows | size | seconds | tried | wrong |", "|---|---|---:|---:|---|---:|"]
     return "\n".join([*lines, *(_row(part, known.get(part.name)) for part in parts)]) + "\n"
 
