@@ -137,7 +137,7 @@ site: $(READY) ## Build the documents as a site into build/site, with tables of 
 	@echo 'build/site/index.html' >&2
 
 # Nothing is uploaded. The SBOM is of an environment that holds what `pip install` of the wheel brings along, and no more.
-release: $(READY) ## Build wheel, sdist, SBOM and checksums into dist/ (3 min), and upload nothing
+release: $(READY) ## Build wheel, sdist, man page, SBOM and checksums into dist/ (3 min), and upload nothing
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[release]'
 	@rm -rf dist build/release
 	@$(BIN)/python -m hatchling build -t sdist -t wheel > /dev/null
@@ -146,6 +146,7 @@ release: $(READY) ## Build wheel, sdist, SBOM and checksums into dist/ (3 min), 
 	@sed "s/^dynamic = .*/version = \"$$($(BIN)/hatchling version)\"/" pyproject.toml > build/release/pyproject.toml
 	@$(BIN)/cyclonedx-py environment build/release --pyproject build/release/pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/txn_analysis-$$($(BIN)/hatchling version).cdx.json
+	@$(BIN)/python -m tests.docs.man_page > dist/txn-analysis.1
 	@cd dist && sha256sum * > ../build/SHA256SUMS && mv ../build/SHA256SUMS . && ls -l
 
 setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and for tests by Spark the jars of Delta (~/.cache/txn-analysis/), and Java's classes

@@ -208,13 +208,13 @@ def test_reading_verbs_note_flags_without_effect(command: Callable[..., Done], l
 
 def test_ingest_says_what_it_read(command: Callable[..., Done], library: Library, dump: str) -> None:
     library.returns("ingest", Ingested("tonight", 2, 1, text_bytes=48_000, parsed_bytes=47_990, rejected_bytes=10))
-    done = command("ingest", dump)
+    done = command("audit", "--no-judge", dump)
     assert done.code == 0
     assert (
         done.out
         == "capture tonight: 2 inputs, 1 new to the warehouse; 47990 parsed + 10 rejected = 48000 bytes of text\n"
     )
-    assert json.loads(command("ingest", dump, "--format", "json").out)["input_count"] == 2
+    assert json.loads(command("audit", "--no-judge", dump, "--format", "json").out)["input_count"] == 2
 
 
 def test_output_file_is_written_whole(

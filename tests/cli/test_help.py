@@ -1,7 +1,6 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,6 @@ from txn_analysis.settings import Settings, flag_name
 
 VERBS = (
     "audit",
-    "ingest",
     "report",
     "find-hanging",
     "list",
@@ -32,11 +30,7 @@ VERBS = (
     "prune",
     "demo",
     "copy-kit",
-    "runbook",
     "doctor",
-    "help",
-    "version",
-    "completion",
 )
 GROUPS = ("Input", "What you assert", "Output", "Exit code", "Running")
 OF_JUDGING = ("--as-of", "--state-copied-last", "--skip-unrecognised", "--capture")
@@ -74,12 +68,11 @@ def test_verbs_that_read_a_run_hide_what_only_a_new_run_could_follow(command: Ca
     assert "--warehouse" in shown
 
 
-@pytest.mark.parametrize("words", [("--help",), ("help",)], ids=" ".join)
 def test_what_each_verb_does_is_said_whole_on_a_narrow_terminal(
-    command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = command(*words).out
+    shown = command("--help").out
     said = {line.split()[0]: line for line in shown.partition("\nCommands:\n")[2].splitlines() if line[2:3].strip()}
     assert [verb for verb in VERBS if not said[verb].endswith(".") or said[verb].endswith("...")] == []
 
@@ -97,7 +90,6 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
     ("verb", "offered"),
     [
         ("audit", {*OF_JUDGING, *OF_THE_EXIT_CODE}),
-        ("ingest", {"--skip-unrecognised", "--capture"}),
         ("report", {*OF_THE_EXIT_CODE}),
         ("find-hanging", {*OF_THE_EXIT_CODE}),
         ("verify", {"--exit-zero", "--accept-inconclusive", "--accepted"}),
@@ -130,17 +122,12 @@ def test_an_option_that_means_nothing_to_a_verb_is_taken_and_said_to_do_nothing(
     command: Callable[..., Done], dump: str, library: Library
 ) -> None:
     library.returns("ingest", Ingested("tonight", 1, 1, 2, 2, 0))
-    done = command("ingest", dump, "--exit-zero", "--state-copied-last")
+    done = command("audit", "--no-judge", dump, "--exit-zero", "--state-copied-last")
     assert done.code == 0
     assert [line for line in done.err.splitlines() if line.startswith("note: ")] == [
         "note: --state-copied-last: no effect here",
         "note: --exit-zero: no effect here",
     ]
-
-
-@pytest.mark.parametrize("verb", [verb for verb in VERBS if verb != "help"])
-def test_help_is_a_command(command: Callable[..., Done], verb: str) -> None:
-    assert command("help", verb).out == command(verb, "--help").out
 
 
 def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -> None:
@@ -157,19 +144,14 @@ def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -
     assert flag_name("as_of_ms") == "--as-of"
 
 
-@pytest.mark.parametrize("word", ["--version", "version"])
-def test_version(command: Callable[..., Done], word: str) -> None:
-    assert command(word).out == f"txn-analysis {__version__}\n"
+def test_version(command: Callable[..., Done]) -> None:
+    assert command("--version").out == f"txn-analysis {__version__}\n"
 
 
 def test_a_report_of_a_bug_has_its_versions_from_one_command(command: Callable[..., Done]) -> None:
     first, *others = command("--version", "--verbose").out.splitlines()
     assert first == command("--version").out.strip()
     assert {"Python", "system", "pyarrow", "deltalake", "pyspark", "Java"} <= {line.split()[0] for line in others}
-
-
-def test_the_runbook_is_the_page_of_the_docs(command: Callable[..., Done]) -> None:
-    assert command("runbook").out == (Path(__file__).parents[2] / "docs/runbook.md").read_text(encoding="utf-8")
 
 
 def printed_by(code: str) -> list[str]:
@@ -189,7 +171,7 @@ def test_the_version_is_there_before_any_verb_is_read() -> None:
 def test_no_command_waits_for_pandas() -> None:
     code = (
         "import sys; from txn_analysis.__main__ import main\n"
-        "sys.argv = ['txn-analysis', 'runbook']\n"
+        "sys.argv = ['txn-analysis', 'copy-kit']\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "import pyarrow; print(len(pyarrow.array([7])), 'pandas' in sys.modules)"

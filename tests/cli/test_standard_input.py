@@ -93,7 +93,7 @@ def test_the_state_can_come_through_the_pipe(tmp_path: Path) -> None:
 def test_bytes_that_the_warehouse_holds_are_not_read_again(tmp_path: Path) -> None:
     warehouse = ("--warehouse", str(tmp_path / "w"), "--format", "json")
     for path in (DUMP, "-"):
-        said = piped(DUMP.read_bytes(), tmp_path, "ingest", str(path), *warehouse)
+        said = piped(DUMP.read_bytes(), tmp_path, "audit", "--no-judge", str(path), *warehouse)
         assert said.code == 0, said.err
         ingested = json.loads(said.out)
         assert (ingested["input_count"], ingested["new_input_count"]) == (1, int(path == DUMP))

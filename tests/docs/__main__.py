@@ -7,7 +7,6 @@ from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.licences_page import licences_page
-from tests.docs.man_page import MAN_PAGE, man_page
 from tests.docs.pages import with_tables
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.run_tables import run_tables
@@ -18,7 +17,6 @@ from txn_analysis.storage.opening import open_warehouse
 
 def main() -> None:
     """Pages from the schemas and the rules first, then the outputs of commands."""
-    MAN_PAGE.write_text(man_page(), encoding="utf-8")
     (ROOT / "docs/licences.md").write_text(licences_page(), encoding="utf-8")
     spark = session("local[2]", "txn-analysis-docs")
     with tempfile.TemporaryDirectory() as folder:

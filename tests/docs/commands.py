@@ -90,7 +90,7 @@ def wrong_with(command: Command, *, is_whole: bool = True) -> str | None:
     else:
         # `txn-analysis VERB --help` speaks of all of them.
         verbs = [word for word in rest if not word.startswith("-") and word != "VERB"]
-        known = verb_options(verbs[0]) if verbs else {"--help", "--version"}
+        known = verb_options(verbs[0]) if verbs else {"--help", "--version", "--verbose"}
     if known is None:
         return f"there is no such verb or job: {command.text}"
     missing = ({_BROKERS} & KAFKA_OPTIONS.get(program, set())) - command.options if is_whole else set()

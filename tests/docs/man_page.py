@@ -1,16 +1,17 @@
-"""The man page, made of the command line itself: what `--help` says of each verb, in man(7)."""
+"""The man page, made of the command line itself: what `--help` says of each verb, in man(7).
+
+`python -m tests.docs.man_page` prints it; `make release` puts it beside the wheel.
+"""
 
 import inspect
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tests.docs.examples import ROOT
 from txn_analysis.cli.main import app
 from txn_analysis.settings import ENVIRONMENT_PREFIX
 
-MAN_PAGE = ROOT / "txn_analysis/cli/txn-analysis.1"
-_MADE = r".\" Made by `make docs` of what --help says."
+_MADE = r".\" Made of what --help says."
 _EXAMPLE = re.compile(r"\s*\x08?\s*Examples?:\n")
 
 
@@ -84,3 +85,7 @@ def _plain(text: str) -> str:
     """Text in which nothing is a request of roff's: no line begins with a dot, and hyphens can be copied."""
     shown = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq").replace("`", r"\(ga")
     return rf"\&{shown}" if shown.startswith(".") else shown
+
+
+if __name__ == "__main__":
+    print(man_page(), end="")

@@ -11,12 +11,27 @@ import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.keeping_verbs import prune_after
 from txn_analysis.cli.night_pages import calendar_page
-from txn_analysis.cli.options import Anonymize, Now, Paths, Request, RunId, Schema, ShowAccepted, Topics, Width
+from txn_analysis.cli.options import (
+    ENDING,
+    JUDGING,
+    READING,
+    Anonymize,
+    Now,
+    Paths,
+    Request,
+    RunId,
+    Schema,
+    ShowAccepted,
+    Topics,
+    Width,
+)
 from txn_analysis.cli.output import (
     check_metrics,
     deliver,
@@ -29,8 +44,9 @@ from txn_analysis.cli.output import (
     reader_of,
 )
 from txn_analysis.cli.spark import believed, check_new_warehouse, progress, spark_when_needed, stored
-from txn_analysis.cli.verbs import exit_code
+from txn_analysis.cli.verbs import exit_code, note_ignored
 from txn_analysis.errors import ConfigError
+from txn_analysis.settings import INPUT
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
@@ -44,6 +60,10 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import Warehouse
 
 _NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody says
+NoJudge = Annotated[
+    bool,
+    typer.Option("--no-judge", help="Only read the files, into the tables of their capture.", rich_help_panel=INPUT),
+]
 
 
 def audit(
@@ -52,16 +72,22 @@ def audit(
     width: Width = None,
     now: Now = None,
     show_accepted: ShowAccepted = False,
+    no_judge: NoJudge = False,
 ) -> int:
     """Find transactions that nobody can end any more.
 
     Reads what was copied off Kafka brokers (logs or dumps of them, snapshots, transaction indexes,
     __transaction_state), judges every open transaction, writes findings and abort plan into the warehouse, and prints
-    the report.
+    the report. With --no-judge it only reads, for copies that come one after the other: the last one is audited.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done, 3 it could
     not be told (see --accept-inconclusive).
     """
+    if no_judge:
+        if forms := {str(target.form) for target in request.targets} - {"text", "json"}:
+            raise ConfigError(f"--no-judge: there is no report to print as {', '.join(sorted(forms))}")
+        note_ignored(request, {*JUDGING, *ENDING}.difference(READING))
+        return ingest(request, paths)
     settings = request.settings()
     check_metrics(request, settings)
     read_ms = read_at(now)

@@ -1,6 +1,6 @@
 """The file from which Java takes its classes, as an audit by Spark has loaded them: Spark starts in half of the time.
 
-`python -m txn_analysis.cli.class_archive` makes it, once for each environment: it audits the capture of the tour by
+`python -m txn_analysis.cli.class_archive` makes it, once for each environment: it audits the capture of the demo by
 Spark's tasks, and Java writes the file as it ends (JEP 350). It has 150 MB, and goes with the environment it lies in.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from pyspark import SparkContext
 
 from txn_analysis import Settings, audit
-from txn_analysis.cli.tour import CAPTURES
+from txn_analysis.cli.demo import CAPTURES
 from txn_analysis.errors import AuditError
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jdk import java_program

@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from txn_analysis.cli import audit_verbs, keeping_verbs, plan_verbs, query_verbs, shell_verbs, tour, why_verbs
+from txn_analysis.cli import audit_verbs, demo, keeping_verbs, plan_verbs, query_verbs, shell_verbs, why_verbs
 from txn_analysis.cli.options import (
     ENDING,
     JUDGING,
-    READING,
     AuditFormat,
     CaptureFormat,
     DecisionFormat,
@@ -30,7 +29,15 @@ app = CommandLine(
 )
 
 
-@app.callback(invoke_without_command=True, epilog="\b\nExample:\n  txn-analysis audit segments/ transaction-state/")
+_EXAMPLE = """\b
+Example:
+  txn-analysis audit segments/ transaction-state/
+Your shell completes verbs and options after (or with zsh_source, fish_source):
+  eval "$(_TXN_ANALYSIS_COMPLETE=bash_source txn-analysis)"
+"""
+
+
+@app.callback(invoke_without_command=True, epilog=_EXAMPLE)
 def txn_analysis(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
@@ -55,14 +62,10 @@ def txn_analysis(
 _COULD_NOT_TELL = ("exit_zero", "accept_inconclusive")  # of verbs that answer, but not whether something hangs
 _asserted = (
     "txn-analysis audit segments/ transaction-state/ --state-copied-last\n"
-    "  txn-analysis audit copies/ --topic orders --partition 0"
+    "  txn-analysis audit copies/ --topic orders --partition 0\n"
+    "  kafka-dump-log.sh --files orders-0/00000000000000000000.log | txn-analysis audit --no-judge --capture tonight -"
 )
 verb(app, "audit", _asserted, form=AuditFormat, reads_files=True, uses=(*JUDGING, *ENDING))(audit_verbs.audit)
-_in_parts = (
-    "txn-analysis ingest --capture tonight 'broker-1/*.txt'\n"
-    "  kafka-dump-log.sh --files orders-0/00000000000000000000.log | txn-analysis ingest --capture tonight -"
-)
-verb(app, "ingest", _in_parts, form=Format, reads_files=True, uses=READING)(audit_verbs.ingest)
 _told_again = "txn-analysis report --topic orders\n  txn-analysis report --anonymize -o for-a-vendor.html"
 verb(app, "report", _told_again, form=ReportFormat, uses=ENDING)(audit_verbs.report)
 verb(app, "find-hanging", "txn-analysis find-hanging --topic orders", form=RowFormat, uses=ENDING)(
@@ -95,11 +98,7 @@ verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", form=F
 _aged = "txn-analysis prune --warehouse txn-warehouse --keep 90d --dry-run"
 verb(app, "prune", _aged, form=Format, reads_files=True)(keeping_verbs.prune)
 app.add("copy-kit", "txn-analysis copy-kit > copy-kit.sh", lambda: shell_verbs.copy_kit)
-app.add("demo", "txn-analysis demo --to /tmp/hanging --no-pause", lambda: tour.demo)
-app.add("runbook", "txn-analysis runbook | less", lambda: shell_verbs.runbook)
+app.add("demo", "txn-analysis demo --to /tmp/hanging", lambda: demo.demo)
 verb(app, "doctor", "txn-analysis doctor --warehouse s3://audits/txn-warehouse", form=Format, uses=("master",))(
     shell_verbs.doctor
 )
-app.add("help", "txn-analysis help audit", lambda: shell_verbs.help_)
-app.add("version", "txn-analysis version --verbose", lambda: shell_verbs.version)
-app.add("completion", "txn-analysis completion bash", lambda: shell_verbs.completion)

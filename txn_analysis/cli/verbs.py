@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 import sys
 import traceback
 from collections import Counter
@@ -18,8 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_type_hi
 
 import typer
 import typer.main
+from typer.completion import completion_init, shell_complete  # type: ignore[attr-defined]  # it says no __all__
 from typer.core import TyperCommand
 
+from txn_analysis.cli.old_words import COMPLETE, of_today
 from txn_analysis.cli.options import ENDING, HEADINGS, JUDGING, Request, shared_parameters
 from txn_analysis.cli.output import targets_of
 from txn_analysis.cli.spark import quietly
@@ -120,13 +123,24 @@ class CommandLine(typer.Typer):
         group.commands = _Verbs(self._made_by)
         return group
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs it."""
-        return self.group(*args, **kwargs)
+    def __call__(self, args: Sequence[str] | None = None, **kwargs: Any) -> Any:
+        """Runs it, by the words of today, and by those of 1.0 that have changed."""
+        words = of_today(sys.argv[1:] if args is None else args)
+        if asked := os.environ.get(COMPLETE):
+            raise SystemExit(_complete(self.group, asked))
+        return self.group(words, **kwargs)
 
     def add(self, name: str, example: str, function: Callable[[], Command]) -> None:
         """Adds a verb, with an example at the end of its help; its options are read from the function's signature."""
         self._made_by[name] = lambda: typer.main.get_command(_alone(typer.Typer, name, example, function()))
+
+
+def _complete(group: Any, asked: str) -> int:
+    """Answers a shell; `bash_source` is Click's order of words, which Typer turns round."""
+    completion_init()
+    shell, _, what = asked.partition("_")
+    is_clicks = what in {"source", "complete"}
+    return shell_complete(group, {}, "txn-analysis", COMPLETE, f"{what}_{shell}" if is_clicks else asked)
 
 
 class _Verbs(Mapping[str, Any]):
@@ -202,7 +216,7 @@ def _command(body: Body, form: Any, uses: Collection[str], *, reads_files: bool,
         with reported_errors(debug=request.debug), quietly(is_quiet=request.quiet):
             request = replace(request, targets=targets_of(request.output, values.pop("form", None), forms))
             (take_from_one_heap if reads_files else keep_little_memory)()
-            _note_ignored(request, foreign, is_of_run=not reads_files)
+            note_ignored(request, foreign, is_of_run=not reads_files)
             raise typer.Exit(body(request, **values))
 
     offered = [p.replace(annotation=_hidden(p.annotation)) if p.name in foreign else p for p in shared]
@@ -252,8 +266,8 @@ def _hidden(annotation: Any) -> Any:
     return Annotated[kind, option]
 
 
-def _note_ignored(request: Request, foreign: Sequence[str], *, is_of_run: bool) -> None:
-    """Says which of the given options change nothing here."""
+def note_ignored(request: Request, foreign: Collection[str], *, is_of_run: bool = False) -> None:
+    """Says on stderr which of the given options change nothing here."""
     judging, ending = ([name for name in names if name in foreign] for names in (JUDGING, ENDING))
     kept = "; the run keeps the settings it was made with" if is_of_run else ""
     for flags, why in ((request.given(judging), kept), (request.given(ending), "")):
