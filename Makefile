@@ -122,7 +122,7 @@ docs: $(SPARK) ## Write what is made in README.md and docs/: tables, rules, outp
 	@$(BIN)/python -m tests.docs
 
 # The pages with their folders as they are here, so that their links hold; the sample is a run of the audit.
-SITE_PAGES := docs conf deploy data/README.md benchmarks/RESULTS.md README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE constraints.txt
+SITE_PAGES := docs conf deploy data/README.md README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE constraints.txt
 
 site: $(READY) ## Build the documents as a site into build/site, with tables of every field and column; it opens offline
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[site]'

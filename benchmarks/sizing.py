@@ -20,7 +20,7 @@ from benchmarks.batches import data_batch_bytes
 from benchmarks.bench import GIB
 from benchmarks.dumps import write_dumps
 from benchmarks.processes import in_memory
-from benchmarks.report import caveats, table
+from benchmarks.report import caveats, table, targets_table
 from benchmarks.targets import NotMeasurableError, added
 from benchmarks.wide import model
 from txn_analysis.settings import Settings
@@ -43,22 +43,17 @@ _CHECK_BATCH_BYTES = 16384
 
 _PAGE = """# Sizing
 
-What {partitions} partitions with {log_tib} TiB of log need. Written by `python -m benchmarks.sizing` from
-`benchmarks/figures.json` ({measured}); `make bench` measures them anew.
+What {partitions} partitions with {log_tib} TiB of log need. `python -m benchmarks.sizing` writes this page from `benchmarks/figures.json`
+({measured}). `make bench` measures anew.
 
-A dump has one line for each batch, so the size of the batches decides, not that of the log. `kafka-dump-log` reads the
-whole log once to make them, where the copy is.
+A dump has one line for each batch. So the size of the batches decides, not that of the log.
 
 {caveats}{needs}
 
-Minutes are those of one audit with every batch kept, on cores like the bench's. The work is shared by ranges of text,
-not by files; more cores than ranges have nothing to do. A later audit reads all bytes again to know them, but parses
-and keeps only what is new.
+Minutes are those of one audit that keeps every batch. Ranges of text share the work, so more cores than ranges do nothing.
+A later audit reads all bytes again, but parses and keeps only what is new.
 
 Memory: {memory} The driver holds a row for each file and each open transaction.
-
-Disk of every node, beside Spark and Arrow: numba with llvmlite takes 208 MB
-(compiled loops over batches).
 
 ## Checked
 
@@ -67,6 +62,10 @@ Disk of every node, beside Spark and Arrow: numba with llvmlite takes 208 MB
 ## A wide cluster
 
 {wide}
+
+## Targets
+
+{targets}
 """
 
 
@@ -153,6 +152,7 @@ def page() -> str:
         memory=_memory(figures),
         checked=_checked(),
         wide=_wide(),
+        targets=targets_table(figures, {}),
     )
 
 
@@ -175,7 +175,7 @@ def _needs_row(figures: Figures, batch_bytes: int) -> list[str]:
 def _memory(figures: Figures) -> str:
     small, large = (figures[f"full_{size}_memory_bytes"] / GIB for size in ("small", "large"))
     return (
-        f"driver, executor and Python workers of the bench together took at most {large:.1f} GiB"
+        f"driver, executor and Python workers together took at most {large:.1f} GiB"
         f" ({small:.1f} GiB with the smaller input)."
     )
 

@@ -110,13 +110,12 @@ def section(found: dict[str, Any]) -> str:
     ]
     command, memory = f"{COMMAND} --scale {found['scale']:g}", f"{found['memory_bytes'] / GIB:.1f} GiB"
     ways = ["batch lines", "state", "partitions", "producers", "ids", "findings", "minutes", "measured"]
-    return f"""What is many costs by its number as well as by its bytes. On two cores, by Spark's tasks:
+    return f"""Things cost by their number as well as by their bytes. On two cores, by Spark's tasks:
 
 {table(("what", "time"), rows)}
 
-The sum of the terms, against a capture that is wide in every way at once (`{command}`). The captures in which the terms
-were found are small beside the widest clusters: of these the minutes are a guide, and no promise. All processes of the
-capture that was checked had {memory} of memory together.
+The sum of these, against a capture that is wide in every way at once (`{command}`), with {memory} of memory for all
+processes. For the widest clusters the minutes are a guide, and no promise.
 
 {table(("capture", *ways), captures)}"""
 
