@@ -43,14 +43,14 @@ _CHECK_BATCH_BYTES = 16384
 
 _PAGE = """# Sizing
 
-What {partitions} partitions with {log_tib} TiB of log need. `python -m benchmarks.sizing` writes this page from `benchmarks/figures.json`
-({measured}). `make bench` measures anew.
+What {partitions} partitions with {log_tib} TiB of log need. `python -m benchmarks.sizing` writes this page from
+`benchmarks/figures.json` ({measured}). `make bench` measures anew.
 
 A dump has one line for each batch. So the size of the batches decides, not that of the log.
 
 {caveats}{needs}
 
-Minutes are those of one audit that keeps every batch. Ranges of text share the work, so more cores than ranges do nothing.
+Minutes are those of one audit that keeps every batch. Ranges of text share the work: more cores than ranges do nothing.
 A later audit reads all bytes again, but parses and keeps only what is new.
 
 Memory: {memory} The driver holds a row for each file and each open transaction.
