@@ -36,15 +36,6 @@ def used_up() -> dict[int, int]:
     return {each["producer_id"]: each["committed"] for own in told.values() for each in own[:USED_UP]}
 
 
-def test_with_true_words_the_verdicts_are_what_happened() -> None:
-    rows = json.loads((CASE / "capture-1/expected.json").read_text())["open_transactions"]
-    names = ("topic", "partition", "producer_id", "verdict", "rule")
-    answer = audited(FOLDER, **dict(TRUE_WORDS))
-    found = [(f.topic, f.partition, f.producer_id, f.verdict.value, f.rule) for f in answer.findings]
-    assert sorted(found) == sorted(tuple(row[name] for name in names) for row in rows)
-    assert not answer.disproved
-
-
 def test_in_a_partition_that_fell_quiet_before_the_cleaner_came_nothing_is_proven() -> None:
     (finding,) = [f for f in audited(FOLDER).findings if (f.topic, f.partition) == QUIET]
     assert finding.rule == "log_may_end_early"

@@ -36,8 +36,3 @@ def test_only_the_older_leader_lacks_markers(capture: str) -> None:
     producer_id = answer.findings[BOTH_LEADERS].producer_id
     (ended,) = [row for row in health["producers"] if row["producer_id"] == producer_id]
     assert (ended["txn_start_offset"], ended["coordinator_epoch"]) == (None, 0)
-
-
-@pytest.mark.parametrize("capture", CAPTURES)
-def test_nothing_is_planned(capture: str) -> None:
-    assert not audited(capture).plan

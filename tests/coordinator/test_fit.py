@@ -6,6 +6,7 @@ Producer 7 of `billing` commits orders-0 at 200,000; times are milliseconds, the
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -183,6 +184,9 @@ def test_what_was_recorded_of_an_id_that_expired_may_be_compacted_away() -> None
         pytest.param(with_home(0, lost_tails=(Rise(1, END_MS),)), SILENT, id="the-leader-of-one-changed"),
         pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="compaction-leaves-the-last-record-of-each-id"),
         pytest.param(
+            replace(with_home(0, gap_end_ms=AT_MS), known_since_ms=AT_MS), CONTRADICTED, id="of-one-known-since-then"
+        ),
+        pytest.param(
             replace(with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS), known_since_ms=AT_MS + 1),
             SILENT,
             id="a-gap-may-have-held-an-id-that-expired",
@@ -222,7 +226,8 @@ HUNG_MS = AT_MS - DECIDED_WITHIN_MS - SKEW_MS - 1
 
 
 def test_a_producer_of_version_2_rotates_at_any_epoch() -> None:
-    assert counts(told(VERSION_2, history=None, state=COMPACTED)) == SILENT
+    sums = told(VERSION_2, history=None, state=COMPACTED)
+    assert (counts(sums), sums.unreached) == (SILENT, None)
 
 
 @pytest.mark.parametrize(
@@ -269,8 +274,9 @@ def test_any_leader_may_have_coordinated_an_unknown_producer(known: int) -> None
 def test_a_commit_of_two_partitions_confirms_the_markers_of_both() -> None:
     both = (HERE, TopicPartition("orders", 1))
     committed = [record("PrepareCommit", AT_MS, topic_partitions=both), COMMITTED[-1]]
-    markers = marker_rows({7: {where: [MARKER] for where in both}})
-    assert counts(sums_of_markers(markers, known_of(7, committed), ALL_GIVEN, {7})) == (2, 0)
+    known = [known_of(n, [each._replace(producer_id=n) for each in committed]) for n in (6, 7)]
+    markers = marker_rows({n: {where: [MARKER] for where in both} for n in (6, 7)})
+    assert counts(sums_of_markers(markers, pa.concat_tables(known), ALL_GIVEN, {7})) == (4, 0)
 
 
 def test_the_newest_decision_of_an_id_is_not_followed_by_another_ids_record() -> None:
@@ -419,8 +425,9 @@ def test_what_compaction_left_confirms_a_marker_of_its_epoch_and_leader(
 
 
 def test_only_the_newest_marker_that_is_not_later_than_the_state_is_asked_for() -> None:
-    later = MARKER._replace(offset=51, at_ms=END_MS + 1)
+    last, later = (MARKER._replace(offset=51, at_ms=ms) for ms in (END_MS, END_MS + 1))
     assert told(MARKER, later, history=COMMITTED).newest_ms == AT_MS
+    assert told(MARKER, last, history=COMMITTED).newest_ms == END_MS
 
 
 EXPORTED = replace(ALL_GIVEN, exports=frozenset(range(4)), is_export_complete=True)

@@ -19,6 +19,7 @@ from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, writ
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.rotation import OF_STATE, PROPERTIES, let_clean, used_up, witnessed, write_2
+from tests.e2e.running import clients, start
 from tests.faults.processes import wait_until
 
 VERSION = "4.3.1"
@@ -45,15 +46,10 @@ def make(folder: Path, case: Path) -> None:
     """Let it happen on one broker in `folder`, and keep its files in `case`."""
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder, properties=PROPERTIES)
-        running.callback(cluster.stop)
-        cluster.start()
+        driver = start(running, cluster)
         cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **OF_STATE)
         cluster.create_topic(TOPIC, [(0,)] * PARTITIONS)
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
-        raw, requests = RawClient(cluster.ports[0]), Requests(cluster.ports[0])
-        running.callback(raw.close)
-        running.callback(requests.close)
+        raw, requests = clients(running, cluster)
         wait_until(lambda: all(requests.is_led((TOPIC, number)) for number in range(PARTITIONS)), "the leader")
         for name in _IDLE:
             _transact(raw, name)

@@ -18,6 +18,7 @@ from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
 from tests.e2e.kept import are_checkpointed, write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
+from tests.e2e.running import clients
 from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
 
@@ -47,9 +48,7 @@ def hang(folder: Path, target: Path) -> list[dict[str, Any]]:
         running.callback(cluster.stop)
         cluster.start()
         cluster.create_topic(TOPIC, [(0,)] * len(PLACES))
-        raw, requests = RawClient(cluster.ports[0]), Requests(cluster.ports[0])
-        running.callback(raw.close)
-        running.callback(requests.close)
+        raw, requests = clients(running, cluster)
         wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
         made = _cases(raw)
         wait_until(lambda: requests.transaction("expired-writer") is None, "the id expires")

@@ -18,6 +18,7 @@ from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, now_ms
 from tests.e2e.kept import write_json
+from tests.e2e.running import start
 from tests.faults.processes import wait_until
 
 VERSION = "4.2.0"
@@ -47,14 +48,11 @@ def lose_markers(folder: Path, target: Path) -> dict[str, Any]:
     """
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder, nodes=3, properties=_PROPERTIES)
-        running.callback(cluster.stop)
-        cluster.start()
+        driver = start(running, cluster)
         everywhere = [(COORDINATOR, LEADER, FOLLOWER)] * STATE_PARTITIONS
         cluster.create_topic(STATE, everywhere, cleanup_policy="compact", min_insync_replicas=1)
         unclean = {"unclean_leader_election_enable": "true", "min_insync_replicas": 1}
         cluster.create_topic("payouts", [(LEADER, FOLLOWER)] * 2, **unclean)
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
         answers = _written_and_ended(cluster, driver)
         cluster.nodes[LEADER].kill()
         cluster.restart(FOLLOWER)

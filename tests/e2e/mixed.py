@@ -7,7 +7,7 @@ until the decisions are overdue.
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.e2e.hangs import HOUR_MS, Hang, java_hash, now_ms
 from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, write_json
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
+from tests.e2e.running import clients
 from tests.faults.processes import wait_until
 
 NEW, OLD = "4.2.0", "4.1.1"
@@ -47,13 +48,10 @@ def make(folder: Path, case: Path) -> None:
         cluster = _start(folder, running)
         driver = Driver(NEW, cluster.bootstrap, folder / "driver.log")
         running.callback(driver.close)
-        raw, requests = RawClient(cluster.ports[0]), Requests(cluster.ports[0])
-        running.callback(raw.close)
-        running.callback(requests.close)
+        raw, requests = clients(running, cluster)
         wait_until(lambda: requests.is_led(ON_NEW), "the leader")
         opened = [_ended(driver, name, number) for number, name in enumerate(_names(3, "ledger"))]
-        old_raw = RawClient(cluster.ports[1])
-        running.callback(old_raw.close)
+        old_raw = running.enter_context(closing(RawClient(cluster.ports[1])))
         for number, name in enumerate(_names(2, "legacy"), start=len(opened)):
             opened.append(_ended_by_old_client(raw, old_raw, name, number))
         _witness(driver)

@@ -18,6 +18,7 @@ from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
 from tests.e2e.kept import write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
+from tests.e2e.running import clients
 from tests.e2e.wire import Place, batch
 from tests.faults.processes import wait_until
 
@@ -60,9 +61,7 @@ def rotate(folder: Path, target: Path) -> dict[str, Any]:
         cluster.start()
         cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **OF_STATE)
         cluster.create_topic(TOPIC, [(0,)] * len(PLACES))
-        raw, requests = RawClient(cluster.ports[0]), Requests(cluster.ports[0])
-        running.callback(raw.close)
-        running.callback(requests.close)
+        raw, requests = clients(running, cluster)
         wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
         old = {name: used_up(raw, requests, name) for name in (LEAVER, COMMITTER, SLEEPER)}
         let_clean(raw, requests, cluster, PLACES)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any
@@ -235,8 +235,7 @@ def hung(cluster: Cluster, running: ExitStack, folder: Path) -> None:
     """A topic whose first partition is stuck behind a late write, with commits before and behind it."""
     driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
     running.callback(driver.close)
-    raw = RawClient(cluster.ports[0])
-    running.callback(raw.close)
+    raw = running.enter_context(closing(RawClient(cluster.ports[0])))
     if len(cluster.ports) == 1:
         driver.create_topic(TOPIC, [1, 1])
     commit(driver)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
+from tests.e2e.running import start
 from tests.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -60,14 +61,10 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("kit")
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder / "broker")
-        running.callback(cluster.stop)
-        cluster.start()
+        driver = start(running, cluster)
         cluster.create_topic("__transaction_state", [(0,)] * STATE_PARTITIONS, cleanup_policy="compact")
         cluster.create_topic("orders", [(0,)] * len(ORDERS))
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
-        raw = RawClient(cluster.ports[0])
-        running.callback(raw.close)
+        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
         hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
         write_tools(folder / "bin", VERSION)
         made = Scene(cluster, driver, folder, ())

@@ -12,9 +12,9 @@ import pytest
 
 from tests.e2e.broker import Cluster, copy_folder
 from tests.e2e.captures import PARAMETERS
-from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS
 from tests.e2e.kafka_jars import dump_tool
+from tests.e2e.running import start
 from tests.torture.harness import audit_files
 from tests.torture.inputs import InputReader
 from txn_analysis.settings import Settings
@@ -47,10 +47,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> list[Copy]:
     dice = random.Random(SEED)
     with ExitStack() as running:
         cluster = Cluster("4.2.0", folder / "broker")
-        running.callback(cluster.stop)
-        cluster.start()
-        driver = Driver("4.2.0", cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
+        driver = start(running, cluster)
         driver.create_topic("busy", [1] * len(PLACES))
         names = [f"busy-{number}" for number in range(6)]
         driver.call("start_load", ids=names, partitions=PLACES, timeout_ms=60_000, age_ms=3 * HOUR_MS, pause_ms=300)

@@ -6,7 +6,7 @@ was written.
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,8 +71,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Pa
         write_tools(folder / "bin", VERSION)
         writers = []
         for number in range(WRITERS):
-            client = RawClient(cluster.ports[0])
-            running.callback(client.close)
+            client = running.enter_context(closing(RawClient(cluster.ports[0])))
             writer = Writer(client, f"counts-{number}")
             thread = threading.Thread(target=writer.goes_on)
             thread.start()

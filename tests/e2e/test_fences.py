@@ -6,7 +6,7 @@ The requests on the wire are the same here; the job is not run.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tests.e2e.driver import Driver
 from tests.e2e.executor import put_tool
 from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
 from tests.e2e.raw_client import Producer, RawClient
+from tests.e2e.running import start
 from tests.e2e.test_plan_script import Done, Operator
 from tests.faults.processes import wait_until
 from txn_analysis.pipeline import steps as pipeline
@@ -57,12 +58,8 @@ def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     folder = tmp_path_factory.mktemp("fences")
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder / "broker")
-        running.callback(cluster.stop)
-        cluster.start()
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
-        raw = RawClient(cluster.ports[0])
-        running.callback(raw.close)
+        driver = start(running, cluster)
+        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
         driver.create_topic(TOPIC, [1, 1])
         put_tool(folder / "bin", VERSION)
         yield _tell(cluster, driver, raw, spark, folder)
@@ -161,8 +158,7 @@ def test_brokers_that_refuse_the_tools_own_timeout_take_the_line_for_their_maxim
         cluster = Cluster(VERSION, tmp_path / "broker", properties={"transaction.max.timeout.ms": 20_000})
         running.callback(cluster.stop)
         cluster.start()
-        raw = RawClient(cluster.ports[0])
-        running.callback(raw.close)
+        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
         before = raw.init_producer_id(ID, 10_000)
         put_tool(tmp_path / "bin", VERSION)
         operator = Operator({}, cluster, tmp_path / "bin")

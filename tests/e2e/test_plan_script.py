@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from tests.e2e.executor import put_tool, with_recorded_epochs
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kafka_jars import kafka_jars
 from tests.e2e.raw_client import Producer, RawClient
+from tests.e2e.running import start
 from tests.e2e.stuck_topic import high_watermarks
 from tests.faults.processes import wait_until
 from tests.kafka_requests.librdkafka import IS_INSTALLED
@@ -99,12 +100,8 @@ def told(
     folder = tmp_path_factory.mktemp("script")
     with ExitStack() as running:
         cluster = Cluster(request.param, folder / "broker", has_guests=True)
-        running.callback(cluster.stop)
-        cluster.start()
-        driver = Driver(request.param, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
-        raw = RawClient(cluster.ports[0])
-        running.callback(raw.close)
+        driver = start(running, cluster)
+        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
         driver.create_topic(TOPIC, [1] * len(IDS) + [1])
         hangs = _let_hang(raw, driver)
         ends = {n: driver.call("consume", topic=TOPIC, partition=n, timeout_ms=1000)["end"] for n in range(8)}

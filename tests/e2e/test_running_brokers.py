@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from tests.e2e.broker import Cluster
 from tests.e2e.captures import PARAMETERS
-from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS
+from tests.e2e.running import start
 from txn_analysis.pipeline.steps import audit
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
@@ -37,12 +37,9 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("running")
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder / "brokers", nodes=NODES, properties=_EVERYWHERE)
-        running.callback(cluster.stop)
-        cluster.start()
+        driver = start(running, cluster)
         for topic, configs in (("busy", _ROLLING), ("never-written", ())):
             _create(cluster, topic, configs)
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
         names = [f"busy-{number}" for number in range(6)]
         places = [{"topic": "busy", "partition": partition} for partition in range(PARTITIONS)]
         driver.call("start_load", ids=names, partitions=places, timeout_ms=60_000, age_ms=3 * HOUR_MS, pause_ms=300)

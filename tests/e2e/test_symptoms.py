@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.broker import Cluster
 from tests.e2e.captures import ASSURANCES, PARAMETERS
 from tests.e2e.driver import Driver, KafkaError
+from tests.e2e.running import start
 from tests.e2e.tiered import properties
 from tests.faults.processes import wait_until
 from tests.sessions import no_session
@@ -37,10 +38,7 @@ def broker(folder: Path, more: Mapping[str, object], **configs: str) -> Iterator
     """A broker with one topic of one partition."""
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder / "broker", properties=more)
-        running.callback(cluster.stop)
-        cluster.start()
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
+        driver = start(running, cluster)
         driver.create_topic(PLACE[0], [1], **configs)
         yield cluster, driver
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kit import run_kit, write_tools
 from tests.e2e.raw_client import RawClient
 from tests.e2e.recipes import LAYOUTS, MAY_CHROOT, SSHD, HousedCluster, furnish, sshd, taken
+from tests.e2e.running import start
 from tests.faults.processes import wait_until
 from tests.sessions import no_session
 from txn_analysis.kafka.names import java_hash, state_partition
@@ -167,15 +168,11 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("three-ways")
     with ExitStack() as running:
         cluster = HousedCluster(VERSION, folder / "brokers", nodes=NODES, properties=PROPERTIES)
-        running.callback(cluster.stop)
-        cluster.start()
+        driver = start(running, cluster)
         leaders = [(n % NODES, (n + 1) % NODES, (n + 2) % NODES) for n in range(PARTITIONS)]
         cluster.create_topic("__transaction_state", leaders[:STATE_PARTITIONS], cleanup_policy="compact")
         cluster.create_topic(TOPIC, leaders)
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
-        raw = RawClient(cluster.ports[0])
-        running.callback(raw.close)
+        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
         write_tools(folder / "bin", VERSION)
         hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
         hangs = (

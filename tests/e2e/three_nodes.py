@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from tests.e2e.driver import Driver, KafkaError
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kept import write_json
 from tests.e2e.raw_client import RawClient
+from tests.e2e.running import start
 from tests.faults.processes import wait_until
 
 Place = tuple[str, int]
@@ -180,17 +181,13 @@ def kill_and_copy(version: str, folder: Path, *, rounds: int, seed: int) -> tupl
 
 def _set_scene(version: str, folder: Path, seed: int, running: ExitStack) -> ThreeNodes:
     cluster = Cluster(version, folder / "cluster", nodes=NODES, properties=_PROPERTIES)
-    running.callback(cluster.stop)
-    cluster.start()
+    driver = start(running, cluster)
     leaders = [(node % NODES, (node + 1) % NODES, (node + 2) % NODES) for node in range(PARTITIONS)]
     cluster.create_topic(
         "__transaction_state", leaders[:STATE_PARTITIONS], cleanup_policy="compact", min_insync_replicas=2
     )
     cluster.create_topic(TOPIC, leaders, min_insync_replicas=2)
-    driver = Driver(version, cluster.bootstrap, folder / "driver.log")
-    running.callback(driver.close)
-    raw = RawClient(cluster.ports[0])
-    running.callback(raw.close)
+    raw = running.enter_context(closing(RawClient(cluster.ports[0])))
     hang = Hanger(raw, driver, now_ms() - 3 * HOUR_MS).unknown_producer(HANGS_AT)
     scene = ThreeNodes(cluster, driver, random.Random(seed), hang)
     scene.witness()

@@ -8,7 +8,7 @@ open, and its follower began at the last offset that is tiered, above its leader
 import json
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.e2e.hangs import HOUR_MS, Hanger, now_ms
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, test_jars
 from tests.e2e.kept import made_anew, write_json
 from tests.e2e.raw_client import RawClient
+from tests.e2e.running import start
 from tests.faults.processes import wait_until
 
 VERSION = "4.3.1"
@@ -56,18 +57,13 @@ def tier(folder: Path, target: Path) -> list[dict[str, Any]]:
     """
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder / "cluster", nodes=2, properties=properties(folder / "remote"))
-        running.callback(cluster.stop)
-        cluster.start(first_topic=first_transaction)
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
+        driver = start(running, cluster, first_transaction)
         for topic, local_ms in _LOCAL_MS.items():
             driver.create_topic(topic, [1], **_TIERED, **{"local.retention.ms": str(local_ms)})
         _write(driver, 5)
-        raw = RawClient(cluster.ports[0])
-        running.callback(raw.close)
+        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
         hang = Hanger(raw, driver, now_ms() - 3 * HOUR_MS).unknown_producer((HELD, 0))
         _write(driver, 5)
-        start = hang.txn_start_offset
         wait_until(lambda: _has_left(cluster, driver), "deletion of what is tiered")
         _add_follower(cluster, folder, driver)
         wait_for_high_watermarks(cluster)
@@ -82,7 +78,7 @@ def tier(folder: Path, target: Path) -> list[dict[str, Any]]:
             "topic": hang.topic,
             "partition": hang.partition,
             "producer_id": hang.producer_id,
-            "txn_start_offset": start,
+            "txn_start_offset": hang.txn_start_offset,
         }
     ]
 

@@ -10,7 +10,7 @@ import struct
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew, row, write_json
 from tests.e2e.raw_client import RawClient
+from tests.e2e.running import start
 from tests.e2e.wire import Answer, record
 from tests.faults.processes import wait_until
 
@@ -53,15 +54,11 @@ def make(folder: Path, case: Path) -> tuple[list[Hang], dict[str, dict[str, Any]
     """
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder, nodes=2, properties=_PROPERTIES)
-        running.callback(cluster.stop)
-        cluster.start()
+        driver = start(running, cluster)
         cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, cleanup_policy="compact")
         cluster.create_topic("orders", [(0,)] * 4)
         cluster.create_topic(ELSEWHERE[0], [(1,)])
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
-        raw = RawClient(cluster.ports[0])
-        running.callback(raw.close)
+        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
         hangs = _hang(raw, driver)
         described = _left_open(cluster, driver)
         wait_until(lambda: are_checkpointed(cluster, "orders", 4), "the high watermarks")

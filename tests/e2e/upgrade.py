@@ -19,6 +19,7 @@ from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, writ
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.rotation import OF_STATE, PROPERTIES, is_open, let_clean, witnessed
+from tests.e2e.running import clients, start
 from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
 
@@ -45,16 +46,11 @@ def make(folder: Path, case: Path) -> None:
     capture = case / "capture-1"
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder, properties=PROPERTIES, features=("transaction.version=1",))
-        running.callback(cluster.stop)
-        cluster.start()
+        driver = start(running, cluster)
         cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **OF_STATE)
         for topic in ("orders", "quiet"):
             cluster.create_topic(topic, [(0,)] * sum(topic == name for name, _ in PLACES))
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
-        raw, requests = RawClient(cluster.ports[0]), Requests(cluster.ports[0])
-        running.callback(raw.close)
-        running.callback(requests.close)
+        raw, requests = clients(running, cluster)
         wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
         witnessed(raw, requests, PLACES)
         hangs = _hang(raw, driver)

@@ -15,6 +15,7 @@ from tests.e2e.broker import STATE_PARTITIONS, Cluster, copy_folder
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hang, now_ms
 from tests.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew, row, write_json
+from tests.e2e.running import start
 from tests.faults.processes import wait_until
 
 VERSION = "4.3.1"
@@ -35,12 +36,9 @@ def make(folder: Path, case: Path) -> None:
     """Copy the state, begin the transactions, copy the logs and the state again; then commit them."""
     with ExitStack() as running:
         cluster = Cluster(VERSION, folder, properties=_PROPERTIES)
-        running.callback(cluster.stop)
-        cluster.start()
+        driver = start(running, cluster)
         cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, cleanup_policy="compact")
         cluster.create_topic(TOPIC, [(0,)] * len(IDS))
-        driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
         for name in _KNOWN_BEFORE:
             _write(driver, name)
             driver.commit(name)

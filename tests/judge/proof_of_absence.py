@@ -19,7 +19,7 @@ from tests.judge.cases import (
 from tests.judge.proof_of_the_listed import COPIED_LAST
 from txn_analysis.coordinator.chain import Rise, StateChain
 from txn_analysis.coordinator.coverage import Hole
-from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
+from txn_analysis.coordinator.fit import Contradictions, Fit, MarkerSums, Witness
 from txn_analysis.coordinator.history import WithoutMarker
 
 WEEK_MS = 604_800_000
@@ -92,6 +92,15 @@ OLDER = (
         "state_incomplete",
         known=UNKNOWN,
         partitions=with_partition(0, **NOT_GIVEN),
+    ),
+    Case(
+        "state ends before, state copied last, a record of another partition could not be decoded",
+        "partition_not_in_transaction",
+        partitions=tuple(
+            replace(p, undecodable_count=p.state_partition == 0) for p in with_partition(HOLDER, last_moment_ms=1)
+        ),
+        fit=Fit(sums=MarkerSums(has_later_unexplained=True)),
+        settings=COPIED_LAST,
     ),
     Case("data one epoch above the state", "state_older_than_log", open={"max_producer_epoch": 4}),
     Case(
@@ -276,6 +285,7 @@ EARLY = (
 )
 
 OF_ANY_ID = {"undecodable_count": 1, "keyless_count": 1}
+OF_OWN = Witness(AFTER_MS, "orders", 0, 50, 7)
 NOT_DECODED = (
     Case(
         "a record of any id in its partition of the state could not be decoded",
@@ -286,6 +296,12 @@ NOT_DECODED = (
         "a record in another partition of the state could not be decoded",
         "partition_not_in_transaction",
         partitions=with_partition(0, **OF_ANY_ID),
+    ),
+    Case(
+        "the same, and a marker of its producer contradicts the state",
+        "state_does_not_fit",
+        partitions=with_partition(0, **OF_ANY_ID),
+        fit=Fit(sums=MarkerSums(confirmed_count=1, against=Contradictions(1, {7: OF_OWN}, OF_OWN, is_of_known=True))),
     ),
     Case(
         "recorded after the log, a gap, and a record in another partition could not be decoded",

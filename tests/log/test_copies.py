@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from tests.log.evidence import LinkedPartition, batches_of, linked, section_row, sections_and_text, snapshot_evidence
 from tests.oracle.dump_writer import Tool
@@ -219,6 +220,16 @@ def test_a_snapshot_inside_a_file_that_disagrees_is_named() -> None:
     rows[0]["current_txn_start_offset"] = 1
     found = link((log(data(0), marker(1), data(2), data(3)), DEEP, TODAY), snapshots=((section, rows),))
     assert gaps(found) == ["snapshot 3, producer 7: open start is 1 there and 2 in the log"]
+
+
+@pytest.mark.parametrize(("tool", "epoch"), [(DEEP, 5), (SHALLOW, 6)], ids=["its-log-states-one", "it-states-none"])
+def test_a_marker_that_compaction_took_says_the_coordinator_epoch_where_the_log_does_not(
+    tool: Tool, epoch: int
+) -> None:
+    taken = (data(2), replace(marker(3), coordinator_epoch=6))
+    before = log(data(0), marker(1), *taken, data(4))
+    found = link((log(data(0), marker(1), data(4)), tool, TODAY), (before, DEEP, YESTERDAY))
+    assert found.health.producers[0].coordinator_epoch == epoch
 
 
 def test_a_snapshot_remembers_a_transaction_that_compaction_removed() -> None:

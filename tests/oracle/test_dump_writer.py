@@ -22,9 +22,6 @@ CAPTURED_LOGS = sorted(
 )
 
 
-CAPTURED_STATE = sorted(CASES.glob("kafka-*/capture-*/transaction-state/*.txt"))
-
-
 def version_of(name: str) -> tuple[int, int]:
     """`3.7.2` or `kafka-4.2-edge` as (major, minor)."""
     major, minor = name.removeprefix("kafka-").split("-")[0].split(".")[:2]
@@ -138,15 +135,6 @@ def test_the_text_console_export_is_the_state_partitions_in_some_order() -> None
     assert console_text(exported) == text
     records = state_records(CASES / "kafka-2.8" / "capture-1" / "transaction-state")
     assert sorted(map(repr, map(without_start, exported))) == sorted(map(repr, map(without_start, records)))
-
-
-def test_ids_lie_in_the_partition_of_their_hash() -> None:
-    assert CAPTURED_STATE
-    for path in CAPTURED_STATE:
-        history = read(path)
-        states = (record.state for batch in history.batches for record in batch.all_records())
-        ids = {state.transactional_id for state in states if state}
-        assert {state_partition(transactional_id, 4) for transactional_id in ids} <= {history.partition}, path
 
 
 def test_hash_is_that_of_java() -> None:

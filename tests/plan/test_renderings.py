@@ -80,11 +80,6 @@ def test_producer_that_may_write_again_is_left_out_until_somebody_says_that_it_i
     assert left_out == []
 
 
-def test_empty_plan() -> None:
-    assert write_txn_markers(()) == ('{\n  "markers": []\n}\n', [])
-    assert ndjson(()) == ""
-
-
 def test_ndjson_is_the_whole_plan_and_can_be_checked() -> None:
     plan = plan_of(rows.finding(transactional_id=EVIL), rows.live_finding())
     text = ndjson(plan)

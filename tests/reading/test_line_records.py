@@ -3,12 +3,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.compiling import NEVER, NOTHING, loading_takes
-from tests.reading.bodies import CASES, Body, Parsed, Row, capture_body, damaged, parse
+from tests.reading.bodies import CASES, Body, Parsed, Row, damaged, parse
 from txn_analysis.reading.log_dir import producer_files
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, MAX_RECORD_BYTES, Reject
 
-TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")
 SNAPSHOT = (
     b"producerId: 7 producerEpoch: 3 coordinatorEpoch: 5 currentTxnFirstOffset: OptionalLong[138]"
     b" lastTimestamp: 1795 firstSequence: 0 lastSequence: 4 lastOffset: 142 offsetDelta: 4 timestamp: 1795\n"
@@ -134,15 +133,6 @@ def test_txnindex_line() -> None:
     assert txnindex(TXNINDEX) == Parsed([row], [])
     assert txnindex(TXNINDEX.replace(b"firstOffset: 10", b"firstOffset: 21")).rows == []
     assert txnindex(TXNINDEX.replace(b"version: 0", b"version: 1")).rows == []
-
-
-@pytest.mark.parametrize("name", ["snapshot", "txnindex"])
-def test_eight_versions_of_the_tool_give_the_same_rows(name: str) -> None:
-    parser = read_snapshot_section if name == "snapshot" else read_txnindex_section
-    parsed = [parse(parser, capture_body(f"grammar/{tool}/orders-0.{name}.txt", header_lines=1)) for tool in TOOLS]
-    assert parsed[0].rows
-    assert all(p == parsed[0] for p in parsed)
-    assert not parsed[0].rejects
 
 
 WITHOUT_DATA = SNAPSHOT.partition(b" firstSequence")[0]

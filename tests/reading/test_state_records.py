@@ -393,27 +393,6 @@ def test_damage_never_crashes(version: tuple[int, int], data: st.DataObject) -> 
     read(data.draw(damaged(dumped(ongoing("a", "two\nlines", "c"), version))), version)
 
 
-def test_eight_versions_of_the_tool_give_the_same_rows() -> None:
-    parsed = [
-        parse(
-            read_state_section,
-            capture_body(
-                f"grammar/{tool}/transaction_state-1.txt",
-                header_lines=2,
-                grammar=OLD_DEEP if tool == "2.1.1" else "3.2+",
-            ),
-        )
-        for tool in TOOLS
-    ]
-    rows = [[{k: v for k, v in row.items() if k not in NOT_PRINTED} for row in p.rows] for p in parsed]
-    oldest, *later = rows
-    assert len(oldest) == 130
-    assert all(r == later[0] for r in later)
-    assert [row | dict.fromkeys(BATCH_COLUMNS) for row in later[0]] == oldest
-    assert all(row["batch_base_offset"] <= row["offset"] <= row["batch_last_offset"] for row in later[0])
-    assert not any(p.rejects for p in parsed)
-
-
 def test_real_dumps_are_read_whole_and_ids_lie_in_the_partition_of_their_hash() -> None:
     paths = sorted(CASES.glob("*/capture-*/transaction-state/*.txt"))
     assert paths

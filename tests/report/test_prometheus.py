@@ -27,16 +27,6 @@ def report(*findings: Finding, partitions: list[PartitionHealth] | None = None, 
     return build_report(rows.run(**columns), [], partitions or [rows.health()], findings)
 
 
-def test_the_metrics_of_the_kips() -> None:
-    found = metrics(report(rows.finding(**HELD)))
-    assert found["partitions_with_late_transactions_count",] == 1
-    assert found["max_active_transaction_duration_seconds",] == 3 * 3600
-    assert found["last_stable_offset_lag", "2", "orders"] == 170 - 155
-    assert found["last_success_timestamp_seconds",] == FINISHED_MS / 1000
-    assert found["open_transactions", "hanging"] == 1
-    assert found["partitions_left_out",] == 0
-
-
 def test_what_could_not_be_told_is_a_gauge_of_its_own() -> None:
     found = metrics(report(rows.inconclusive()))
     assert (found["could_not_tell",], found["open_transactions_in_doubt",]) == (1, 1)

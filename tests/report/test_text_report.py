@@ -99,11 +99,6 @@ def test_of_many_warnings_the_soonest_are_said_and_the_others_counted() -> None:
     assert "6 more early warnings not shown" in html_report(report)
 
 
-def test_first_line_says_what_hangs_where() -> None:
-    first = text_report(one_of_each()).splitlines()[0]
-    assert first == "HANGING: 2 transactions on 2 partitions: orders-2, payments-0"
-
-
 def test_missing_evidence_is_not_reported_as_clean() -> None:
     report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [], [rows.inconclusive()])
     head = text_report(report).splitlines()[:2]
@@ -166,18 +161,6 @@ def test_ordinary_compaction_does_not_read_like_damage(open_from: int | None, ki
     (line,) = [line for line in lines if "no batch for offset 5" in line and "trades-1" in line]
     assert line.startswith(label)
     assert ("as compaction leaves it" in line) == (label == "compacted")
-
-
-def test_operators_word_is_repeated_where_it_was_taken() -> None:
-    parameters = json.dumps(rows.PARAMETERS | {"state_copied_last": True, "transaction_state_complete": False})
-    text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
-    assert "This relies on --state-copied-last, which you asserted." in " ".join(text.split())
-
-
-def test_the_word_that_nothing_was_lost_is_repeated_where_it_was_taken() -> None:
-    parameters = json.dumps(rows.PARAMETERS | {"state_copied_last": True, "no_records_lost": True})
-    text = text_report(build_report(rows.run(parameters=parameters), [], [], [rows.finding()]))
-    assert "This relies on --state-copied-last and --no-records-lost, which you asserted." in " ".join(text.split())
 
 
 def test_a_disproved_word_that_nothing_was_lost_is_not_taken() -> None:
@@ -258,16 +241,6 @@ def test_what_the_report_does_not_say_explain_does_and_each_finding_has_its_comm
         assert all(fact in said for fact in finding.evidence)
         where = f"--topic {finding.topic} --partition {finding.partition} --start-offset {finding.txn_start_offset}"
         assert f"   explain  txn-analysis explain {where} --run run-1\n" in text
-
-
-def test_early_warnings_come_last_and_are_few() -> None:
-    said = [{"kind": "timeout_outlier", "subject": f"app-{number}", "text": "x"} for number in range(13)]
-    text = text_report(build_report(rows.run(warnings=json.dumps(said)), [], [], [rows.finding()]))
-    *_, last = text.split("\n-- ")
-    assert last.startswith("Early warning")
-    assert last.count("timeout_outlier: ") == 10
-    assert "3 more early warnings not shown: 3 timeout_outlier." in last
-    assert last.endswith("   txn-analysis report --run run-1 --format json\n")
 
 
 def test_of_very_many_open_transactions_some_are_listed_and_the_others_counted() -> None:
