@@ -30,12 +30,14 @@ __all__ = [
     "load_report",
     "prune",
     "read",
+    "sources",
 ]
 
 if OF_WORKERS in os.environ:
     hide_pandas()
 
 if TYPE_CHECKING:
+    from txn_analysis import sources
     from txn_analysis.errors import AuditError
     from txn_analysis.library import (
         abort_plan,
@@ -72,4 +74,6 @@ else:
         # of these names: once imported, it would take the place of the function.
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "sources":
+            return import_module(f"{__name__}.sources")
         return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'library')}"), name)

@@ -39,6 +39,7 @@ assert {row["finding_id"] for row in latest.collect()} == {finding.finding_id fo
 said = report.run.model_copy(update={"engine": None})  # the tables do not say which engine judged
 assert again == report.model_copy(update={"run": said})
 assert audit_of_the_night(f"{capture}/segments")["answer"] == "could_not_tell"
+assert batches.count() > per_team.count() == 2
 assert settings_now() == settings_then
 print("all of the page ran")
 """

@@ -22,6 +22,8 @@ from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import VARIANTS, run_audit
 from tests.faults.scene import differences, tables
+from tests.pipeline.test_sources import READ, audited
+from txn_analysis import sources
 from txn_analysis.spark.session import session
 
 if TYPE_CHECKING:
@@ -82,6 +84,19 @@ def differing(wanted: str, folder: Path) -> list[str]:
         said = "; ".join(differ) or f"{rows:,} rows of all tables are equal"
         print(f"{time.monotonic() - began:5.1f} s  {variant.name}: {said}", flush=True)
         problems += [f"{variant.name}: {line}" for line in differ]
+    return problems + _differing_sources(spark, folder)
+
+
+def _differing_sources(spark: SparkSession, folder: Path) -> list[str]:
+    """Read files by the formats of `sources`; those whose rows are not those of an audit's table."""
+    sources.register(spark)
+    problems = []
+    for number, (name, path, table) in enumerate(READ):
+        expected = audited(spark, folder / f"read-{number}", path, table)
+        rows = (sorted(map(str, frame.collect())) for frame in (spark.read.format(name).load(str(path)), expected))
+        found, wanted = rows
+        print(f"{name}: {len(found):,} rows of {path.name}", flush=True)
+        problems += [] if found == wanted else [f"{name}: other rows of {path} than in {table.name}"]
     return problems
 
 

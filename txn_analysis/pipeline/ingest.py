@@ -249,10 +249,7 @@ def _read_content(
         ranges = split_ranges(planned, READ_KINDS, settings.range_bytes, parallelism)
         tasks = read_tasks(ranges, content.ingest_id, is_on_spark=on_spark)
         content.learn(warehouse.fill(tasks, ingest_id=content.ingest_id))
-    for p in planned:
-        for s in p.sections:
-            if s.kind == LOG or (s.kind in LOG_KINDS and p.is_broker_file):
-                content.rejects += rejected_in_log(p, s, content.pieces[p.input_id, s.index])
+    content.account(planned)
     return content
 
 
@@ -323,6 +320,13 @@ class Content:
         for moment in _told(Moment, told, MOMENTS):
             self._saw(moment.input_id, moment.moment_ms)
         self.rejects += _told(RejectedSpan, told, REJECTED)
+
+    def account(self, planned: Iterable[PlannedInput]) -> None:
+        """Add what of sections of logs no piece accounts for, once all of them are read."""
+        for p in planned:
+            for s in p.sections:
+                if s.kind == LOG or (s.kind in LOG_KINDS and p.is_broker_file):
+                    self.rejects += rejected_in_log(p, s, self.pieces[p.input_id, s.index])
 
     def _saw(self, input_id: str, moment_ms: int | None) -> None:
         """A broker's clock in an input; None where it is not known."""

@@ -68,14 +68,17 @@ def survey_files(
     is_verified: bool = False,
     is_in_part: IsInPart = no_part,
     asked: Asked | None = None,
+    beside: Sequence[SourceFile] = (),
 ) -> tuple[list[PlannedInput], Counter[str], set[tuple[str, int]]]:
     """The plan of each file that can be evidence; how many of the others were passed over, by kind; and the partitions
     of which there is a log, whether they were asked for or not.
 
     Every byte of texts is read, each chunk in one task, and the headers of brokers' own files that are asked for.
-    `is_on_spark` says of how many bytes Spark's tasks do that.
+    `is_on_spark` says of how many bytes Spark's tasks do that. Of files `beside`, which say what their neighbours are,
+    the first bytes alone are read.
     """
-    heads, every = _looked_at(files)
+    heads, every = _looked_at([*files, *beside])
+    every = every[: len(files)]
     found = [what if _is_asked(what, asked) else NOT_ASKED for what in every]
     kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
     pieces = [pieces_of(k, files[k], heads[k], found[k], is_verified=is_verified, is_in_part=is_in_part) for k in kept]

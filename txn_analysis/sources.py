@@ -1,0 +1,311 @@
+"""Files of Kafka as frames, without a warehouse and an audit: data sources, by Spark's Python API.
+
+| format | one row is | read of |
+|---|---|---|
+| `kafka_dump` | one record batch, as in `log_batches` | texts of `kafka-dump-log`, decoded state too |
+| `kafka_log_dir` | one record batch, as in `log_batches` | segments of copied log directories |
+| `kafka_transaction_state` | one record, as in `transaction_states` | dumps, exports and segments of the state |
+| `kafka_producer_snapshot` | one producer in one snapshot, as in `producer_snapshots` | dumps, `.snapshot` files |
+
+`path` and `section_index` stand in place of the ids that a warehouse gives. No key, value or header of a record is a
+column. A path is a file, a folder or a glob, on a disk that every task sees, or in a store.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from txn_analysis.columns.arrays import together
+from txn_analysis.columns.records import batch_of
+from txn_analysis.errors import ConfigError, InputError
+from txn_analysis.kafka.names import CONSOLE_JSON, CONSOLE_TEXT, DESCRIBED, LOG_KINDS, SNAPSHOT, STATE
+from txn_analysis.pipeline.ingest import Content
+from txn_analysis.pipeline.ingest_tasks import read_tasks
+from txn_analysis.reading.inputs.accounting import rejected_outside
+from txn_analysis.reading.inputs.find_files import SourceFile, find_files
+from txn_analysis.reading.inputs.manifest import split_manifests
+from txn_analysis.reading.inputs.planning import split_ranges
+from txn_analysis.reading.inputs.survey_job import survey_files
+from txn_analysis.reading.log_dir.producer_files import CHANGED
+from txn_analysis.reading.rows import READ_KINDS, REJECTED, read_ranges
+from txn_analysis.reading.text.section import NO_PARTITION
+from txn_analysis.settings import Settings
+from txn_analysis.storage.warehouse import BatchesByName, tables_of
+from txn_analysis.tables import LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES
+from txn_analysis.tables.batches import Batches, rows_of
+from txn_analysis.tables.inputs import AskedPartition, RejectedSpan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.reading.inputs.planned_input import PlannedInput
+    from txn_analysis.reading.text.section import Section
+    from txn_analysis.tables import Table
+
+_SHARE_BYTES, _FILE_BYTES = 32 << 20, 64 << 10  # of one task; to open a file takes as long as to read so much
+_BATCHES_AT_ONCE = 20_000
+_RANGE_BYTES = Settings.model_fields["range_bytes"].default
+_PROVES_ITS_FOLDER = re.compile(r"\d{20}\.log|partition\.metadata")  # a log directory's, by which others are known
+_MOST_NEIGHBOURS = 2
+_OPTIONS = ("path", "paths", "rejects", "topic", "partition")
+
+
+def register(spark: SparkSession) -> None:
+    """Make the formats of this module known to a session, one of Spark Connect as well, as long as it lives.
+
+    `spark.read.format("kafka_dump").load(path)` reads then. Options, as text:
+
+    * `rejects`: `true` for the spans that were not understood (path, section_index, offset_bytes, length_bytes,
+      reason) in place of rows.
+    * `topic`, `partition`: only sections of these are read. A filter of the frame reads all, and drops rows.
+
+    Whatever is not understood as a whole fails the query with path, byte and remedy; spans inside of what is understood
+    are left out. A content that is given twice is read twice.
+    """
+    for source in (KafkaDump, KafkaLogDir, KafkaTransactionState, KafkaProducerSnapshot):
+        spark.dataSource.register(source)
+
+
+class _Form(NamedTuple):
+    """What a format gives.
+
+    Attributes:
+        kinds: of the sections that it reads.
+        is_of_brokers: it reads files of log directories alone, or none of them; None for both.
+    """
+
+    table: Table
+    kinds: frozenset[str]
+    is_of_brokers: bool | None = None
+
+
+class _Files(DataSource):
+    form: ClassVar[_Form]
+
+    def schema(self) -> StructType:
+        """Columns of the table with its comments; each may be NULL, as Spark 4.2 takes no others."""
+        asked = _Asked.of(self.name(), self.options)
+        columns = (REJECTS if asked.is_of_rejects else self.form.table).columns
+        return StructType(
+            [
+                StructField(
+                    "path", from_arrow_type(pa.string()), True, {"comment": "the file, as it was named or found"}
+                )
+                if column.name == "input_id"
+                else StructField(column.name, from_arrow_type(column.type), True, {"comment": column.comment})
+                for column in columns
+                if column.name != "ingest_id"
+            ]
+        )
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """As of `DataSource`."""
+        return _Reader(type(self), _Asked.of(self.name(), self.options), schema)
+
+
+class KafkaDump(_Files):
+    """Batches of texts of `kafka-dump-log`."""
+
+    form = _Form(LOG_BATCHES, LOG_KINDS, is_of_brokers=False)
+
+    @classmethod
+    def name(cls) -> str:
+        """As of `DataSource`."""
+        return "kafka_dump"
+
+
+class KafkaLogDir(_Files):
+    """Batches of segments in copied log directories."""
+
+    form = _Form(LOG_BATCHES, LOG_KINDS, is_of_brokers=True)
+
+    @classmethod
+    def name(cls) -> str:
+        """As of `DataSource`."""
+        return "kafka_log_dir"
+
+
+class KafkaTransactionState(_Files):
+    """Records of `__transaction_state`: of decoded dumps, console exports and segments."""
+
+    form = _Form(TRANSACTION_STATES, frozenset({STATE, CONSOLE_TEXT, CONSOLE_JSON}))
+
+    @classmethod
+    def name(cls) -> str:
+        """As of `DataSource`."""
+        return "kafka_transaction_state"
+
+
+class KafkaProducerSnapshot(_Files):
+    """Producers in snapshots: of dumps and of `.snapshot` files."""
+
+    form = _Form(PRODUCER_SNAPSHOTS, frozenset({SNAPSHOT, DESCRIBED}))
+
+    @classmethod
+    def name(cls) -> str:
+        """As of `DataSource`."""
+        return "kafka_producer_snapshot"
+
+
+class _Asked(NamedTuple):
+    """The options of a read."""
+
+    paths: tuple[str, ...]
+    is_of_rejects: bool
+    topic: str | None
+    partition: int | None
+
+    @classmethod
+    def of(cls, name: str, options: Mapping[str, str]) -> _Asked:
+        """Options as Spark gives them.
+
+        Raises:
+            ConfigError: one is not known, or has no such value.
+        """
+        given = {key.lower(): value for key, value in options.items()}
+        if unknown := sorted(given.keys() - {*_OPTIONS}):
+            raise ConfigError(f"{name}: there is no option {unknown[0]}; there are rejects, topic and partition")
+        rejects, partition = given.get("rejects", "false").lower(), given.get("partition")
+        if rejects not in {"true", "false"}:
+            raise ConfigError(f"{name}: option rejects is true or false")
+        if partition is not None and not partition.isdecimal():
+            raise ConfigError(f"{name}: option partition is the number of one partition")
+        paths = [given["path"]] if "path" in given else json.loads(given.get("paths", "[]"))
+        if not paths:
+            raise ConfigError(f"{name}: name files: .load(path)")
+        return cls(tuple(paths), rejects == "true", given.get("topic"), None if partition is None else int(partition))
+
+
+@dataclass(frozen=True)
+class _Share(InputPartition):
+    """The files that one task reads, and those beside them that say what they are."""
+
+    files: tuple[SourceFile, ...]
+    beside: tuple[SourceFile, ...]
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, source: type[_Files], asked: _Asked, schema: StructType) -> None:
+        self._source, self._asked, self._schema = source, asked, schema
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Shares of the files by their sizes; nothing of them is read, as Spark asks at each planning of a query."""
+        files = find_files(self._asked.paths)
+        neighbours = _neighbours(files)
+        shares = []
+        for own in together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES):
+            folders = {file.path.rpartition("/")[0] for file in own}
+            beside = {near for folder in folders for near in neighbours(folder)}.difference(own)
+            shares.append(_Share(tuple(own), tuple(sorted(beside))))
+        return shares
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a share, in batches of exactly the types that were declared."""
+        assert isinstance(partition, _Share)
+        arrow = to_arrow_schema(self._schema)
+        plans = self._planned(partition)
+        for rows in self._rejects(plans) if self._asked.is_of_rejects else self._rows(plans):
+            named = rows.rename_columns(["path" if name == "input_id" else name for name in rows.schema.names])
+            yield named.select(arrow.names).cast(arrow)
+
+    def _planned(self, share: _Share) -> list[PlannedInput]:
+        """What each file is that may have rows of this format."""
+        asked = None if self._asked.topic is None else (AskedPartition(self._asked.topic, self._asked.partition),)
+        _, files = split_manifests(share.files)
+        plans, _, _ = survey_files(_no_session, files, beside=share.beside, asked=asked)
+        plans = [replace(plan, input_id=_as_text(plan.path)) for plan in plans if not plan.is_gone]
+        read = [plan for plan in plans if not plan.sections or any(self._is_read(plan, s) for s in plan.sections)]
+        if plans and not read and asked is None and self._asked.paths == (plans[0].path,):
+            raise InputError([f"{plans[0].path}: {plans[0].kind}, of which {self._source.name()} reads nothing"])
+        return read
+
+    def _is_read(self, plan: PlannedInput, section: Section) -> bool:
+        if section.kind not in self._source.form.kinds or self._source.form.is_of_brokers not in {
+            None,
+            plan.is_broker_file,
+        }:
+            return False
+        if self._asked.partition is not None and section.partition == NO_PARTITION:
+            raise InputError([f"{plan.path}: an export names no partition. Leave out the option partition"])
+        of_topic = self._asked.topic in {None, section.topic}
+        return of_topic and self._asked.partition in {None, section.partition}
+
+    def _rows(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
+        problems = [f"{plan.path}: {plan.problem}" for plan in plans if plan.problem is not None]
+        if problems:
+            raise InputError(
+                problems, f'Or name other files: .option("rejects", "true") lists what {self._source.name()} left'
+            )
+        ranges = [part for task in split_ranges(plans, self._source.form.kinds, _RANGE_BYTES, 1) for part in task]
+        own = {(plan.input_id, s.index) for plan in plans for s in plan.sections if self._is_read(plan, s)}
+        read = read_ranges([part for part in ranges if (part.input_id, part.section.index) in own], "")
+        if self._source.form.table is LOG_BATCHES:
+            batches = (found for found in _unchanged(read) if isinstance(found, Batches))
+            yield from map(rows_of, together(batches, len, _BATCHES_AT_ONCE))
+        else:
+            named = (found for found in _unchanged(read) if not isinstance(found, Batches))
+            yield from (rows for name, rows in named if name == self._source.form.table.name)
+
+    def _rejects(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
+        content = Content("", [reject for plan in plans for reject in rejected_outside(plan)])
+        tasks, told = (
+            read_tasks(split_ranges(plans, READ_KINDS, _RANGE_BYTES, 1), "", is_on_spark=False),
+            BatchesByName(),
+        )
+        for _ in tasks.of_tables(tasks.all_rows(), told):
+            pass  # rows of tables, which nobody asked for
+        content.learn(tables_of(told))
+        content.account(plans)
+        yield batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id="")
+
+
+def _unchanged(read: Iterable[Any]) -> Iterator[Any]:
+    """What was read of some files, unless one of them became another one meanwhile.
+
+    Raises:
+        InputError: one did: it has rows of both.
+    """
+    for found in read:
+        if not isinstance(found, Batches) and found[0] == REJECTED:
+            changed = found[1].filter(pc.equal(found[1]["reason"], CHANGED))
+            if len(changed):
+                raise InputError([f"{changed['input_id'][0].as_py()}: {CHANGED}. Read it again"])
+        yield found
+
+
+def _neighbours(files: Sequence[SourceFile]) -> Callable[[str], list[SourceFile]]:
+    """Of a folder the files of it, of those in it and beside it, that show which files are a log directory's."""
+    of_folder, of_log_dir = defaultdict[str, list[SourceFile]](list), defaultdict[str, list[SourceFile]](list)
+    for file in files:
+        folder, _, name = file.path.rpartition("/")
+        if _PROVES_ITS_FOLDER.fullmatch(name):
+            for near in (of_folder[folder], of_log_dir[folder.rpartition("/")[0]]):
+                if len(near) < _MOST_NEIGHBOURS:
+                    near.append(file)
+
+    def neighbours(folder: str) -> list[SourceFile]:
+        return of_folder.get(folder) or [*of_log_dir.get(folder, ()), *of_log_dir.get(folder.rpartition("/")[0], ())]
+
+    return neighbours
+
+
+def _as_text(path: str) -> str:
+    """A name is bytes, and a column holds UTF-8."""
+    return os.fsencode(path).decode(errors="backslashreplace")
+
+
+def _no_session() -> SparkSession:
+    raise AssertionError("a task has no session")
