@@ -273,9 +273,14 @@ def test_any_leader_may_have_coordinated_an_unknown_producer(known: int) -> None
 
 def test_a_commit_of_two_partitions_confirms_the_markers_of_both() -> None:
     both = (HERE, TopicPartition("orders", 1))
-    committed = [record("PrepareCommit", AT_MS, topic_partitions=both), COMMITTED[-1]]
-    known = [known_of(n, [each._replace(producer_id=n) for each in committed]) for n in (6, 7)]
-    markers = marker_rows({n: {where: [MARKER] for where in both} for n in (6, 7)})
+    decided_ms = {6: AT_MS, 7: AT_MS + 9_000}
+    known = [
+        known_of(
+            n, [record("PrepareCommit", ms, producer_id=n, topic_partitions=both), record("Empty", ms, producer_id=n)]
+        )
+        for n, ms in decided_ms.items()
+    ]
+    markers = marker_rows({n: {where: [MARKER._replace(at_ms=ms)] for where in both} for n, ms in decided_ms.items()})
     assert counts(sums_of_markers(markers, pa.concat_tables(known), ALL_GIVEN, {7})) == (4, 0)
 
 

@@ -40,6 +40,7 @@ def view(history: list[StateRecord], skew_ms: int = 0) -> CoordinatorView:
             (10, 3),
             id="an-older-transaction-does-not",
         ),
+        pytest.param([record("Ongoing", 10), record("Ongoing", 20, epoch=4)], (10, 4), id="the-last-epoch-counts"),
         pytest.param(
             [record("Ongoing", 10), record("PrepareAbort", 20, epoch=4)],
             (10, 3),

@@ -215,7 +215,6 @@ def test_an_id_is_followed_within_its_partition_alone() -> None:
     here = [row(0, state="PrepareCommit", name=name) for name in ("a", "b", "c")]
     there = [row(4, state="CompleteCommit", name="a"), row(5, name="b")]
     placed = [*here, *(each | {"held_by": 2} for each in there)]
-    placed.append(row(1, is_undecodable=True, transactional_id=None, held_by=2) | {"state": None})  # of nobody here
     none = np.zeros(len(placed), np.int64)
     found = chains_of(states_of(*(each | {"ordinal": n} for n, each in enumerate(placed))), none, none, {0: None})
     assert found[0][2].orphan_ms == 40

@@ -350,6 +350,7 @@ INCOMPLETE = (
         partitions=with_partition(HOLDER, last_moment_ms=BOUND_MS, log_dir_end_ms=NOW_MS),
     ),
     Case("the id's partition was not given", "state_incomplete", partitions=with_partition(HOLDER, **NOT_GIVEN)),
+    Case("the state has no such partition", "state_incomplete", known={"state_partition": 9}),
     Case(
         "only the id's own partition was given",
         "partition_not_in_transaction",

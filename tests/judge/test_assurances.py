@@ -83,6 +83,8 @@ LOST = {OPEN.key: KNOWN._replace(**left("COMMIT", AFTER_MS))}
 def test_a_word_that_nothing_disproves_counts() -> None:
     assert rules(judged(OPEN, partitions=GONE)) == ["partition_not_in_transaction"]
     assert rules(judged(OPEN, partitions=ENDS_BEFORE)) == ["partition_not_in_transaction"]
+    needed = [judged(OPEN, partitions=own).of_open[0].facts.state.is_order_needed for own in (ENDS_BEFORE, ALL_SEEN)]
+    assert needed == [True, False]
     assert judged(OPEN).disproved == {}
 
 

@@ -126,6 +126,7 @@ def test_what_was_not_read_is_settled_by_no_word(part: rows.Row, newer: int, wor
     state = json.dumps({"expected": 2, "seen": 2, "missing": [], "partitions": placed, "newer": newer})
     (remedy,) = settled(rows.inconclusive(), state=state)
     assert words in remedy.text
+    assert "undecodable" not in part or remedy.missing.endswith("could not be decoded, of partition 1")
     assert ("--transaction-state-complete" in remedy.text) == ("-state-complete" in words)
 
 
