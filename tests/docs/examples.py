@@ -16,7 +16,8 @@ from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import RunTables
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+_TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "data/README.md")
+DOCUMENTS = sorted([*(ROOT / n for n in _TOP), *(ROOT / "docs").rglob("*.md")])
 _OPTIONS = " --warehouse build/demo-warehouse"
 READ_MS = 1_795_230_000_000  # the `--now` of `make demo`
 _ORACLE = ROOT / "data/cases/kafka-4.2/capture-1/oracle"

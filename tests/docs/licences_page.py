@@ -15,17 +15,16 @@ _HEAD = """<!-- Made by `make docs` from the metadata of the installed packages.
 
 # Licences
 
-`txn-analysis` is Apache-2.0 ([LICENSE](../LICENSE)). `pip install txn-analysis` brings the packages below along. `make
-release` lists them with their versions in an SBOM. Each package carries its own licence text.
+`txn-analysis` is Apache-2.0 ([LICENSE](../LICENSE)). `pip install txn-analysis` installs these packages. `make release`
+lists their versions in an SBOM. Each package has its own licence text.
 
 | package | licence | needed by |
 |---|---|---|
 """
 _TAIL = """
-PySpark holds Apache Spark and the Java libraries that it needs: `pyspark/licenses` in the installed package has their
-texts. `txn-analysis[capture]` adds kafka-python (Apache-2.0). The report's page has scripts and styles of this project
-alone; the site of the documents has those of Material for MkDocs and of iframe-worker (both MIT).
-`make proof` alone needs cosmic-ray (MIT), which makes mutants of what decides.
+PySpark has Apache Spark and Java libraries in it; their texts are in `pyspark/licenses`. `txn-analysis[capture]` adds
+kafka-python (Apache-2.0). The report's page has only this project's scripts and styles. The site of the documents has
+those of Material for MkDocs and iframe-worker (both MIT). `make proof` needs cosmic-ray (MIT).
 """
 
 

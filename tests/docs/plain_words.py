@@ -8,7 +8,6 @@ from tests.docs.commands import without_blocks
 from tests.docs.examples import DOCUMENTS, ROOT
 
 SHORTEST, LONGEST, MOST_PERCENT = 5, 25, 3  # what is shorter is a label
-PAGES = [*DOCUMENTS, ROOT / "SECURITY.md", ROOT / "data/README.md"]
 _BEGINS = re.compile(r"(?m)^ *(?:[*-]|\d+\.|#+|\||(?=-{3,})) *")
 _ENDS = re.compile(r"(?<=[.?!])[*)\"]*\s+(?=[*(\"]*[A-Z0-9])|\n\s*\n| \| ")
 
@@ -30,7 +29,7 @@ def avoided_words(contributing: str) -> list[str]:
 def main() -> int:
     """Prints each long sentence while there are too many, and each avoided word; 1 if anything is wrong."""
     avoided = avoided_words((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    every = [(path, one) for path in PAGES for one in sentences(path.read_text(encoding="utf-8"))]
+    every = [(path, one) for path in DOCUMENTS for one in sentences(path.read_text(encoding="utf-8"))]
     long = [(path, one) for path, one in every if len(one.split()) > LONGEST]
     wrong = [(path, one) for path, one in every if re.search(rf"(?i)\b({'|'.join(avoided)})\b", one)]
     print(f"{len(long)} of {len(every)} sentences have more than {LONGEST} words: {len(long) / len(every):.1%}")
