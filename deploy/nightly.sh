@@ -1,6 +1,6 @@
 #!/bin/sh
 # One night's audit, for cron or systemd: report, page and log into OUT, a mail to MAILTO where something is wrong.
-# The page stays as well under its day, and OUT/nights.html is a calendar of all nights with a link to each.
+# The page stays as well under its day, and OUT/nights.txt lists what all nights answered.
 #
 #   CONFIG=/etc/txn-analysis.toml OUT=/var/lib/txn-analysis MAILTO=ops@example.org nightly.sh PATH...
 #
@@ -16,7 +16,7 @@ code=$?
 case $code in
     0 | 1 | 3)
         cp "$OUT/report.html" "$OUT/$(date -u +%Y-%m-%d).html" 2>> "$OUT/audit.log"
-        "$AUDIT" captures --config "$CONFIG" -o "$OUT/nights.html" 2>> "$OUT/audit.log"
+        "$AUDIT" captures --config "$CONFIG" -o "$OUT/nights.txt" 2>> "$OUT/audit.log"
         ;;
 esac
 

@@ -14,8 +14,8 @@ from txn_analysis.cli.main import app
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import ingest, steps
 from txn_analysis.questions import verify as repairs
+from txn_analysis.questions.captured_nights import captured_nights
 from txn_analysis.questions.loaded_report import load_report
-from txn_analysis.questions.night_calendar import night_calendar
 from txn_analysis.questions.pruning import PruneAnswer, prune
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.prunes import own_name, prunes_of
@@ -115,22 +115,15 @@ def test_whoever_asked_before_sees_a_prune_of_somebody_else(nights: Path) -> Non
     assert prunes_of(mine, "another") == []
 
 
-def test_a_night_whose_run_stays_is_on_the_calendar_without_its_files(nights: Path) -> None:
+def test_a_night_whose_run_stays_is_listed_without_its_files(nights: Path) -> None:
     settings = Settings(warehouse=str(nights))
-    (before,) = night_calendar(opened(nights), settings)
+    before = captured_nights(opened(nights), settings)
     pruned(nights)
-    (after,) = night_calendar(opened(nights), settings)
+    after = captured_nights(opened(nights), settings)
     assert "day-000" not in [one.name for one in captures(opened(nights))]
-    assert [(night.capture, night.run_id, night.answer) for night in after.nights] == [
-        (night.capture, night.run_id, night.answer) for night in before.nights
+    assert [(night.capture.name, night.capture.runs, night.answer) for night in after] == [
+        (night.capture.name, night.capture.runs, night.answer) for night in before
     ]
-
-
-def test_the_calendar_of_nights_says_how_many_runs_age_took(one_night_again: Path) -> None:
-    pruned(one_night_again)
-    (own,) = night_calendar(opened(one_night_again), Settings(warehouse=str(one_night_again)))
-    assert own.pruned_run_count == 4 - len(own.nights) > 0
-    assert own.pruned_before_ms == prunes_of(opened(one_night_again))[0].before_ms
 
 
 def test_the_newest_capture_is_judged_as_before(nights: Path) -> None:

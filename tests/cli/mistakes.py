@@ -128,7 +128,7 @@ OF_THE_TABLES = {
     "accept --warehouse w --cluster east --finding orders-0@161 --until 2026-11-21 --reason planned": "is not after",
     "report --warehouse w --cluster east --accepted accepted.toml": "entry 1, rule: field required",
     "forget --warehouse w --cluster east --capture capture-64": "cluster east has no capture capture-64",
-    "captures --warehouse w --cluster wets -o nights.html": "cluster wets has no capture yet: give --cluster east",
+    "captures --warehouse w --cluster wets -o nights.csv": "cluster wets has no capture yet: give --cluster east",
     "report --warehouse w --cluster east --run run-1": "no run run-1 here: the last ones are run-",
     "find-hanging --warehouse w --cluster east --since run-1": "no run run-1 here: the last ones are run-",
     "verify --warehouse w --cluster east --since run-1": "no run run-1 here: the last ones are run-",

@@ -24,7 +24,7 @@ NEW_FORMS = {
 @pytest.mark.parametrize(("old", "new"), NEW_FORMS.items())
 def test_an_old_command_is_the_new_one(old: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert of_today(old.split()) == new.split()
-    assert new.split(maxsplit=1)[0] in capsys.readouterr().err
+    assert f"note: {old.split(maxsplit=1)[0]} is an old name: txn-analysis " in capsys.readouterr().err
 
 
 def test_the_changelog_has_a_table_of_old_words() -> None:

@@ -10,8 +10,9 @@ from pydantic import BaseModel
 from txn_analysis.engine.machine import Machine
 from txn_analysis.plan.plan_file import record_schema
 from txn_analysis.questions import answers as kafkas
-from txn_analysis.questions.answers import CAPTURES, HISTORY, VERIFY
+from txn_analysis.questions.answers import HISTORY, VERIFY
 from txn_analysis.questions.at_risk import COLUMNS as AT_RISK
+from txn_analysis.questions.captured_nights import COLUMNS as CAPTURES
 from txn_analysis.questions.ended import ENDED_COLUMNS
 from txn_analysis.questions.explain import Explanation
 from txn_analysis.questions.offset_answer import OffsetAnswer

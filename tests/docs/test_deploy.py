@@ -52,14 +52,14 @@ def test_quiet_night_sends_no_mail(night: Callable[[int], subprocess.CompletedPr
     assert words.startswith("audit /captures/last night --config nightly.toml --width 76 -o ")
 
 
-def test_a_judged_night_keeps_its_page_by_its_day_and_renews_the_calendar(
+def test_a_judged_night_keeps_its_page_by_its_day_and_renews_the_list_of_nights(
     night: Callable[[int], subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
     night(1)
     (page,) = tmp_path.glob("20??-??-??.html")
     assert page.read_text() == "a page\n"
     assert (tmp_path / "words").read_text().splitlines()[1:] == [
-        f"captures --config nightly.toml -o {tmp_path}/nights.html"
+        f"captures --config nightly.toml -o {tmp_path}/nights.txt"
     ]
 
 

@@ -101,7 +101,6 @@ def questions(case: Case) -> Iterator[Question]:
         yield Question("report.chat", ("report", *NOW, "--format", "chat"))
     if case.is_page_too:
         yield Question("report.html", ("report", *NOW, "--format", "html"))
-        yield Question("nights.html", ("captures", "--format", "html"))
 
 
 def _of(case: str, *parts: str) -> Words:

@@ -9,7 +9,6 @@ import shutil
 import stat
 import sys
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,6 @@ import typer
 
 from txn_analysis.cli.asking import forms_of
 from txn_analysis.cli.keeping_verbs import prune_after
-from txn_analysis.cli.night_pages import calendar_page
 from txn_analysis.cli.options import (
     ENDING,
     JUDGING,
@@ -164,30 +162,21 @@ def report(
 
 
 def captures(request: Request) -> int:
-    """List the captures in the warehouse, and their runs.
+    """List captures, and what their last runs answered.
 
-    They are those of all clusters, or of --cluster, each cluster's oldest first. CopiedAt is
-    the newest timestamp of a broker's clock in the capture. With -o FILE.html it is a calendar of
-    their nights: what each run answered, how many transactions were new, gone and still there, and a link to each
-    night's page that lies in the same folder.
+    They are those of all clusters, or of --cluster, each cluster's oldest first. CopiedAt is the newest timestamp of a
+    broker's clock in the capture. New, Gone and Still count open transactions against the run before; what people
+    accepted is counted apart.
 
     Exit code: 0, or 2 if there is no such warehouse.
     """
-    settings, cluster = request.settings(), request.flags["cluster"]
+    settings = request.settings()
     with stored(settings) as warehouse:
         # Not needed for --help.
-        from txn_analysis.questions.answers import captures_answer
-        from txn_analysis.runs.run_tables import captures as held
+        from txn_analysis.questions.captured_nights import captured_nights, captures_answer
 
-        has_rows = any(target.form != "html" for target in request.targets)
-        answer, nights = captures_answer(held(warehouse, cluster) if has_rows else ()), []
-        if request.prints("html"):
-            from txn_analysis.questions.night_calendar import night_calendar
-
-            nights = night_calendar(warehouse, settings, cluster)
-    for target in request.targets:
-        page = partial(calendar_page, nights, settings, cluster, target.file)
-        deliver([target], {**forms_of(answer), "html": page})
+        answer = captures_answer(captured_nights(warehouse, settings, request.flags["cluster"]))
+    deliver(request.targets, forms_of(answer))
     return 0
 
 

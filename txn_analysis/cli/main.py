@@ -11,7 +11,6 @@ from txn_analysis.cli.options import (
     ENDING,
     JUDGING,
     AuditFormat,
-    CaptureFormat,
     DecisionFormat,
     Format,
     Rendering,
@@ -90,8 +89,8 @@ verb(app, "verify", "txn-analysis verify --history", form=RowFormat, uses=(*_COU
 )
 _told = "txn-analysis accept --finding orders-0@161 --until 2026-12-24 --reason 'gone with the topic'"
 verb(app, "accept", _told, form=DecisionFormat)(keeping_verbs.accept)
-_held = "txn-analysis captures --warehouse txn-warehouse\n  txn-analysis captures -o nights.html"
-verb(app, "captures", _held, form=CaptureFormat, uses=("accepted",))(audit_verbs.captures)
+_held = "txn-analysis captures --warehouse txn-warehouse\n  txn-analysis captures -o nights.csv"
+verb(app, "captures", _held, form=RowFormat, uses=("accepted",))(audit_verbs.captures)
 verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", form=Format, reads_files=True)(
     keeping_verbs.forget
 )

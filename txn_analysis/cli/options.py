@@ -69,10 +69,6 @@ RowFormat = Annotated[
     Literal["text", "json", "ndjson", "csv"] | None,
     output_option("--format", help=f"How to print the rows. {_BY_SUFFIX}"),
 ]
-CaptureFormat = Annotated[
-    Literal["text", "json", "ndjson", "csv", "html"] | None,
-    output_option("--format", help=f"How to print the rows; html is the calendar of their nights. {_BY_SUFFIX}"),
-]
 ReportFormat = Annotated[
     Literal["text", "json", "ndjson", "csv", "html", "chat"] | None,
     output_option("--format", help=f"How to print it; {_OF_REPORTS} {_BY_SUFFIX}"),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from txn_analysis.plan.repair import Outcome
     from txn_analysis.questions.filters import Filters
     from txn_analysis.questions.verify import Unverified
-    from txn_analysis.runs.run_tables import Capture, ProducerState
+    from txn_analysis.runs.run_tables import ProducerState
     from txn_analysis.tables import Finding
 
 _MS_PER_MIN = 60_000
@@ -216,20 +216,6 @@ def _coordinator(record: StateRecord) -> str | None:
     return None if record.state_partition is None else f"__transaction_state-{record.state_partition}"
 
 
-CAPTURES = (
-    Column("Cluster", of="cluster"),
-    Column("Capture", of="name"),
-    Column("CopiedAt", of=lambda capture: utc(capture.newest_moment_ms)),
-    Column("Inputs", of="input_count"),
-    Column("Runs", of=lambda capture: len(capture.runs)),
-    Column("LastRun", of=lambda capture: capture.runs[-1] if capture.runs else None),
-    Column("NewestMomentMs", of="newest_moment_ms"),
-    Column("SizeBytes", of="size_bytes"),
-    Column("RunIds", of=lambda capture: list(capture.runs)),
-)
-_CAPTURES_IN_TEXT = 6
-
-
 def _transaction(record: str) -> tuple[Column, ...]:
     """The columns that name a transaction; `record` is the attribute that holds it."""
     return (
@@ -265,11 +251,6 @@ HISTORY = (
     Column("Times", of="times"),
 )
 """One row per transaction that ever hung, of `Past`; `Nights` is how many runs saw it open."""
-
-
-def captures_answer(found: Iterable[Capture]) -> Answer:
-    """One row per capture."""
-    return answer_of(CAPTURES, found, _CAPTURES_IN_TEXT)
 
 
 def what_is_open(open_plan: Unverified) -> str:

@@ -1,0 +1,211 @@
+"""What the captures of a warehouse are, and what the last run of each answers.
+
+Only of the newest captures the findings are read: many years cost as much as some months.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow.compute as pc
+
+from txn_analysis.columns.records import Counts, records_of
+from txn_analysis.errors import WarehouseError
+from txn_analysis.judge.outcome import Outcome, Sight, outcome_of
+from txn_analysis.plan.standing import Standing, accepted_findings, unaccepted
+from txn_analysis.report.formats import Column, answer_of
+from txn_analysis.runs.decisions import decisions_of
+from txn_analysis.runs.nights import told_nights
+from txn_analysis.runs.past_run import JUDGED_BY
+from txn_analysis.runs.prunes import prunes_of
+from txn_analysis.runs.run_tables import Capture, captures
+from txn_analysis.tables import PARTITION_HEALTH, RUNS, PartitionHealth
+from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.text import escape, shell_word, utc
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from txn_analysis.report.formats import Answer
+    from txn_analysis.settings import Settings
+    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.tables import Prune
+    from txn_analysis.tables.finding_rows import FindingRows
+
+MOST_TOLD = 120
+"""Of so many captures of a cluster the findings are read; of older ones only what `runs` says."""
+
+
+class _NightRun(NamedTuple):
+    """A run, as far as `runs` says how it came out."""
+
+    run_id: str
+    run_number: int
+    cluster: str
+    capture: str
+    as_of_ms: int | None
+    verdict_counts: Counts | None
+    outcome: str
+
+
+class CapturedNight(NamedTuple):
+    """One capture, and what the last run that judged it answers.
+
+    Attributes:
+        capture: what it holds; age leaves some runs without the files of their captures.
+        copied_ms: when its files were copied, by the brokers' clocks; None where that is not known.
+        answer: such as `4 hanging` or `could not tell`.
+        against: what is new, gone and still there against the run before; None where it is held against none.
+        accepted: how many findings people accepted, which the other figures leave out; None where nothing is counted.
+    """
+
+    capture: Capture
+    copied_ms: int | None
+    answer: str
+    against: Against | None = None
+    accepted: int | None = None
+
+
+class Against(NamedTuple):
+    """How many open transactions are new, gone and still there against the run before."""
+
+    new: int
+    gone: int
+    still: int
+
+
+def _counted(name: str) -> Callable[[CapturedNight], int | None]:
+    return lambda night: getattr(night.against, name, None)
+
+
+COLUMNS = (
+    Column("Cluster", of="capture.cluster"),
+    Column("Capture", of="capture.name"),
+    Column("CopiedAt", of=lambda night: utc(night.copied_ms)),
+    Column("Inputs", of="capture.input_count"),
+    Column("Runs", of=lambda night: len(night.capture.runs)),
+    Column("LastRun", of=lambda night: night.capture.runs[-1] if night.capture.runs else None),
+    Column("Answer", of="answer"),
+    *(Column(name, of=_counted(name.lower())) for name in ("New", "Gone", "Still")),
+    Column("Accepted", of="accepted"),
+    Column("NewestMomentMs", of="copied_ms"),
+    Column("SizeBytes", of="capture.size_bytes"),
+    Column("RunIds", of=lambda night: list(night.capture.runs)),
+)
+"""One row per capture."""
+_IN_TEXT = 11
+
+
+def captures_answer(nights: Iterable[CapturedNight]) -> Answer:
+    """One row per capture."""
+    return answer_of(COLUMNS, nights, _IN_TEXT)
+
+
+def captured_nights(warehouse: Warehouse, settings: Settings, cluster: str | None = None) -> list[CapturedNight]:
+    """The captures of a cluster, or of all; by cluster, oldest first.
+
+    Raises:
+        ConfigError: the file of `accepted` was not understood.
+        WarehouseError: there is no such warehouse, or no such cluster in it.
+    """
+    held = {(one.cluster, one.name): one for one in captures(warehouse, cluster)}
+    if cluster is not None and not held:
+        others = sorted({one.cluster for one in captures(warehouse)})
+        there = f"give --cluster {' or '.join(map(shell_word, others))}, or " if others else ""
+        what = f"cluster {escape(cluster)} has no capture yet"
+        raise WarehouseError(f"{warehouse.root}: {what}: {there}audit its files first")
+    of_cluster = {} if cluster is None else {"cluster": [cluster]}
+    runs = defaultdict[tuple[str, str], list[_NightRun]](list)
+    for run in sorted(warehouse.records(_NightRun, RUNS, **of_cluster), key=attrgetter("run_number")):
+        runs[run.cluster, run.capture].append(run)
+    last = {place: of_place[-1] for place, of_place in runs.items()}
+    told = _told_of_clusters(warehouse, settings, last.values())
+    nights = []
+    for place in {*held, *last}:
+        ids = tuple(run.run_id for run in runs[place])
+        capture = held.get(place) or Capture(*place, last[place].as_of_ms, 0, 0, ids)
+        nights.append(_night(capture, last.get(place), told))
+    return sorted(nights, key=_order)
+
+
+def _order(night: CapturedNight) -> tuple[str, bool, int, str]:
+    return night.capture.cluster, night.copied_ms is not None, night.copied_ms or 0, night.capture.name
+
+
+def _night(capture: Capture, run: _NightRun | None, told: Mapping[str, _Told]) -> CapturedNight:
+    if run is None:
+        return CapturedNight(capture, capture.newest_moment_ms, "not judged")
+    answer, against, accepted = told.get(run.run_id) or _Told(
+        _answer(Outcome(run.outcome), run.verdict_counts or {}), None, None
+    )
+    return CapturedNight(capture, run.as_of_ms, answer, against, accepted)
+
+
+class _Told(NamedTuple):
+    answer: str
+    against: Against | None
+    accepted: int | None
+
+
+def _told_of_clusters(warehouse: Warehouse, settings: Settings, runs: Iterable[_NightRun]) -> dict[str, _Told]:
+    """By their ids, what the newest runs of each cluster tell."""
+    dated = defaultdict[str, list[tuple[int, str]]](list)
+    for run in runs:
+        if run.as_of_ms is not None:
+            dated[run.cluster].append((run.as_of_ms, run.run_id))
+    found: dict[str, _Told] = {}
+    for cluster, own in dated.items():
+        newest = [run_id for _, run_id in sorted(own)][-MOST_TOLD:]
+        found |= _told(warehouse, settings, cluster, newest, prunes_of(warehouse, cluster))
+    return found
+
+
+def _answer(outcome: Outcome, verdicts: Mapping[str, int] | Mapping[Verdict, int]) -> str:
+    if hanging := verdicts.get(Verdict.HANGING, 0):
+        return f"{hanging} hanging"
+    if outcome is Outcome.COULD_NOT_TELL:
+        return "could not tell"
+    suspect = verdicts.get(Verdict.SUSPECT, 0)
+    return f"{suspect} suspect" if suspect else "nothing hangs"
+
+
+def _told(
+    warehouse: Warehouse, settings: Settings, cluster: str, run_ids: Sequence[str], prunes: Iterable[Prune]
+) -> dict[str, _Told]:
+    """By their runs, the answer, and what is new, gone, still there and accepted."""
+    rows = {run.run_id: run for run in warehouse.records(RunRecord, RUNS, run_id=run_ids)}
+    decided = decisions_of(warehouse, settings, cluster)
+    found: dict[str, _Told] = {}
+    unsure: dict[str, FindingRows] = {}
+    for night in told_nights(warehouse, [rows[run_id] for run_id in run_ids], prunes):
+        run = night.run
+        accepted = accepted_findings(night.findings, decided, run.as_of_ms)
+        counted = {one.finding_id for one in accepted if one.standing is Standing.ACCEPTED}
+        opened, outcome = unaccepted(night.findings, accepted), Outcome(run.outcome)
+        if counted and outcome is not Outcome.CLEAN:
+            outcome = outcome_of(opened, has_state=_has_state(run))
+            if outcome is Outcome.CLEAN:
+                unsure[run.run_id] = opened
+        since = None if night.since is None else night.since.without(counted)
+        against = None if since is None else Against(len(since.new), len(since.gone), len(since.still))
+        found[run.run_id] = _Told(_answer(outcome, opened.verdict_counts), against, len(counted))
+    for run_id, sight in _sights(warehouse, [*unsure]).items():
+        outcome = outcome_of(unsure[run_id], has_state=_has_state(rows[run_id]), sight=sight)
+        found[run_id] = found[run_id]._replace(answer=_answer(outcome, unsure[run_id].verdict_counts))
+    return found
+
+
+def _has_state(run: RunRecord) -> bool:
+    return bool(run.coverage.get("seen"))
+
+
+def _sights(warehouse: Warehouse, run_ids: Sequence[str]) -> dict[str, Sight]:
+    """Of each run whether it looked at all that could hang."""
+    if not run_ids:
+        return {}
+    rows = warehouse.held(PARTITION_HEALTH, "run_id", *JUDGED_BY, run_id=run_ids)
+    own = ((run_id, rows.filter(pc.equal(rows["run_id"], run_id))) for run_id in run_ids)
+    return {run_id: Sight.of(records_of(PartitionHealth, logs)) for run_id, logs in own}
