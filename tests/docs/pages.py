@@ -22,7 +22,6 @@ from tests.docs.format_tables import (
 )
 from tests.docs.tables_page import reference
 from tests.e2e.transcript import printed_on, sections
-from tests.judge.cases import Case
 from tests.judge.test_proof_table import CASES
 from tests.report import rows
 from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
@@ -39,7 +38,7 @@ from txn_analysis.verdict import Verdict
 _TABLE = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n).*?(?=<!-- /made -->)", re.DOTALL)
 _AT_THE_SITE = re.compile(r"<!-- made ([a-z-]+) by make site -->\n")
 _WIDTH = 100
-_WHOLE = "partition_not_in_transaction"  # the rule whose example is a whole finding; the others show what differs
+_SHOWN = "partition_not_in_transaction"  # the rule of which a finding is shown
 
 
 def site_pages() -> dict[str, str]:
@@ -65,14 +64,11 @@ def _verdicts() -> str:
 
 
 def _verdict_section(verdict: Verdict) -> str:
-    given_by = ", ".join(f"[`{rule.name}`](#{rule.name})" for rule in RULES if rule.verdict is verdict)
     return f"""### `{verdict.value}`
 
 {_wrapped(_sentence(verdict.meaning))}
 
 {_wrapped(f"**Do:** {verdict.remedy}")}
-
-**Given by:** {given_by}.
 """
 
 
@@ -95,20 +91,13 @@ def _rules() -> str:
 
 
 def _rule_section(number: int, rule: Rule) -> str:
-    case = next(case for case in CASES if case.rule == rule.name)
     because = f"{rule.reason} {rule.background}".rstrip()
     return f"""### `{rule.name}`
 
 {_wrapped(f"Rule {number}, [`{rule.verdict.value}`](#{rule.verdict.value}). {because}")}
 
 {_wrapped(f"**Do:** {rule.remedy}")}
-
-Example: {case.name}.
-
-```
-{_example(case)}
-```
-"""
+{_example(rule) if rule.name == _SHOWN else ""}"""
 
 
 def _causes_table() -> str:
@@ -209,16 +198,20 @@ def _sentence(words: str) -> str:
     return words[0].upper() + words[1:] + "."
 
 
-def _example(case: Case) -> str:
-    """The finding of one line of the proof table, as a report shows it: all of it for one rule, else the evidence."""
+def _example(rule: Rule) -> str:
+    """A finding of the first line of the proof table that the rule decides."""
+    case = next(case for case in CASES if case.rule == rule.name)
     finding = finding_of(case.judged(), "RUN", "FINDING", None)
     shown = finding._replace(cause=None)  # causes have a section of their own
     health = rows.health(partition=0, end_offset=200, last_stable_offset=100)
     report = build_report(rows.run(run_id="RUN", as_of_ms=case.as_of_ms), [], [health], [shown])
-    (found,) = report.findings
-    every = list(facts(report, found))
-    if case.rule == _WHOLE:
-        lines = [Line(f"1. {what(found)}"), *lines_of(every, _WIDTH)]
-    else:
-        lines = list(lines_of((one for one in every if one.label in {"why", "missing"}), _WIDTH))
-    return "\n".join(line.text.rstrip() for line in lines)
+    (only,) = report.findings
+    lines = [Line(f"1. {what(only)}"), *lines_of(facts(report, only), _WIDTH)]
+    text = "\n".join(line.text.rstrip() for line in lines)
+    return f"""
+Example: producer 7 last wrote to orders-0 at 07:00, and the files were copied at 08:00.
+
+```
+{text}
+```
+"""
