@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tests.acceptance.captures import CASES, run_audit
 from tests.plan.test_accepted import LIVE, UNTIL_MS, decided
+from tests.program import program
 from tests.sessions import no_session
 from tests.storage.in_memory import MemoryWarehouse
-from txn_analysis.cli.main import app
 from txn_analysis.errors import ConfigError
 from txn_analysis.report.formats import prometheus_text
 from txn_analysis.report.model import AuditReport
@@ -31,15 +31,9 @@ def audited(folder: Path, night: str, **settings: Any) -> AuditReport:
 
 
 @pytest.fixture
-def verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+def verb(tmp_path: Path) -> Callable[..., Said]:
     """Asks the warehouse in which a night was audited; the exit code, and what is printed."""
-
-    def ask(*words: str) -> Said:
-        with pytest.raises(SystemExit) as ended:
-            app([*words, "--warehouse", str(tmp_path)])
-        return int(ended.value.code or 0), capsys.readouterr().out
-
-    return ask
+    return lambda *words: program(*words, "--warehouse", tmp_path)[:2]
 
 
 def accepting(*findings: str, until: str = "2026-12-24") -> list[str]:

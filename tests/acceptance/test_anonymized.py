@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.captures import CASES, run_audit
+from tests.program import program
 from tests.sessions import no_session
-from txn_analysis.cli.main import app
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import GROUP_OFFSETS, INPUTS, LOG_BATCHES, RUNS, TRANSACTION_STATES
@@ -40,21 +40,19 @@ def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     if request.param == "two-nights":
         audit(folder, SECOND)
         accept = ["accept", "--cluster", CLUSTER, "--warehouse", str(folder), "--finding", "orders-2@155"]
-        with pytest.raises(SystemExit):
-            app([*accept, "--until", "2026-12-24", "--reason", "gone with shop.example.org", "--by", "anna"])
+        program(*accept, "--until", "2026-12-24", "--reason", "gone with shop.example.org", "--by", "anna")
     return folder
 
 
 @pytest.fixture
-def ask(warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Ask:
+def ask(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
     """Asks for a report; what is printed."""
     monkeypatch.setenv("TXN_ANALYSIS_PSEUDONYM_KEY", str(tmp_path / "own" / "key"))
 
     def asked(*words: str) -> str:
-        with pytest.raises(SystemExit) as ended:
-            app(["report", "--warehouse", str(warehouse), "--cluster", CLUSTER, *words])
-        assert ended.value.code in {0, 1, 3}
-        return capsys.readouterr().out
+        done = program("report", "--warehouse", warehouse, "--cluster", CLUSTER, *words)
+        assert done.code in {0, 1, 3}
+        return done.out
 
     return asked
 

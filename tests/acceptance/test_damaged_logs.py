@@ -8,8 +8,8 @@ import pytest
 from deltalake import DeltaTable
 
 from tests.acceptance.captures import CASES, SEGMENTS, run_audit
+from tests.program import program
 from tests.sessions import no_session
-from txn_analysis.cli.main import app
 
 VERBS = (
     "find-hanging",
@@ -76,7 +76,6 @@ def test_every_verb_says_that_the_warehouse_is_damaged(
     sound: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
     damage: Callable[[Path], None],
     table: str,
 ) -> None:
@@ -84,9 +83,7 @@ def test_every_verb_says_that_the_warehouse_is_damaged(
     damage(warehouse / table / "_delta_log")
     monkeypatch.setattr("txn_analysis.cli.spark.spark_session", no_session)
     for verb in VERBS:
-        with pytest.raises(SystemExit) as ended:
-            app([*verb.split(), "--warehouse", str(warehouse), "--cluster", "east"], prog_name="txn-analysis")
-        out, err = capsys.readouterr()
-        assert (ended.value.code, out) == (2, ""), verb
-        (line,) = err.splitlines()
+        done = program(*verb.split(), "--warehouse", warehouse, "--cluster", "east")
+        assert (done.code, done.out) == (2, ""), verb
+        (line,) = done.err.splitlines()
         assert f"{table}: the warehouse is damaged here" in line, verb

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, run_audit
+from tests.program import program
 from tests.sessions import no_session, opened
 from tests.table_rows import listed
-from txn_analysis.cli.main import app
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
@@ -82,13 +82,10 @@ def resting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [("report", 1, 0), ("explain", 0, 1), ("list", 0, 1), ("verify", 3, 1), ("abort-plan", 2, 1)],
 )
 def test_every_verb_says_what_a_run_rests_on_and_no_plan_of_it_is_printed(
-    resting: Path, capsys: pytest.CaptureFixture[str], verb: str, code: int, notes: int
+    resting: Path, verb: str, code: int, notes: int
 ) -> None:
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as ended:
-        app([verb, "--warehouse", str(resting)], prog_name="txn-analysis")
-    out, err = capsys.readouterr()
-    assert ended.value.code == code
+    ended, out, err = program(verb, "--warehouse", resting)
+    assert ended == code
     words = "This run rests on capture kafka-4.2-capture-1, forgotten since: audit its own files again"
     assert " ".join((err if notes else out).split()).count(words) == (2 if verb == "abort-plan" else 1)
     assert bool(out) == (verb != "abort-plan")

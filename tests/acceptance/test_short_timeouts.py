@@ -5,18 +5,16 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.captures import CASES
+from tests.program import program
 from txn_analysis.cli import plan_verbs
-from txn_analysis.cli.main import app
 from txn_analysis.plan.plan_file import read_plan
 
 
 def test_each_verb_prints_a_fence_that_asks_for_less_than_the_runs_maximum(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def said_by(*words: str) -> str:
-        with pytest.raises(SystemExit):
-            app([*words, "--warehouse", str(tmp_path / "warehouse")], prog_name="txn-analysis")
-        return "".join(capsys.readouterr())
+        return "".join(program(*words, "--warehouse", tmp_path / "warehouse")[1:])
 
     plan = tmp_path / "plan.ndjson"
     night = str(CASES / "kafka-4.2/capture-1/log-dirs")

@@ -1,20 +1,12 @@
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.cli.stubs import Library
-from txn_analysis.cli.main import app
+from tests.program import Done, program
 
-
-@dataclass(frozen=True)
-class Done:
-    """What a command left behind."""
-
-    code: int
-    out: str
-    err: str
+__all__ = ["Done"]
 
 
 @pytest.fixture
@@ -30,14 +22,6 @@ def dump(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], library: Library) -> Callable[..., Done]:
+def command(library: Library) -> Callable[..., Done]:
     """Runs `txn-analysis` with the given words, in this process and without Spark."""
-
-    def run(*words: str) -> Done:
-        with pytest.raises(SystemExit) as ended:
-            app(list(words), prog_name="txn-analysis")
-        code = ended.value.code
-        out, err = capsys.readouterr()
-        return Done(code if isinstance(code, int) else int(code is not None), out, err)
-
-    return run
+    return program

@@ -276,7 +276,11 @@ def test_a_commit_of_two_partitions_confirms_the_markers_of_both() -> None:
     decided_ms = {6: AT_MS, 7: AT_MS + 9_000}
     known = [
         known_of(
-            n, [record("PrepareCommit", ms, producer_id=n, topic_partitions=both), record("Empty", ms, producer_id=n)]
+            n,
+            [
+                record("PrepareCommit", ms, producer_id=n, topic_partitions=both),
+                record("CompleteCommit", ms + 10, producer_id=n),
+            ],
         )
         for n, ms in decided_ms.items()
     ]

@@ -1,7 +1,6 @@
 """What is typed and printed in docs/symptoms.md and questions.md: commands run on the real captures."""
 
 import contextlib
-import io
 import os
 import re
 import shlex
@@ -9,10 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 from tests.acceptance.captures import CASES, PARAMETERS
-from txn_analysis.cli.main import app
+from tests.program import program
 
 _SEGMENTS = ("segments", "transaction-state")
 _SETTINGS = [
@@ -94,10 +91,8 @@ def _answer(folder: Path, asked: Asked) -> str:
 
 
 def _run(words: Iterable[str]) -> tuple[int, str]:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out), _plain_environment(), pytest.raises(SystemExit) as ended:
-        app([*words], prog_name="txn-analysis")
-    return int(ended.value.code or 0), out.getvalue()
+    with _plain_environment():
+        return program(*words)[:2]
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
-from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, write_json
+from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, tell, write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.rotation import OF_STATE, PROPERTIES, let_clean, used_up, witnessed, write_2
@@ -67,10 +67,7 @@ def make(folder: Path, case: Path) -> None:
         (case / "capture-1/oracle/find-hanging.txt").write_text(told)
         copy_nodes(cluster, case / "capture-1/log-dirs", (0,))
     write_json(case / "clients.json", {name: _told(producers) for name, producers in rotated.items()})
-    stories = [
-        {"kind": h.cause, "topic": h.topic, "partition": h.partition, "producer_id": h.producer_id} for h in hangs
-    ]
-    write_json(case / "scenario.json", stories)
+    tell(case, hangs)
     expect(case / "capture-1", VERSION, _NOTE, list(_expected(hangs)))
 
 

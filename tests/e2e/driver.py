@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,17 @@ class Driver:
     def abort(self, transactional_id: str) -> None:
         """Abort the current transaction."""
         self.call("abort", id=transactional_id)
+
+    def is_in(self, transactional_id: str, state: str) -> bool:
+        """Whether the coordinator says that an id is in some state."""
+        return bool(self.call("describe_transaction", id=transactional_id)["state"] == state)
+
+    def transact(self, transactional_id: str, places: Iterable[tuple[str, int]], count: int = 1) -> None:
+        """A whole transaction, committed: a broker's clock in its markers, and its id's partition of the state."""
+        self.begin(transactional_id)
+        for place in places:
+            self.send(transactional_id, place, count)
+        self.commit(transactional_id)
 
     def close(self) -> None:
         """End the process; open transactions stay open."""

@@ -160,6 +160,14 @@ class Hanger:
         return Hang(cause, topic, partition, *epochs, start, producer.transactional_id)
 
 
+def begun(driver: Driver, transactional_id: str, place: Place, timeout_ms: int = 180_000) -> Hang:
+    """A transaction of an official client that stays open; the client's time is three hours old."""
+    driver.begin(transactional_id, timeout_ms)
+    start = driver.send(transactional_id, place, at_ms=now_ms() - 3 * HOUR_MS)[0]
+    described = driver.call("describe_transaction", id=transactional_id)
+    return Hang("", *place, described["producer_id"], described["producer_epoch"], start, transactional_id)
+
+
 def java_hash(text: str) -> int:
     """Kafka's hash of a group or a transactional id, of which the rest is its partition."""
     value = 0

@@ -3,7 +3,7 @@
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,12 @@ def expect(capture: Path, version: str, note: str, rows: Sequence[Mapping[str, A
     """Write `expected.json` of a capture."""
     head = {"kafka_version": version, "transaction_state_partitions": STATE_PARTITIONS, **more, "note": note}
     write_json(capture / "expected.json", head | {"open_transactions": list(rows)})
+
+
+def tell(case: Path, hangs: Iterable[Hang]) -> None:
+    """Write `scenario.json`: how what hangs was made."""
+    kinds = ({"kind": h.cause, "topic": h.topic, "partition": h.partition, "producer_id": h.producer_id} for h in hangs)
+    write_json(case / "scenario.json", [*kinds])
 
 
 def write_json(file: Path, content: object) -> None:

@@ -86,21 +86,14 @@ def _written_and_ended(cluster: Cluster, driver: Driver) -> dict[str, Any]:
     driver.abort(CANCELLER)
     for name, state in ((PAYER, "CompleteCommit"), (CANCELLER, "CompleteAbort")):
         answers[name]["state"] = state
-        wait_until(partial(_is_in, driver, name, state), state)
+        wait_until(partial(driver.is_in, name, state), state)
     return answers
-
-
-def _is_in(driver: Driver, transactional_id: str, state: str) -> bool:
-    return bool(driver.call("describe_transaction", id=transactional_id)["state"] == state)
 
 
 def _witnessed(driver: Driver, count: int) -> None:
     """Transactions of others: the brokers' clocks in their markers, and in all partitions of the state."""
     for name in WITNESSES[:count]:
-        driver.begin(name)
-        for place in (COMMITTED, ABORTED):
-            driver.send(name, place, 1)
-        driver.commit(name)
+        driver.transact(name, (COMMITTED, ABORTED))
 
 
 def _open(driver: Driver) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
-from tests.e2e.hangs import HOUR_MS, Hang, java_hash, now_ms
+from tests.e2e.hangs import HOUR_MS, Hang, begun, java_hash, now_ms
 from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, write_json
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
@@ -93,13 +93,11 @@ def _is_commit(number: int) -> bool:
 
 def _ended(driver: Driver, name: str, number: int) -> Hang:
     """A transaction of version 2 that its client has ended; the client's time is three hours old."""
-    driver.begin(name, _TIMEOUT_MS)
-    start = driver.send(name, (TOPIC, number), at_ms=now_ms() - 3 * HOUR_MS)[0]
+    hang = begun(driver, name, (TOPIC, number), _TIMEOUT_MS)
     if number == BOTH_LEADERS:
         driver.send(name, ON_NEW)
-    described = driver.call("describe_transaction", id=name)
     (driver.commit if _is_commit(number) else driver.abort)(name)
-    return Hang("", TOPIC, number, described["producer_id"], described["producer_epoch"], start, name)
+    return hang
 
 
 def _ended_by_old_client(raw: RawClient, leader: RawClient, name: str, number: int) -> Hang:
@@ -117,11 +115,7 @@ def _witness(driver: Driver) -> None:
     driver.begin(name, _TIMEOUT_MS)
     driver.send(name, ON_NEW)
     driver.commit(name)
-    wait_until(partial(_is_completed, driver, name), name)
-
-
-def _is_completed(driver: Driver, name: str) -> bool:
-    return bool(driver.call("describe_transaction", id=name)["state"] == "CompleteCommit")
+    wait_until(partial(driver.is_in, name, "CompleteCommit"), name)
 
 
 def _copied(cluster: Cluster, capture: Path, requests: Requests, opened: list[Hang]) -> None:

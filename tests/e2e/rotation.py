@@ -3,9 +3,7 @@
 `python -m tests.e2e.rotation data/cases/kafka-4.2-rotation` makes the capture anew, in a minute.
 """
 
-import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,9 +11,9 @@ from typing import Any
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
-from tests.e2e.hangs import HOUR_MS, now_ms
+from tests.e2e.hangs import HOUR_MS, Hang, now_ms
 from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
-from tests.e2e.kept import write_json
+from tests.e2e.kept import expect, made_anew, row, tell, write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.running import clients
@@ -186,42 +184,24 @@ def expected(answers: dict[str, Any]) -> list[dict[str, Any]]:
         (SLEEPER, TIMED_OUT, "next", "next_offset", listed),
     ]
     return [
-        {
-            "topic": topic,
-            "partition": partition,
-            "producer_id": answers[name][which][0],
-            "producer_epoch": answers[name][which][1],
-            "coordinator_epoch": None,
-            "txn_start_offset": answers[name][at],
-            "record_count": 2,
-            "verdict": verdict,
-            "rule": rule,
-            "transactional_id": name,
-        }
-        for name, (topic, partition), which, at, (verdict, rule) in rows
+        row(_hang(name, place, answers[name][which], answers[name][at]), verdict, rule)
+        for name, place, which, at, (verdict, rule) in rows
     ]
 
 
-def main(words: Sequence[str]) -> None:
-    """The command line: where the case is kept."""
-    case = Path(words[0])
+def _hang(name: str, place: Place, numbers: list[int], start: int | None) -> Hang:
+    producer_id, epoch = numbers
+    return Hang("rotated", *place, producer_id, epoch, start, name)
+
+
+def keep(folder: Path, case: Path) -> None:
+    """The capture, what the clients were answered, and what hangs in it."""
     capture = case / "capture-1"
-    for part in ("log-dirs", "oracle"):
-        shutil.rmtree(capture / part, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="rotation-") as folder:
-        answers = rotate(Path(folder), capture)
-    topic, partition = LEFT_OPEN
-    left = {"kind": "rotated", "topic": topic, "partition": partition, "producer_id": answers[LEAVER]["used_up"][0]}
-    told = {
-        "kafka_version": VERSION,
-        "transaction_state_partitions": STATE_PARTITIONS,
-        "transaction_max_timeout_ms": _NO_TIMEOUT_MS,
-        "note": _NOTE,
-        "open_transactions": expected(answers),
-    }
-    for file, content in (("clients", answers), ("scenario", [left]), ("capture-1/expected", told)):
-        write_json(case / f"{file}.json", content)
+    answers = rotate(folder, capture)
+    write_json(case / "clients.json", answers)
+    tell(case, [_hang(LEAVER, LEFT_OPEN, answers[LEAVER]["used_up"], None)])
+    expect(capture, VERSION, _NOTE, expected(answers), transaction_max_timeout_ms=_NO_TIMEOUT_MS)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    made_anew(Path(sys.argv[1]), keep)

@@ -6,9 +6,8 @@
 import random
 import shutil
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +19,7 @@ from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver, KafkaError
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
-from tests.e2e.kept import write_json
+from tests.e2e.kept import made_anew, write_json
 from tests.e2e.raw_client import RawClient
 from tests.e2e.running import start
 from tests.faults.processes import wait_until
@@ -102,10 +101,7 @@ class ThreeNodes:
     def witness(self) -> None:
         """Transactions that put a broker's clock behind what hangs: in its partition, and in all of the state."""
         for number in range(_WITNESSES):
-            name = f"witness-{number}"
-            self.driver.begin(name)
-            self.driver.send(name, HANGS_AT, 1)
-            self.driver.commit(name)
+            self.driver.transact(f"witness-{number}", [HANGS_AT])
 
     def _write(self) -> None:
         ended = [told for told in self.told.values() if told.answer in {"commit", "abort"}]
@@ -228,7 +224,7 @@ def expected(copy: Copy, hang: Hang) -> Iterator[dict[str, Any]]:
 
 
 def keep(folder: Path, case: Path) -> None:
-    """Let it happen in `folder`, and keep the copies as captures of a case.
+    """Let it happen in `folder`, and keep the copies as captures of a case, in place of those that were there.
 
     Raises:
         AssertionError: a client does not know what came of its transaction, so that nothing is expected of it.
@@ -238,7 +234,6 @@ def keep(folder: Path, case: Path) -> None:
     for number, copy in enumerate(copies, start=1):
         assert not copy.unknown, "try again"
         capture = case / f"capture-{number}"
-        shutil.rmtree(capture, ignore_errors=True)
         shutil.copytree(copy.folder, capture / "log-dirs")
         dead = None if copy.dead is None else f"n{copy.dead + 1}"
         rows = list(expected(copy, scene.hang))
@@ -250,11 +245,5 @@ def keep(folder: Path, case: Path) -> None:
     write_json(case / "scenario.json", [nobody | {"topic": scene.hang.topic, "partition": scene.hang.partition}])
 
 
-def main(words: Sequence[str]) -> None:
-    """The command line: where the case is kept."""
-    with tempfile.TemporaryDirectory(prefix="three-nodes-") as folder:
-        keep(Path(folder), Path(words[0]))
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    made_anew(Path(sys.argv[1]), keep)

@@ -89,11 +89,7 @@ def _left_open(cluster: Cluster, driver: Driver) -> dict[str, dict[str, Any]]:
         driver.begin(name, _TIMEOUT_MS)
         driver.send(name, place, at_ms=now_ms() - 3 * HOUR_MS)
     for number in range(_WITNESSES):
-        name = f"witness-{number}"
-        driver.begin(name)
-        for place in (UNREAD, READ, NOBODYS, LISTED):
-            driver.send(name, place, 1)
-        driver.commit(name)
+        driver.transact(f"witness-{number}", (UNREAD, READ, NOBODYS, LISTED))
     described = {name: driver.call("describe_transaction", id=name) for name in _OPEN_IDS}
     cluster.nodes[1].pause()
     driver.commit(_OPEN_IDS[0])

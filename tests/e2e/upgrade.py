@@ -14,13 +14,12 @@ from typing import Any
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
-from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
-from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, write_json
+from tests.e2e.hangs import HOUR_MS, Hang, Hanger, begun, now_ms
+from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, tell, write_json
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
 from tests.e2e.rotation import OF_STATE, PROPERTIES, is_open, let_clean, witnessed
 from tests.e2e.running import clients, start
-from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
 
 VERSION = "4.4.0"
@@ -55,9 +54,9 @@ def make(folder: Path, case: Path) -> None:
         witnessed(raw, requests, PLACES)
         hangs = _hang(raw, driver)
         witnessed(raw, requests, PLACES)
-        opened = [_begun(driver, STRADDLER, LOADED[0])]
+        opened = [begun(driver, STRADDLER, LOADED[0], _TIMEOUT_MS)]
         _upgrade_under_load(cluster, driver)
-        opened.append(_begun(driver, NEWCOMER, LOADED[1]))
+        opened.append(begun(driver, NEWCOMER, LOADED[1], _TIMEOUT_MS))
         let_clean(raw, requests, cluster, WITNESSED)
         _go_on(raw, requests)
         witnessed(raw, requests, WITNESSED)
@@ -66,10 +65,7 @@ def make(folder: Path, case: Path) -> None:
         (capture / "oracle").mkdir()
         write_json(capture / "oracle/producers.json", dict(_told(requests)))
     expect(capture, VERSION, _NOTE, list(_expected(hangs, opened)))
-    stories = [
-        {"kind": h.cause, "topic": h.topic, "partition": h.partition, "producer_id": h.producer_id} for h in hangs
-    ]
-    write_json(case / "scenario.json", stories)
+    tell(case, hangs)
 
 
 def _hang(raw: RawClient, driver: Driver) -> list[Hang]:
@@ -80,14 +76,6 @@ def _hang(raw: RawClient, driver: Driver) -> list[Hang]:
         hanger.unknown_producer(QUIET_NOBODYS),
         hanger.left_open_by_fencing(FENCED, QUIET_FENCED),
     ]
-
-
-def _begun(driver: Driver, name: str, place: Place) -> Hang:
-    """A transaction that stays open; the client's time is three hours old."""
-    driver.begin(name, _TIMEOUT_MS)
-    start = driver.send(name, place, at_ms=now_ms() - 3 * HOUR_MS)[0]
-    described = driver.call("describe_transaction", id=name)
-    return Hang("", *place, described["producer_id"], described["producer_epoch"], start, name)
 
 
 def _upgrade_under_load(cluster: Cluster, driver: Driver) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster, copy_folder
 from tests.e2e.driver import Driver
-from tests.e2e.hangs import HOUR_MS, Hang, now_ms
+from tests.e2e.hangs import Hang, begun
 from tests.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew, row, write_json
 from tests.e2e.running import start
 from tests.faults.processes import wait_until
@@ -52,7 +52,7 @@ def make(folder: Path, case: Path) -> None:
         _copy_state(cluster, folder / "last", case / "capture-2/state")
         for name in IDS:
             driver.commit(name)
-            wait_until(partial(_is_committed, driver, name), name)
+            wait_until(partial(driver.is_in, name, "CompleteCommit"), name)
         write_json(case / "clients.json", dict.fromkeys(IDS, "CompleteCommit"))
     _expect(case, opened)
 
@@ -68,27 +68,15 @@ def _expect(case: Path, opened: Sequence[Hang]) -> None:
 
 def _write(driver: Driver, name: str) -> Hang:
     """Begin a transaction and write to the partition of the id; the client's time is three hours old."""
-    place = TOPIC, IDS.index(name)
-    driver.begin(name)
-    start = driver.send(name, place, at_ms=now_ms() - 3 * HOUR_MS)[0]
-    described = driver.call("describe_transaction", id=name)
-    return Hang("", *place, described["producer_id"], described["producer_epoch"], start, name)
+    return begun(driver, name, (TOPIC, IDS.index(name)))
 
 
 def _witnessed(driver: Driver) -> None:
     """End markers in every partition, and moments in all of the state."""
     for number in range(_WITNESSES):
-        name = f"witness-{number}"
-        driver.begin(name)
-        for partition in range(len(IDS)):
-            driver.send(name, (TOPIC, partition), 1)
-        driver.commit(name)
+        driver.transact(f"witness-{number}", [(TOPIC, partition) for partition in range(len(IDS))])
     last = f"witness-{_WITNESSES - 1}"
-    wait_until(partial(_is_committed, driver, last), last)
-
-
-def _is_committed(driver: Driver, name: str) -> bool:
-    return bool(driver.call("describe_transaction", id=name)["state"] == "CompleteCommit")
+    wait_until(partial(driver.is_in, last, "CompleteCommit"), last)
 
 
 def _copy_state(cluster: Cluster, folder: Path, target: Path) -> None:

@@ -1,17 +1,15 @@
 """Asks the questions of a case in this process, as a shell would, and gives what the golden files hold."""
 
 import contextlib
-import io
 import json
 import re
 import shlex
 from pathlib import Path
-from typing import NamedTuple
 
 from benchmarks.wide.capture import write_capture
 from benchmarks.wide.history import History
 from tests.golden.cases import NOW, Case, Wide, Words, questions
-from txn_analysis.cli.main import app
+from tests.program import Done, program
 
 CAPTURES = Path(__file__).parents[2] / "data/cases"
 _OF_EVERY_SCRIPT = (Path(__file__).parents[2] / "txn_analysis/plan/plan_script.sh").read_text(encoding="ascii")
@@ -19,12 +17,6 @@ CODES, METRICS = "codes.txt", "metrics.prom"
 _SUCCESS = re.compile(r"^(txn_analysis_last_success_timestamp_seconds\S*) \S+$", re.MULTILINE)
 _OF_EVERY_PAGE = re.compile(r"(?<=<style>).*?(?=</style>)|(?<=<script>).*?(?=</script>)|sha256-[^']*", re.DOTALL)
 _FINGERPRINT = re.compile(r'"plan_fingerprint": "([0-9a-f]{32})"')
-
-
-class _Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 def files_of(case: Case) -> list[str]:
@@ -61,7 +53,7 @@ def _asked(case: Case, folder: Path) -> dict[str, str]:
     if case.is_text_too:
         answers[METRICS] = _SUCCESS.sub(r"\1 0", Path(METRICS).read_text(encoding="utf-8"))
     for file, words in questions(case):
-        ended = _run(*words)
+        ended = program(*words, "--quiet")
         answers[file] = _OF_EVERY_PAGE.sub("", ended.out) if file.endswith(".html") else own_lines_of(ended.out)
         codes.append(_as_typed(words, ended))
     answers[CODES] = "".join(codes)
@@ -76,7 +68,7 @@ def own_lines_of(script: str) -> str:
     return script.replace(_OF_EVERY_SCRIPT, "# … plan_script.sh …\n")
 
 
-def _audited(case: Case, night: int, given: Words | Wide) -> tuple[_Ended, Words]:
+def _audited(case: Case, night: int, given: Words | Wide) -> tuple[Done, Words]:
     if isinstance(given, Wide):
         write_capture(History(given.width), Path("wide"), given.form)
         paths: tuple[str, ...] = ("wide",)
@@ -84,24 +76,12 @@ def _audited(case: Case, night: int, given: Words | Wide) -> tuple[_Ended, Words
         paths = tuple(str(CAPTURES / part) for part in given)
     flags = [str(CAPTURES / flag) if (CAPTURES / flag).is_file() else flag for flag in case.flags]
     words = ("audit", *paths, *flags, "--capture", f"night-{night}", *NOW)
-    return _run(*words, "--format", "json", "-o", "-", "-o", METRICS), words
+    return program(*words, "--format", "json", "-o", "-", "-o", METRICS, "--quiet"), words
 
 
-def _as_typed(words: Words, ended: _Ended) -> str:
+def _as_typed(words: Words, ended: Done) -> str:
     notes = "".join(f"  {line}\n" for line in ended.err.splitlines())
     return f"{ended.code}  {shlex.join(words)}\n{notes}"
-
-
-def _run(*words: str) -> _Ended:
-    out, err = io.StringIO(), io.StringIO()
-    code: object = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            app([*words, "--quiet"], prog_name="txn-analysis")
-        except SystemExit as end:
-            code = end.code
-    assert isinstance(code, int), code
-    return _Ended(code, out.getvalue(), err.getvalue())
 
 
 def _replaced(text: str, differing: dict[str, str]) -> str:

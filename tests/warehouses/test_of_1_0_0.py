@@ -11,9 +11,9 @@ from deltalake import DeltaTable, Schema
 from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.program import program
 from tests.sessions import no_session
 from tests.warehouses.kept import ANSWERS, NIGHTS, unpacked
-from txn_analysis.cli.main import app
 from txn_analysis.columns.records import plain
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
@@ -86,14 +86,8 @@ def todays(kept_todays: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def ask(capsys: pytest.CaptureFixture[str], nights: Path) -> Callable[..., str]:
-    def asked(*arguments: str) -> str:
-        capsys.readouterr()
-        with pytest.raises(SystemExit):
-            app([*arguments, "--warehouse", str(nights)], prog_name="txn-analysis")
-        return capsys.readouterr().out
-
-    return asked
+def ask(nights: Path) -> Callable[..., str]:
+    return lambda *arguments: program(*arguments, "--warehouse", nights).out
 
 
 def lacks(before: Any, now: Any, place: str = "") -> list[str]:

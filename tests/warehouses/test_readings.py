@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS
+from tests.program import program
 from tests.sessions import no_session
 from tests.warehouses.kept import CUT, FORGED, NIGHTS, unpacked
-from txn_analysis.cli.main import app
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
@@ -112,26 +112,17 @@ def test_without_the_file_a_later_night_is_no_firmer_than_from_the_files(
         assert verdict not in firm or (verdict, rule, may_return) == expected[place], place
 
 
-def test_no_plan_of_the_run_of_1_0_0_is_printed(forged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_plan_of_the_run_of_1_0_0_is_printed(forged: Path) -> None:
     for verb, code in (("abort-plan", 2), ("report", 1), ("list", 0)):
-        with pytest.raises(SystemExit) as ended:
-            app([verb, "--warehouse", str(forged)], prog_name="txn-analysis")
-        out, err = capsys.readouterr()
-        assert ended.value.code == code
-        assert "in forged-state.txt: audit its files again" in " ".join(err.split())
-        assert bool(out) == (verb != "abort-plan")
+        done = program(verb, "--warehouse", forged)
+        assert (done.code, bool(done.out)) == (code, verb != "abort-plan")
+        assert "in forged-state.txt: audit its files again" in " ".join(done.err.split())
 
 
-def test_a_run_of_the_files_read_again_prints_its_plan(
-    forged: Path, export: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_the_files_read_again_prints_its_plan(forged: Path, export: Path) -> None:
     audited(forged, export)
-    with pytest.raises(SystemExit) as ended:
-        app(["abort-plan", "--expired", "--warehouse", str(forged), "--format", "ndjson"], prog_name="txn-analysis")
-    out, err = capsys.readouterr()
-    assert ended.value.code == 0
-    assert out
-    assert "earlier version" not in err
+    done = program("abort-plan", "--expired", "--warehouse", forged, "--format", "ndjson")
+    assert (done.code, bool(done.out), "earlier version" in done.err) == (0, True, False)
 
 
 @pytest.mark.parametrize("kind", ["log", "state"])
@@ -211,12 +202,10 @@ def test_what_is_whole_beside_a_cut_dump_is_believed(cut: Path) -> None:
     assert len(warehouse.held(INPUTS)) > len(doubted)
 
 
-def test_no_plan_that_rests_on_a_cut_dump_is_printed(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        app(["abort-plan", "--expired", "--warehouse", str(cut)], prog_name="txn-analysis")
-    out, err = capsys.readouterr()
-    assert (ended.value.code, out) == (2, "")
-    assert "in cut-payments-0.txt: audit its files again" in " ".join(err.split())
+def test_no_plan_that_rests_on_a_cut_dump_is_printed(cut: Path) -> None:
+    done = program("abort-plan", "--expired", "--warehouse", cut)
+    assert (done.code, done.out) == (2, "")
+    assert "in cut-payments-0.txt: audit its files again" in " ".join(done.err.split())
 
 
 @pytest.fixture
