@@ -110,6 +110,7 @@ check: $(READY) ## Check format, lint and types, and that the documents say thin
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(CODE)
+	@$(BIN)/python -m tests.docs.plain_words
 
 format: $(READY) ## Format the code, and mend what lint can mend
 	@$(BIN)/ruff format .
