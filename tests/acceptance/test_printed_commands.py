@@ -18,7 +18,7 @@ import pytest
 from tests.acceptance.captures import CASES
 from tests.docs.commands import printed_in, wrong_with
 from txn_analysis.cli.main import app
-from txn_analysis.judge.rules import RULES
+from txn_analysis.judge.words import WORDS as WORDS_OF_RULES
 from txn_analysis.verdict import Verdict
 
 Run = Callable[..., tuple[int, str, str]]
@@ -105,7 +105,9 @@ def _printed(run: Run, folder: Path, paths: list[str], code: int) -> str:
     return "\n".join([text, mail.read_text(), notes, of_plan, *shown, *before])
 
 
-WORDS_OF_THE_JUDGE = [words for rule in RULES for words in (rule.reason, rule.remedy)] + [v.remedy for v in Verdict]
+WORDS_OF_THE_JUDGE = [text for one in WORDS_OF_RULES.values() for text in (one.reason, one.remedy)] + [
+    v.remedy for v in Verdict
+]
 
 
 def test_commands_in_remedies_are_whole() -> None:

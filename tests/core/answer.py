@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import rows_named
 from txn_analysis.engine.in_process import InProcess
-from txn_analysis.judge.fact_finding import Moments
+from txn_analysis.judge.case import Moments
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.log.segments import UNCUT, certain_moment_ms
 from txn_analysis.log.steps import HEALTH

@@ -28,8 +28,8 @@ from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
 from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.early_warning import WARNINGS
 from txn_analysis.judge.finding import finding_of
-from txn_analysis.judge.rules import RULES
-from txn_analysis.judge.rules.rule import Rule
+from txn_analysis.judge.rules import RULES, Rule
+from txn_analysis.judge.words import WORDS
 from txn_analysis.report.build import build_report
 from txn_analysis.report.finding_text import facts, lines_of, what
 from txn_analysis.report.terminal import Line
@@ -78,7 +78,7 @@ def _rules_table() -> str:
             str(number),
             f"[`{rule.name}`](#{rule.name})",
             f"[`{rule.verdict.value}`](#{rule.verdict.value})",
-            rule.condition or rule.meaning,
+            WORDS[rule.name].condition or WORDS[rule.name].meaning,
         )
         for number, rule in enumerate(RULES, start=1)
     )
@@ -91,12 +91,13 @@ def _rules() -> str:
 
 
 def _rule_section(number: int, rule: Rule) -> str:
-    because = f"{rule.reason} {rule.background}".rstrip()
+    words = WORDS[rule.name]
+    because = f"{words.reason} {words.background}".rstrip()
     return f"""### `{rule.name}`
 
 {_wrapped(f"Rule {number}, [`{rule.verdict.value}`](#{rule.verdict.value}). {because}")}
 
-{_wrapped(f"**Do:** {rule.remedy}")}
+{_wrapped(f"**Do:** {words.remedy}")}
 {_example(rule) if rule.name == _SHOWN else ""}"""
 
 

@@ -15,7 +15,8 @@ from txn_analysis.coordinator.history import ABORT, COMMIT, Decision, WithoutMar
 from txn_analysis.coordinator.origins import Origins
 from txn_analysis.coordinator.partition_count import GIVEN, StateCount
 from txn_analysis.coordinator.view import CoordinatorView
-from txn_analysis.judge.fact_finding import Moments, facts_of
+from txn_analysis.judge import case as judged_case
+from txn_analysis.judge.case import Moments
 from txn_analysis.judge.judgement import Judgement, judgement_of
 from txn_analysis.settings import Settings
 from txn_analysis.tables import PartitionHealth, Transaction
@@ -127,13 +128,13 @@ class Case:
         )
 
     def judged(self) -> Judgement:
-        """The rule that fires, and the facts of the case."""
+        """The rule that fires, and the evidence."""
         known = None if self.known is None else KNOWN._replace(**self.known)
         opened, health = OPEN._replace(**self.open), HEALTH._replace(**self.health)
         of_one_cluster = frozenset({opened.topic_partition} if self.is_of_one_cluster else ())
         state = StateEvidence(list(self.partitions), FOUR, replace(self.fit, of_one_cluster=of_one_cluster))
         moments = Moments(self.as_of_ms, self.newest_ms)
-        return judgement_of(facts_of(opened, health, known, state, self.run_settings(), moments))
+        return judgement_of(judged_case.Case(opened, health, known, state, self.run_settings(), moments))
 
 
 def listed(state: str, **changes: Any) -> Row:

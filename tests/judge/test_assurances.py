@@ -23,7 +23,7 @@ from tests.judge.cases import (
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
 from txn_analysis.coordinator.view import Views
-from txn_analysis.judge.fact_finding import Moments
+from txn_analysis.judge.case import Moments
 from txn_analysis.judge.judgement import Disproved, Judgement, judge_of, without
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.settings import Settings
@@ -83,7 +83,7 @@ LOST = {OPEN.key: KNOWN._replace(**left("COMMIT", AFTER_MS))}
 def test_a_word_that_nothing_disproves_counts() -> None:
     assert rules(judged(OPEN, partitions=GONE)) == ["partition_not_in_transaction"]
     assert rules(judged(OPEN, partitions=ENDS_BEFORE)) == ["partition_not_in_transaction"]
-    needed = [judged(OPEN, partitions=own).of_open[0].facts.state.is_order_needed for own in (ENDS_BEFORE, ALL_SEEN)]
+    needed = [judged(OPEN, partitions=own).of_open[0].case.is_state_behind_by_clocks for own in (ENDS_BEFORE, ALL_SEEN)]
     assert needed == [True, False]
     assert judged(OPEN).disproved == {}
 
@@ -130,17 +130,17 @@ def test_what_nobody_said_is_not_disproved() -> None:
 
 def test_a_word_that_would_settle_it_is_asked_for() -> None:
     (older,) = judged(OPEN, partitions=ENDS_BEFORE, settings=SILENT).of_open
-    (missing,) = older.rule.missing_in(older.facts)
+    (missing,) = older.words.missing_in(older.case)
     assert missing.startswith("__transaction_state up to a later moment, or --state-copied-last, if ")
     (lost,) = judged(OPEN, partitions=GONE, settings=SILENT).of_open
-    assert "from an earlier copy, or --no-records-lost, if " in lost.rule.missing_in(lost.facts)[0]
+    assert "from an earlier copy, or --no-records-lost, if " in lost.words.missing_in(lost.case)[0]
 
 
 def test_a_word_that_the_files_disprove_is_never_asked_for() -> None:
     (older,) = judged(OPEN, partitions=ENDS_BEFORE, fit=LATER, settings=SILENT).of_open
-    assert older.rule.missing_in(older.facts) == ("__transaction_state up to a later moment",)
+    assert older.words.missing_in(older.case) == ("__transaction_state up to a later moment",)
     (lost,) = judged(OPEN, partitions=GONE, truncated_marker_offset=90, settings=SILENT).of_open
-    assert lost.rule.missing_in(lost.facts)[0].endswith("from an earlier copy")
+    assert lost.words.missing_in(lost.case)[0].endswith("from an earlier copy")
 
 
 def test_nobody_is_asked_for_a_word_on_a_state_that_was_not_given() -> None:
@@ -150,7 +150,7 @@ def test_nobody_is_asked_for_a_word_on_a_state_that_was_not_given() -> None:
     logs = {TopicPartition(HEALTH.topic, HEALTH.partition): HEALTH}
     (found,) = Found.of([(unbounded, None)], logs, state, SILENT).of_open
     assert found.rule.name == "state_older_than_log"
-    assert found.rule.missing_in(found.facts) == (
+    assert found.words.missing_in(found.case) == (
         "__transaction_state, copied after the logs: no partition of it was read",
         "an end marker after the data in this partition",
     )

@@ -12,12 +12,13 @@ import pytest
 from tests.judge.cases import ALL_SEEN, HEALTH, KNOWN, LATE_MS, MINUTE_MS, NOW_MS, OPEN, SKEW_MS, Case
 from txn_analysis.coordinator.coverage import StateEvidence
 from txn_analysis.coordinator.partition_count import GIVEN, StateCount
+from txn_analysis.judge import case as judged_case
+from txn_analysis.judge.case import Moments
 from txn_analysis.judge.copied import Copied
-from txn_analysis.judge.fact_finding import Moments, facts_of
 from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.judgement import judgement_of
 from txn_analysis.judge.outcome import Outcome, outcome_of
-from txn_analysis.judge.warning_steps import nearest_bound
+from txn_analysis.judge.warning_steps import near_bound
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.verdict import Verdict
 
@@ -79,7 +80,7 @@ def test_who_asks_for_the_inconclusive_gets_it() -> None:
 def test_it_is_no_early_warning_either() -> None:
     near = but(EVENT_TIME, moved={"last_timestamp_ms": NOW_MS - LATE_MS + MINUTE_MS}).judged()
     assert near.late_by_ms == -MINUTE_MS
-    assert nearest_bound([near], EVENT_TIME.run_settings()) == []
+    assert near_bound([near]) == []
 
 
 # What only looks so young.
@@ -132,7 +133,7 @@ def test_it_is_younger_than_the_bound_by_any_clock(age_ms: int, expected: Outcom
 def by_manifest(copied_ms: int, last_moment_ms: int = BEGAN_MS) -> Outcome:
     case = but(NOT_WHOLE, settings={"state_copied_last": True})
     state = StateEvidence(list(ALL_SEEN), StateCount(4, GIVEN))
-    facts = facts_of(
+    evidence = judged_case.Case(
         OPEN._replace(**case.open),
         HEALTH._replace(last_moment_ms=last_moment_ms),
         KNOWN,
@@ -141,7 +142,7 @@ def by_manifest(copied_ms: int, last_moment_ms: int = BEGAN_MS) -> Outcome:
         Moments(NOW_MS, NOW_MS),
         copied=Copied(1, copied_ms={HERE: copied_ms}),
     )
-    return outcome_of([judgement_of(facts)], has_state=True)
+    return outcome_of([judgement_of(evidence)], has_state=True)
 
 
 def test_a_brokers_manifest_dates_the_copy() -> None:

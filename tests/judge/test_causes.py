@@ -25,9 +25,10 @@ from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.origins import origins_of
 from txn_analysis.coordinator.view import CoordinatorView, view_of
+from txn_analysis.judge import case as judged_case
+from txn_analysis.judge.case import Moments
 from txn_analysis.judge.causes import CAUSES, READINGS, cause_named
 from txn_analysis.judge.causes.cause import Cause
-from txn_analysis.judge.fact_finding import Moments, facts_of
 from txn_analysis.judge.judgement import Judgement, judgement_of
 from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.logic import UNBOUNDED_MS
@@ -67,7 +68,7 @@ def judged(
     )
     fit = Fit(of_one_cluster={opened.topic_partition})
     state, moments = StateEvidence(list(partitions), FOUR, fit), Moments(NOW_MS, NOW_MS)
-    found = judgement_of(facts_of(opened, HEALTH, known, state, settings, moments, state_leader_epoch)).cause
+    found = judgement_of(judged_case.Case(opened, HEALTH, known, state, settings, moments, state_leader_epoch)).cause
     assert found is not None
     return found
 
@@ -326,12 +327,12 @@ AGAIN = "__transaction_state begins after the data: it may have been made again"
 
 def test_a_state_that_was_not_given_is_not_said_to_be_made_again() -> None:
     begun_later = tuple(replace(p, chain=p.chain._replace(first_moment_ms=BOUND_MS)) for p in ALL_SEEN)
-    assert AGAIN in unknown(begun_later).facts.state.gaps
+    assert AGAIN in unknown(begun_later).case.state_lacks
     broken = (*begun_later[:3], replace(begun_later[3], problems=["broken"]))
-    assert unknown(broken).facts.state.gaps == ("__transaction_state-3: broken", AGAIN)
+    assert unknown(broken).case.state_lacks == ("__transaction_state-3: broken", AGAIN)
     some = (*begun_later[:3], NOT_GIVEN[3])
-    assert unknown(some).facts.state.gaps == ("__transaction_state-3: not in the capture",)
-    assert unknown(NOT_GIVEN).facts.state.gaps == ("__transaction_state: not in the capture",)
+    assert unknown(some).case.state_lacks == ("__transaction_state-3: not in the capture",)
+    assert unknown(NOT_GIVEN).case.state_lacks == ("__transaction_state: not in the capture",)
 
 
 def test_of_two_decisions_within_the_skew_the_nearest_one_wrote_the_marker() -> None:

@@ -22,7 +22,7 @@ from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
 from txn_analysis.judge.early_warning import WARNINGS, EarlyWarning, median_of
-from txn_analysis.judge.warning_steps import WarningLine, nearest_bound, open_warnings
+from txn_analysis.judge.warning_steps import WarningLine, near_bound, open_warnings
 from txn_analysis.pipeline.coordinator_side import States, warnings_of_ids
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
@@ -120,10 +120,10 @@ def test_a_two_phase_commit_is_left_to_its_owner_in_its_finding_as_in_the_warnin
     told = "two-phase commit: never times out, its owner decides; whether it is prepared is not in the state"
     judged = Case("", "", known=listed("Ongoing", timeout_ms=2**31 - 1, start_ms=0)).judged()
     assert (judged.rule.name, judged.verdict) == ("in_coordinator", Verdict.COORDINATED)
-    assert told in judged.rule.evidence_in(judged.facts)
+    assert told in judged.words.evidence_in(judged.case)
     assert warned["never_times_out", "two-phase"].text.endswith(told)
     other = Case("", "", known=listed("Ongoing")).judged()
-    assert told not in other.rule.evidence_in(other.facts)
+    assert told not in other.words.evidence_in(other.case)
 
 
 def test_ids_of_one_application_are_one_line(warned: dict[tuple[str, str], WarningLine]) -> None:
@@ -172,7 +172,7 @@ def test_of_many_applications_the_worst_are_named() -> None:
 @pytest.mark.parametrize(("late_by_ms", "is_near"), [(-300_000, False), (-299_999, True), (0, True), (1, False)])
 def test_an_open_transaction_near_its_bound(late_by_ms: int, is_near: bool) -> None:
     opened = Case("near its bound", "not_late", open={"last_timestamp_ms": NOW_MS - LATE_MS - late_by_ms}).judged()
-    found = open_warnings(nearest_bound([opened], Settings()), NOW_MS)
+    found = open_warnings(near_bound([opened]), NOW_MS)
     assert bool(found) is is_near
     assert all(
         line.text.startswith(f"open from offset 100, late in {-late_by_ms} ms, from 2027-01-15") for line in found

@@ -12,7 +12,7 @@ ENDING_EARLY = [case for case in EARLY if case.rule == "log_may_end_early"]
 @pytest.mark.parametrize("case", ENDING_EARLY, ids=lambda case: case.name)
 def test_a_copy_behind_the_next_end_marker_or_a_manifest_would_settle_it(case: Case) -> None:
     judged = case.judged()
-    again, manifest = judged.rule.missing_in(judged.facts)
+    again, manifest = judged.words.missing_in(judged.case)
     assert again.startswith("a copy of orders-0 from after the next end marker in it")
     assert "manifest" in manifest
 
@@ -20,9 +20,9 @@ def test_a_copy_behind_the_next_end_marker_or_a_manifest_would_settle_it(case: C
 @pytest.mark.parametrize("last_ms", [NOW_MS - 1, None], ids=["an-idle-partition", "all-its-records-are-deleted"])
 def test_files_without_a_later_moment_are_not_asked_for_one(last_ms: int | None) -> None:
     judged = Case("", "", health={"last_moment_ms": last_ms}).judged()
-    assert judged.facts.log.last_moment_ms == last_ms
+    assert judged.case.last_moment_ms == last_ms
     (case,) = [case for case in ENDING_EARLY if case.name == "recorded after the log, history has a gap"]
     early = Case("", "", health={"last_moment_ms": last_ms}, known=case.known, partitions=case.partitions).judged()
     assert early.rule.name == "log_may_end_early"
     silent = "when they were copied" if last_ms is None else f"whether anything followed {utc(last_ms)}"
-    assert early.rule.missing_in(early.facts)[0].endswith(silent)
+    assert early.words.missing_in(early.case)[0].endswith(silent)

@@ -6,7 +6,9 @@ from tests.judge.cases import AFTER_MS, BOUND_MS, HOLDER, NOW_MS, SKEW_MS, UNKNO
 from tests.judge.proof_of_absence import NOT_EXACT
 from txn_analysis.coordinator.chain import Rise
 from txn_analysis.coordinator.history import WithoutMarker
-from txn_analysis.judge.facts import Loss
+from txn_analysis.judge import case as judged_case
+from txn_analysis.judge.rules import commit_marker_missing, commit_may_be_missing
+from txn_analysis.judge.sentences import doubts_of_loss
 from txn_analysis.logic import UNBOUNDED_MS
 
 COMPACTED = with_partition(HOLDER, gap_end_ms=NOW_MS)
@@ -14,13 +16,15 @@ CUT = with_partition(HOLDER, rises=(Rise(1, NOW_MS),))
 EXPORT = with_partition(HOLDER, is_console=True)
 
 
-def loss(**changes: object) -> Loss:
-    return Case("", "", **changes).judged().facts.loss  # type: ignore[arg-type]
+def evidence(**changes: object) -> judged_case.Case:
+    return Case("", "", **changes).judged().case  # type: ignore[arg-type]
 
 
 def test_where_the_history_is_whole_and_every_decision_has_its_marker_nothing_was_lost() -> None:
-    found = loss()
-    assert (found.is_proven, found.is_possible, found.hides_no_commit) == (False, False, True)
+    case = evidence()
+    assert not commit_marker_missing(case)
+    assert not commit_may_be_missing(case)
+    assert not case.may_be_of_earlier_decision
 
 
 @pytest.mark.parametrize(
@@ -42,28 +46,29 @@ def test_where_the_history_is_whole_and_every_decision_has_its_marker_nothing_wa
     ],
 )
 def test_each_doubt_is_said_and_the_operators_word_rules_it_out(changes: dict[str, object], says: str) -> None:
-    doubted = loss(**changes)
-    (doubt,) = doubted.doubts
+    doubted = evidence(**changes)
+    (doubt,) = doubts_of_loss(doubted)
     assert says in doubt
-    assert doubted.is_possible
-    ruled_out = loss(**changes, settings={"no_records_lost": True})
-    assert (ruled_out.doubts, ruled_out.is_possible) == (doubted.doubts, False)
+    assert commit_may_be_missing(doubted)
+    ruled_out = evidence(**changes, settings={"no_records_lost": True})
+    assert doubts_of_loss(ruled_out) == [doubt]
+    assert not commit_may_be_missing(ruled_out)
 
 
 def test_of_several_reasons_each_is_said() -> None:
     both = with_partition(HOLDER, gap_end_ms=NOW_MS, rises=(Rise(1, NOW_MS),))
-    assert len(loss(partitions=both, open=NOT_EXACT, known=left("COMMIT", 1)).doubts) == 3
+    assert len(doubts_of_loss(evidence(partitions=both, open=NOT_EXACT, known=left("COMMIT", 1)))) == 3
 
 
 def test_a_gap_of_which_nobody_knows_the_end_is_said_without_a_time() -> None:
-    (doubt,) = loss(partitions=with_partition(HOLDER, gap_end_ms=UNBOUNDED_MS)).doubts
+    (doubt,) = doubts_of_loss(evidence(partitions=with_partition(HOLDER, gap_end_ms=UNBOUNDED_MS)))
     assert doubt == "compaction or retention took records of __transaction_state that may have decided it"
 
 
 def test_an_unknown_producer_is_hidden_by_what_is_gone_of_any_partition() -> None:
     gone = with_partition(0, gap_end_ms=AFTER_MS)
-    assert loss(partitions=gone).doubts == ()
-    assert loss(known=UNKNOWN, partitions=gone).is_possible
+    assert doubts_of_loss(evidence(partitions=gone)) == []
+    assert commit_may_be_missing(evidence(known=UNKNOWN, partitions=gone))
 
 
 @pytest.mark.parametrize(
@@ -72,11 +77,11 @@ def test_an_unknown_producer_is_hidden_by_what_is_gone_of_any_partition() -> Non
 )
 def test_a_loss_is_proven_once_the_log_goes_on(settled_ms: int, *, is_proven: bool) -> None:
     """The last case is an export's: the id's last Complete record may have been written at any time."""
-    assert loss(known=left("COMMIT", AFTER_MS, settled_ms=settled_ms)).is_proven is is_proven
+    assert commit_marker_missing(evidence(known=left("COMMIT", AFTER_MS, settled_ms=settled_ms))) is is_proven
 
 
 def test_the_operators_word_rules_out_no_loss_that_is_proven() -> None:
-    assert loss(known=left("COMMIT", AFTER_MS), settings={"no_records_lost": True}).is_proven
+    assert commit_marker_missing(evidence(known=left("COMMIT", AFTER_MS), settings={"no_records_lost": True}))
 
 
 @pytest.mark.parametrize(
@@ -94,14 +99,14 @@ def test_the_operators_word_rules_out_no_loss_that_is_proven() -> None:
     ],
 )
 def test_whether_an_earlier_decision_can_own_the_data(changes: dict[str, object], *, hides_none: bool) -> None:
-    assert loss(**changes).hides_no_commit is hides_none
+    assert evidence(**changes).may_be_of_earlier_decision is not hides_none
 
 
 def test_what_is_told_of_a_proven_loss() -> None:
     judged = Case("", "", known=listed("Ongoing") | left("COMMIT", AFTER_MS, completed_ms=BOUND_MS)).judged()
-    told = judged.rule.evidence_in(judged.facts)
+    told = judged.words.evidence_in(judged.case)
     assert [words for words in told if words.startswith("PrepareCommit of 2027-01-15")]
     assert [words for words in told if words.startswith("it was completed by 2027-01-15")]
     gone = left("COMMIT", AFTER_MS, completed_ms=UNBOUNDED_MS, settled_ms=BOUND_MS)
     judged = Case("", "", known=listed("Ongoing") | gone).judged()
-    assert "followed by its id's next record" in " ".join(judged.rule.evidence_in(judged.facts))
+    assert "followed by its id's next record" in " ".join(judged.words.evidence_in(judged.case))

@@ -8,25 +8,26 @@ import pytest
 
 from tests.judge.cases import Case
 from tests.judge.test_proof_table import CASES
+from txn_analysis.judge.case import Case as Evidence
 from txn_analysis.judge.causes import READINGS
-from txn_analysis.judge.facts import Facts
 from txn_analysis.judge.rules import RULES
+from txn_analysis.judge.words import WORDS
 
-PARTS = ("open", "partition", "coordinator", "lateness", "state", "log", "loss")
 
-
-def without_one(facts: Facts) -> Iterator[tuple[str, Facts]]:
-    """The facts as they are, and with each value of each part taken away that may be unknown."""
-    yield "nothing", facts
-    for part in PARTS:
-        own = getattr(facts, part)
+def without_one(case: Evidence) -> Iterator[tuple[str, Evidence]]:
+    """The evidence as it is, and with each value of each part taken away that may be unknown."""
+    yield "nothing", case
+    for part in ("txn", "log", "view"):
+        own = getattr(case, part)
         for name in _names(own):
             if getattr(own, name) is not None and _may_be_unknown(own, name):
-                yield f"{part}.{name}", replace(facts, **{part: _with(own, name)})
-    for name in _names(known := getattr(facts.coordinator, "origins", None)):
-        if facts.coordinator is not None and getattr(known, name) is not None and _may_be_unknown(known, name):
-            less = facts.coordinator._replace(origins=_with(known, name))
-            yield f"origins.{name}", replace(facts, coordinator=less)
+                yield f"{part}.{name}", replace(case, **{part: _with(own, name)})
+    origins = None if case.view is None else case.view.origins
+    for name in _names(origins):
+        if case.view is not None and getattr(origins, name) is not None and _may_be_unknown(origins, name):
+            yield f"origins.{name}", replace(case, view=case.view._replace(origins=_with(origins, name)))
+    for name in ("as_of_ms", "newest_ms"):
+        yield f"moments.{name}", replace(case, moments=case.moments._replace(**{name: None}))
 
 
 def _names(part: Any) -> tuple[str, ...]:
@@ -43,24 +44,25 @@ def _may_be_unknown(part: Any, name: str) -> bool:
     return "None" in annotation or "Truth" in annotation
 
 
-def said_of(facts: Facts) -> Iterator[str]:
+def said_of(case: Evidence) -> Iterator[str]:
     """All that any rule and any cause says where it is asked."""
     for rule in RULES:
-        if rule.holds_for(facts):
-            yield from (*rule.evidence_in(facts), *rule.missing_in(facts), *rule.would_change_in(facts))
+        words = WORDS[rule.name]
+        if rule.holds_for(case):
+            yield from (*words.evidence_in(case), *words.missing_in(case), *words.would_change_in(case))
         else:
-            yield rule.why_not(facts)
+            yield words.why_not(case)
     for reading in READINGS:
-        if reading.confidence(facts) is not None:
-            yield from reading.cause.evidence_in(facts)
+        if reading.confidence(case) is not None:
+            yield from reading.cause.evidence_in(case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_no_sentence_says_none(case: Case) -> None:
     wrong = {
         f"{what}: {sentence}"
-        for what, facts in without_one(case.judged().facts)
-        for sentence in said_of(facts)
+        for what, evidence in without_one(case.judged().case)
+        for sentence in said_of(evidence)
         if "None" in sentence
     }
     assert not wrong

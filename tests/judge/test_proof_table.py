@@ -3,8 +3,6 @@
 Changing an expectation here changes a verdict: it needs a line in the changelog and a reason.
 """
 
-from dataclasses import replace
-from importlib import import_module
 from itertools import product
 
 import pytest
@@ -14,8 +12,8 @@ from hypothesis import strategies as st
 from tests.judge import proof_of_absence, proof_of_the_listed
 from tests.judge.cases import Case
 from txn_analysis.judge.finding import finding_of
-from txn_analysis.judge.rules import RULES, rule_named
-from txn_analysis.judge.rules.rule import Rule
+from txn_analysis.judge.rules import RULES, Rule
+from txn_analysis.judge.words import WORDS
 from txn_analysis.logic import both, either, no
 from txn_analysis.verdict import Verdict
 
@@ -35,8 +33,8 @@ def test_inconclusive_says_what_is_missing_and_the_others_what_they_rest_on() ->
     for case in CASES:
         judged = case.judged()
         is_inconclusive = judged.rule.verdict is Verdict.INCONCLUSIVE
-        assert bool(judged.rule.missing_in(judged.facts)) == is_inconclusive, case.name
-        assert is_inconclusive or judged.rule.evidence_in(judged.facts), case.name
+        assert bool(judged.words.missing_in(judged.case)) == is_inconclusive, case.name
+        assert is_inconclusive or judged.words.evidence_in(judged.case), case.name
 
 
 def test_every_rule_before_says_why_it_does_not_hold() -> None:
@@ -45,14 +43,14 @@ def test_every_rule_before_says_why_it_does_not_hold() -> None:
         asked = finding_of(judged, "RUN", "FINDING", None).rules_asked
         until = RULES[: RULES.index(judged.rule) + 1]
         assert [told.rule for told in asked if told.has_fired] == [case.rule], case.name
-        assert [told.has_fired for told in asked] == [rule.holds_for(judged.facts) for rule in until], case.name
+        assert [told.has_fired for told in asked] == [rule.holds_for(judged.case) for rule in until], case.name
         assert all(told.reason for told in asked), case.name
 
 
 def test_every_verdict_says_what_would_change_it() -> None:
     for case in CASES:
         judged = case.judged()
-        assert judged.rule.would_change_in(judged.facts), case.name
+        assert judged.words.would_change_in(judged.case), case.name
 
 
 def test_no_two_cases_tell_the_same_story() -> None:
@@ -86,16 +84,14 @@ def test_the_order_and_verdicts_are_the_contracts() -> None:
     ]
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_a_rule_is_found_by_its_name(rule: Rule) -> None:
-    assert rule_named(rule.name) is rule
-    assert vars(import_module(rule.when.__module__))[rule.name.upper()] is rule
+def test_every_rule_has_its_words_in_the_contracts_order() -> None:
+    assert [*WORDS] == [rule.name for rule in RULES]
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_a_rule_whose_condition_cannot_be_decided_does_not_hold(verdict: Verdict) -> None:
-    undecided = replace(RULES[0], verdict=verdict, when=lambda _: None)
-    assert not undecided.holds_for(Case("the story itself", "").judged().facts)
+    undecided = Rule(lambda _: None, verdict)
+    assert not undecided.holds_for(Case("the story itself", "").judged().case)
 
 
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1))

@@ -64,8 +64,8 @@ def doubts_of(health: Row, answer: Answer) -> Iterator[str]:
             yield problem["reason"]
     place = health["topic"], health["partition"]
     for judgement in answer.judgements:
-        if judgement.facts.open.topic_partition == place:
-            yield from judgement.facts.open.evidence_gaps or ()
+        if judgement.case.txn.topic_partition == place:
+            yield from judgement.case.txn.evidence_gaps or ()
 
 
 def producer_of(row: Row) -> Producer:

@@ -69,11 +69,11 @@ _OF_SCRIPT = (
     *("tests/plan/test_script_checks.py", "tests/plan/test_script.py"),
 )
 TESTS: dict[str, Sequence[str]] = {
-    "judge/rules/__init__.py": _OF_RULES,
-    "judge/rules/by_the_coordinator.py": _OF_RULES,
-    "judge/rules/rule.py": _OF_RULES,
-    "judge/fact_finding.py": _OF_RULES,
-    "judge/facts.py": _OF_RULES,
+    "judge/case.py": _OF_RULES,
+    "judge/rules.py": _OF_RULES,
+    "judge/sentences.py": _OF_RULES,
+    "judge/words.py": _OF_RULES,
+    "judge/settling.py": _OF_RULES,
     "coordinator/history.py": _OF_HISTORY,
     "coordinator/fit.py": _OF_FIT,
     "coordinator/marker_checks.py": _OF_FIT,

@@ -21,10 +21,13 @@ from tests.oracle.dump_writer import Tool, log_section
 from tests.oracle.model import Batch, Segment
 from tests.remedies.lab import Lab, lacks
 from tests.sessions import no_session
-from txn_analysis.judge import rules
+from txn_analysis.judge import rules, words
+from txn_analysis.judge.case import Case
 from txn_analysis.judge.lacks import LACK_OF_PROBLEM, Lack
+from txn_analysis.judge.rules import Rule
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.kafka.problems import ProblemKind
+from txn_analysis.logic import Truth
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
@@ -374,13 +377,21 @@ def _is_no_word_first(remedy: Remedy) -> bool:
     return not remedy.text.startswith(words)
 
 
+def of_tomorrow(rule: Rule) -> Rule:
+    def condition(case: Case) -> Truth:
+        return rule.condition(case)
+
+    condition.__name__ = f"{rule.name}_of_tomorrow"
+    return Rule(condition, rule.verdict)
+
+
 def test_what_a_later_version_judged_is_settled_by_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab = Lab(tmp_path)
     lab.copy(EMPTIED, "log-dirs")
     with monkeypatch.context() as later:
-        renamed = tuple(replace(rule, name=f"{rule.name}_of_tomorrow") for rule in rules.RULES)
-        later.setattr(rules, "RULES", renamed)
-        later.setattr(rules, "_PLACES", {rule.name: place for place, rule in enumerate(renamed)})
+        for rule in rules.RULES:
+            later.setitem(words.WORDS, f"{rule.name}_of_tomorrow", words.WORDS[rule.name])
+        later.setattr(rules, "RULES", tuple(map(of_tomorrow, rules.RULES)))
         run = lab.audit(fresh=False).run
     warehouse, settings = open_warehouse(no_session, str(lab.root / "warehouse-0")), Settings()
     (remedy,) = load_report(warehouse, settings, run.run_id).outcome.settled_by

@@ -1,13 +1,14 @@
 """Copies with manifests: no plan is wrong, and every weaker reading of a manifest has one."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.world.copies_proof import report_of
 from tests.world.disturbances import BEHIND, CALM, CLEANED, DEMOTED, KILLED, SEVERAL, STALE, STATE_FIRST, STEPS, UNNAMED
-from txn_analysis.judge import fact_finding
+from txn_analysis.judge.case import Case
 from txn_analysis.judge.copied import NOTHING_COPIED, Copying
 from txn_analysis.log import copy_order
 from txn_analysis.log.copy_order import OrderOfCopies
@@ -85,8 +86,12 @@ def a_log_was_whole_when_its_last_byte_was_read(patch: pytest.MonkeyPatch) -> No
 
 def only_the_copys_end_is_asked(patch: pytest.MonkeyPatch) -> None:
     """The last moment is moved for `log_may_end_early` alone: a lost commit is neither there nor missed."""
-    loss_of = fact_finding.loss_of
-    patch.setattr(fact_finding, "loss_of", lambda case, hidden: loss_of(case._replace(copied=NOTHING_COPIED), hidden))
+    for name in ("lost_commit", "may_be_of_earlier_decision"):
+        patch.setattr(Case, name, without_manifests(vars(Case)[name].func))
+
+
+def without_manifests(term: Callable[[Case], object]) -> property:
+    return property(lambda case: term(replace(case, copied=NOTHING_COPIED)))
 
 
 def a_collectors_clock_is_a_brokers(patch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from txn_analysis.coordinator.history import History
-    from txn_analysis.judge.facts import Lateness
+    from txn_analysis.judge.case import Case
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.settings import Settings
 
@@ -112,10 +112,10 @@ OPEN_TRANSACTION_NEAR_BOUND = EarlyWarning(
 )
 
 
-def is_near_bound(lateness: Lateness, settings: Settings) -> bool:
+def is_near_bound(case: Case) -> bool:
     """Of an open transaction: not late yet, and more than three quarters of the way there."""
-    late_by_ms = lateness.late_by_ms
-    return late_by_ms is not None and lateness.is_late is False and late_by_ms > -(1 - _NEAR) * settings.late_after_ms
+    by_ms = case.late_by_ms
+    return by_ms is not None and case.is_late is False and by_ms > -(1 - _NEAR) * case.settings.late_after_ms
 
 
 def _ms(number: int | None) -> pa.Scalar:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge import rules
 from txn_analysis.judge.applications import NO_GROUPS, ConnectGroups, application_of, remark_on
-from txn_analysis.judge.rules import before
+from txn_analysis.judge.sentences import clocks_remark
+from txn_analysis.judge.words import WORDS
 from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS
 from txn_analysis.tables import Finding, Impact, RuleAsked
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
@@ -34,12 +36,13 @@ def finding_of(
     judged: Judgement, run_id: str, finding_id: str, impact: Impact | None, connect: ConnectGroups = NO_GROUPS
 ) -> Finding:
     """What is written of one judged transaction."""
-    facts, rule, opened, known = judged.facts, judged.rule, judged.opened, judged.facts.coordinator
+    case, rule, opened, known = judged.case, judged.rule, judged.opened, judged.case.id
     transactional_id = None if known is None else known.transactional_id
     timeout_ms = None if known is None else known.timeout_ms
     remark = remark_on(transactional_id, timeout_ms) if rule.verdict is Verdict.HANGING else None
-    clocks = facts.clocks_remark if rule.verdict in _BY_CLOCKS else None
-    evidence, missing = rule.evidence_in(facts), rule.missing_in(facts)
+    clocks = clocks_remark(case) if rule.verdict in _BY_CLOCKS else None
+    before = rules.RULES[: rules.RULES.index(rule)]
+    evidence, missing = judged.words.evidence_in(case), judged.words.missing_in(case)
     return Finding(
         run_id=run_id,
         finding_id=finding_id,
@@ -57,9 +60,9 @@ def finding_of(
         record_count=opened.record_count,
         size_bytes=opened.size_bytes,
         last_timestamp_ms=opened.last_timestamp_ms,
-        idle_ms=facts.lateness.idle_ms,
-        lateness_basis=facts.lateness.basis,
-        late_by_ms=facts.lateness.late_by_ms,
+        idle_ms=case.idle_ms,
+        lateness_basis=case.lateness_basis,
+        late_by_ms=case.late_by_ms,
         appended_after_ms=opened.appended_after_ms,
         appended_before_ms=opened.appended_before_ms,
         transactional_id=transactional_id,
@@ -72,18 +75,18 @@ def finding_of(
         coordinator_timeout_ms=timeout_ms,
         is_producer_live=known is not None and known.is_producer_live,
         producer_may_return=known is not None and known.producer_may_return,
-        blocks_partition=bool(facts.blocks_partition),
+        blocks_partition=bool(case.blocks_partition),
         evidence=(*evidence, *(said for said in (clocks, remark) if said is not None)),
         missing_evidence=missing,
         cause=judged.cause,
         application=None if transactional_id is None else application_of(transactional_id, connect).name,
         impact=impact,
         rules_asked=(
-            *(RuleAsked(r.name, r.verdict, False, r.why_not(facts)) for r in before(rule)),
+            *(RuleAsked(r.name, r.verdict, False, WORDS[r.name].why_not(case)) for r in before),
             RuleAsked(rule.name, rule.verdict, True, "; ".join(evidence or missing)),
         ),
-        would_change=missing or rule.would_change_in(facts),
-        is_recent=judged.is_recent,
+        would_change=missing or judged.words.would_change_in(case),
+        is_recent=case.is_recent,
     )
 
 
@@ -132,7 +135,7 @@ class Costs:
         if self.holders.get(opened.topic_partition) != place:
             return None
         config = self.configs.get(opened.topic)
-        impact = impact_of(opened, judged.facts.partition, config, self.settings.free_bytes, self.as_of_ms)
+        impact = impact_of(opened, judged.case.log, config, self.settings.free_bytes, self.as_of_ms)
         if opened.topic != GROUP_TOPIC or opened.partition not in self.groups:
             return impact
         return impact._replace(**self.groups[opened.partition]._asdict())

@@ -1,4 +1,4 @@
-"""Judgement: from the facts of one open transaction to its verdict, its cause, and what is said of it."""
+"""Judgement: from one open transaction and its evidence to its verdict and its cause."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from txn_analysis.judge.case import Case
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.copied import NOTHING_COPIED, copied_by
-from txn_analysis.judge.fact_finding import facts_of
-from txn_analysis.judge.rules import COMMIT_MARKER_MISSING, first_rule
+from txn_analysis.judge.rules import commit_marker_missing, first_rule
+from txn_analysis.judge.words import WORDS
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.fit import Fit
     from txn_analysis.coordinator.view import CoordinatorView
+    from txn_analysis.judge.case import Moments
     from txn_analysis.judge.copied import Copied
-    from txn_analysis.judge.fact_finding import Moments
-    from txn_analysis.judge.facts import Facts
-    from txn_analysis.judge.rules.rule import Rule
+    from txn_analysis.judge.rules import Rule
+    from txn_analysis.judge.words import Words
     from txn_analysis.settings import Settings
     from txn_analysis.tables import FoundCause, PartitionHealth, Transaction
     from txn_analysis.tables.inputs import InputSection, Manifest
@@ -58,9 +59,9 @@ def without(settings: Settings, disproved: Mapping[str, str]) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One open transaction with its facts, the rule that decides about it, and why it is open; None: not known."""
+    """One open transaction with its evidence, the rule that decides about it, and why it is open; None: not known."""
 
-    facts: Facts
+    case: Case
     rule: Rule
     cause: FoundCause | None
 
@@ -72,28 +73,33 @@ class Judgement:
     @property
     def late_by_ms(self) -> int | None:
         """By how much it is beyond the bound; None where no clock tells."""
-        return self.facts.lateness.late_by_ms
+        return self.case.late_by_ms
 
     @property
     def is_recent(self) -> bool:
-        """The brokers' clocks prove that it began while the files were copied, or a little before."""
-        return self.facts.is_recent
+        """Brokers' clocks prove that it began while the files were copied, or a little before."""
+        return self.case.is_recent
+
+    @property
+    def words(self) -> Words:
+        """What is said of that rule."""
+        return WORDS[self.rule.name]
 
     @property
     def opened(self) -> Transaction:
         """The transaction."""
-        return self.facts.open
+        return self.case.txn
 
 
-def judgement_of(facts: Facts) -> Judgement:
-    """The first rule that holds, and the first cause that explains the facts; a cause never decides a verdict."""
-    rule = first_rule(facts)
-    return Judgement(facts, rule, cause_of(facts, rule))
+def judgement_of(case: Case) -> Judgement:
+    """The first rule that holds, and the first cause that explains it; a cause never decides a verdict."""
+    rule = first_rule(case)
+    return Judgement(case, rule, cause_of(case, rule))
 
 
-Case = tuple["Transaction", "CoordinatorView | None"]
+Viewed = tuple["Transaction", "CoordinatorView | None"]
 """One open transaction, and what the coordinator knows of it."""
-Cases = Callable[[], "Iterable[Sequence[Case]]"]
+Cases = Callable[[], "Iterable[Sequence[Viewed]]"]
 """All open transactions of one capture, some at a time, whenever they are asked for: only those are in memory."""
 
 
@@ -119,20 +125,19 @@ class Judge:
     disproved: Disproved = field(default_factory=dict)
     copied: Copied = NOTHING_COPIED
 
-    def judged(self, cases: Iterable[Case]) -> list[Judgement]:
+    def judged(self, viewed: Iterable[Viewed]) -> list[Judgement]:
         """The verdicts on some of them."""
-        return [judgement_of(self._facts(case)) for case in cases]
+        return [judgement_of(self._case(*one)) for one in viewed]
 
-    def _facts(self, case: Case) -> Facts:
-        opened, known = case
-        return facts_of(
+    def _case(self, opened: Transaction, view: CoordinatorView | None) -> Case:
+        return Case(
             opened,
             self.partitions[opened.topic_partition],
-            known,
+            view,
             self.state,
             self.settings,
             self.moments,
-            None if known is None else _leader_epoch(known, self.partitions),
+            None if view is None else _leader_epoch(view, self.partitions),
             self.untrue,
             self.copied,
         )
@@ -148,11 +153,9 @@ class Judge:
 
     def disproved_by_loss(self, cases: Cases) -> Disproved:
         """The word that no record was lost, where a marker was."""
-        asked = (case for some in cases() for case in some)
-        lost = min(
-            (f"{j.facts.where} lost a COMMIT marker" for j in self.judged(asked) if j.rule is COMMIT_MARKER_MISSING),
-            default=None,
-        )
+        judged = self.judged(one for some in cases() for one in some)
+        losing = (j.case.where for j in judged if j.rule.condition is commit_marker_missing)
+        lost = min((f"{where} lost a COMMIT marker" for where in losing), default=None)
         cut = (
             f"a copy of {p.topic_partition} was truncated below an end marker at offset {p.truncated_marker_offset}"
             for p in self.partitions.values()

@@ -1,6 +1,6 @@
 """What a run can lack for an answer: one list, each of which has its remedy.
 
-The words of a remedy are where it is made (`judge.rules.rule`, `report.build`). `tests/remedies` takes each piece of
+The words of a remedy are where it is made (`judge.settling`, `report.build`). `tests/remedies` takes each piece of
 evidence away from a real capture, does what the words say, and sees the lack gone; a kind without such a test fails.
 """
 

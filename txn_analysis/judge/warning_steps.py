@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.history import History
     from txn_analysis.judge.early_warning import Known
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.settings import Settings
+    from txn_analysis.kafka.transactions import TopicPartition
 
 _MOST_APPLICATIONS = 10
 _BY_KIND = {warning.kind: warning for warning in WARNINGS}
@@ -135,30 +135,46 @@ def _line(warned: Warned) -> WarningLine:
     )
 
 
-def nearest_bound(judged: Iterable[Judgement], settings: Settings) -> list[Judgement]:
-    """Of judged open transactions those that will be late soonest, the first of them first."""
-    near = [one for one in judged if is_near_bound(one.facts.lateness, settings) and not one.is_recent]
-    near.sort(key=lambda one: (-(one.late_by_ms or 0), one.opened.topic_partition, one.opened.txn_start_offset))
-    return near[:_MOST_APPLICATIONS]
+class NearBound(NamedTuple):
+    """An open transaction that will be late in so many milliseconds."""
+
+    in_ms: int
+    where: TopicPartition
+    start_offset: int
+    transactional_id: str | None
 
 
-def open_warnings(nearest: Iterable[Judgement], as_of_ms: int | None) -> list[WarningLine]:
-    """What the open transactions are warned of that `nearest_bound` gave.
+def near_bound(judged: Iterable[Judgement]) -> list[NearBound]:
+    """Those of judged open transactions that will soon be late."""
+    return [
+        NearBound(-(case.late_by_ms or 0), case.where, case.txn.txn_start_offset, case.id and case.id.transactional_id)
+        for case in (one.case for one in judged)
+        if is_near_bound(case) and not case.is_recent
+    ]
+
+
+def soonest(near: Iterable[NearBound]) -> list[NearBound]:
+    """The first of them, in order."""
+    return sorted(near, key=lambda one: one[:3])[:_MOST_APPLICATIONS]
+
+
+def open_warnings(near: Iterable[NearBound], as_of_ms: int | None) -> list[WarningLine]:
+    """What open transactions that will soon be late are warned of.
 
     Args:
-        nearest: the transactions.
+        near: the transactions.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
-    return [_open_line(one, plus(as_of_ms, -(one.late_by_ms or 0))) for one in nearest]
+    return [_open_line(one, plus(as_of_ms, one.in_ms)) for one in near]
 
 
-def _open_line(one: Judgement, at_ms: int | None) -> WarningLine:
-    start, score = one.opened.txn_start_offset, -(one.late_by_ms or 0)
+def _open_line(one: NearBound, at_ms: int | None) -> WarningLine:
+    at = iso_utc(at_ms)
     return WarningLine(
         kind=OPEN_TRANSACTION_NEAR_BOUND.kind,
-        subject=one.facts.where,
-        example=None if one.facts.coordinator is None else one.facts.coordinator.transactional_id,
-        text=OPEN_TRANSACTION_NEAR_BOUND.text.format(start=start, score=score, at=iso_utc(at_ms)),
+        subject=str(one.where),
+        example=one.transactional_id,
+        text=OPEN_TRANSACTION_NEAR_BOUND.text.format(start=one.start_offset, score=one.in_ms, at=at),
         count=1,
         at_ms=at_ms,
     )

@@ -22,7 +22,7 @@ from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Judgement, judge_of
 from txn_analysis.judge.outcome import Answered, Sight, outcome_of
-from txn_analysis.judge.warning_steps import nearest_bound, open_warnings
+from txn_analysis.judge.warning_steps import NearBound, near_bound, open_warnings, soonest
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.judge.applications import ConnectGroups
-    from txn_analysis.judge.judgement import Case, Cases, Judge
+    from txn_analysis.judge.judgement import Cases, Judge, Viewed
     from txn_analysis.judge.warning_steps import WarningLine
     from txn_analysis.pipeline.coordinator_side import CoordinatorSide
     from txn_analysis.pipeline.linking import Logs
@@ -175,9 +175,9 @@ def judge(run: Run, logs: Logs) -> Judged:
         made = engine.collected(kept)
         engine.write(kept, rows_named("findings"), FINDINGS, run_id=run.run_id)
     findings, plan, nearest = (rows_named(name)(iter(made.to_batches())) for name in ("findings", "plan", "nearest"))
-    soonest = nearest_bound((one for values in nearest for one in values_in(values)), run.settings)
+    near = soonest(one for values in nearest for one in values_in(values))
     shown, aborts = FindingRows.of_batches(findings), whole_plan(plan)
-    warnings = [*open_warnings(soonest, run.as_of_ms), *of_ids]
+    warnings = [*open_warnings(near, run.as_of_ms), *of_ids]
     record = _record_of(run, health, state, own, shown, aborts, warnings, connect)
     return Judged(run, health, shown, aborts, record)
 
@@ -198,13 +198,13 @@ def verdict_step(own: Judge, costs: Costs, run_id: str, as_of_ms: int | None) ->
     settings = costs.settings
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        findings, plan, nearest = list[pa.RecordBatch](), list[pa.RecordBatch](), list[Judgement]()
+        findings, plan, nearest = list[pa.RecordBatch](), list[pa.RecordBatch](), list[NearBound]()
         for some in _some_at_a_time(in_place_order(tables["viewed"])):
             judged = own.judged(some)
             found = [
                 finding_of(one, run_id, _finding_id(settings, one), costs.of(one), costs.connect) for one in judged
             ]
-            nearest = nearest_bound([*nearest, *judged], settings)
+            nearest = soonest([*nearest, *near_bound(judged)])
             plan.append(plan_rows(planned(found, settings, as_of_ms)))
             findings.append(batch_of(Finding, found, FINDINGS.arrow_schema))
         return named(
@@ -245,7 +245,7 @@ def judges_of(
     return found
 
 
-def _no_cases() -> Iterator[list[Case]]:
+def _no_cases() -> Iterator[list[Viewed]]:
     return iter(())
 
 
@@ -257,18 +257,18 @@ def cases_of(viewed: pa.Table) -> dict[int, Cases]:
     """
     if len(viewed) > MOST_AT_ONCE:
         return {number: partial(_some_at_a_time, rows) for number, rows in by_audit(viewed).items()}
-    held: defaultdict[int, list[Case]] = defaultdict(list)
+    held: defaultdict[int, list[Viewed]] = defaultdict(list)
     for audit, case in zip(viewed["audit"].to_pylist(), _cases(viewed), strict=True):
         held[audit].append(case)
     return {number: partial(iter, [own]) for number, own in held.items()}
 
 
-def _some_at_a_time(viewed: pa.Table) -> Iterator[list[Case]]:
+def _some_at_a_time(viewed: pa.Table) -> Iterator[list[Viewed]]:
     for start in range(0, len(viewed), MOST_AT_ONCE):
         yield _cases(viewed.slice(start, MOST_AT_ONCE))
 
 
-def _cases(viewed: pa.Table) -> list[Case]:
+def _cases(viewed: pa.Table) -> list[Viewed]:
     return [*zip(records_of(Transaction, viewed), unpickled(viewed["view"].to_pylist()), strict=True)]
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.fact_finding import Moments
+    from txn_analysis.judge.case import Moments
     from txn_analysis.log.segments import Cuts, SectionKey
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse

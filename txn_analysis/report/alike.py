@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import is_remark
-from txn_analysis.judge.facts import RENAMED
+from txn_analysis.judge.sentences import RENAMED
 from txn_analysis.report.figures import ANYBODY, all_hidden_by, cause_meaning, hidden_records, stops_start, urgent
 from txn_analysis.report.finding_text import (
     Paragraph,

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.lacks import Lack, Settling, lack_of_log
 from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
-from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.rules.rule import SHALLOW_DUMP, Doubtful
+from txn_analysis.judge.rules import evidence_broken
+from txn_analysis.judge.settling import SHALLOW_DUMP, Doubtful
+from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE_TOPIC
 from txn_analysis.kafka.problems import ProblemKind
@@ -325,20 +326,19 @@ def _kind(name: str, state: Mapping[str, Any], of_log: Lack) -> tuple[str, Lack]
 
     Without any state that is what is missing, unless its own log is not even whole.
     """
-    rule = rule_named(name)
-    if rule is not None and rule.is_of_the_log:
+    if name == evidence_broken.__name__:
         return name, of_log
     return name if state.get("seen") else _NO_STATE, Lack.LOG_NOT_WHOLE
 
 
 def _remedy(kind: str, doubtful: Doubtful, *, is_partial: bool) -> Remedy:
-    rule = rule_named(kind)
+    words = words_named(kind)
     settling = (
         doubtful.not_understood or _NO_STATE_GIVEN
         if kind == _NO_STATE
         else _OF_ANOTHER_VERSION
-        if rule is None
-        else rule.settling(doubtful)
+        if words is None
+        else words.settling(doubtful)
     )
     return _remedy_of(doubtful.findings, settling._replace(text=settling.text + (_OR_ALL if is_partial else "")))
 

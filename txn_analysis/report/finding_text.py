@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from txn_analysis.judge.applications import framework_of, stopping
-from txn_analysis.judge.rules import rule_named
+from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.kafka.transactions import COMPLETE_ABORT, ONGOING, PREPARED, ending_of
 from txn_analysis.plan.abort_plan import window
@@ -118,8 +118,8 @@ def partition_of(report: AuditReport, finding: Finding) -> PartitionHealth | Non
 
 def why_sentence(finding: Finding) -> str:
     """The rule that gave the verdict, and what it means."""
-    rule = rule_named(finding.rule)
-    return f"{finding.rule}: {'see the evidence' if rule is None else rule.meaning}"
+    words = words_named(finding.rule)
+    return f"{finding.rule}: {'see the evidence' if words is None else words.meaning}"
 
 
 def explanation(report: AuditReport, finding: Finding, reader: Reader) -> Paragraph:
@@ -140,8 +140,8 @@ def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Par
         yield Paragraph("do", BEING_WRITTEN_REMEDY)
         return
     if finding.verdict is not Verdict.HANGING:
-        if (rule := rule_named(finding.rule)) is not None:
-            yield Paragraph("do", rule.remedy)
+        if (words := words_named(finding.rule)) is not None:
+            yield Paragraph("do", words.remedy)
         return
     if has_expired(report, finding.appended_before_ms, reader.now_ms):
         yield Paragraph("do", "copy the files and audit again: a plan from these files has expired")

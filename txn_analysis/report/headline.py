@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow.compute as pc
 
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.judge.rules import rule_named
+from txn_analysis.judge.words import words_named
 from txn_analysis.plan.standing import ToldFinding
 from txn_analysis.report.build import looks_like, what_to_do
 from txn_analysis.report.figures import ANYBODY, age, by_damage
@@ -281,8 +281,9 @@ def next_steps(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
 
 def _look(report: AuditReport) -> Iterator[Step]:
     suspects = report.unaccepted.of_verdict(Verdict.SUSPECT).column("rule").unique()
-    for rule in filter(None, map(rule_named, sorted(suspects.to_pylist()))):
-        yield Step(f"Suspect, {rule.name}: {rule.remedy}")
+    for rule in sorted(suspects.to_pylist()):
+        if (words := words_named(rule)) is not None:
+            yield Step(f"Suspect, {rule}: {words.remedy}")
 
 
 def _complete(report: AuditReport) -> Iterator[Step]:

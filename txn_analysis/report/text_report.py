@@ -6,8 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.judge.rules import rule_named
-from txn_analysis.judge.rules.rule import missing_partitions, not_understood
+from txn_analysis.judge.settling import missing_partitions, not_understood
+from txn_analysis.judge.words import words_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import block_lines, folded, of_one_id
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
@@ -177,8 +177,8 @@ def _stacked(report: AuditReport, rows: Sequence[Finding], width: int, groups: M
 
 
 def _reasons(report: AuditReport, finding: Finding, group: Alike | None) -> Iterator[str]:
-    if finding.verdict is Verdict.SUSPECT and (rule := rule_named(finding.rule)) is not None:
-        yield f"why: {rule.meaning}"
+    if finding.verdict is Verdict.SUSPECT and (words := words_named(finding.rule)) is not None:
+        yield f"why: {words.meaning}"
     yield why_line(finding)
     if clocks := figures.clock_line(report, finding):
         yield f"clocks: {clocks}"

@@ -20,7 +20,7 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.state_records import Placing, StateFiles
 from txn_analysis.errors import WarehouseError
-from txn_analysis.judge.fact_finding import Moments
+from txn_analysis.judge.case import Moments
 from txn_analysis.settings import Settings
 from txn_analysis.storage.warehouse import inputs_of
 from txn_analysis.tables import (

@@ -1,4 +1,4 @@
-"""The causes: why an open transaction is open. The first reading that explains the facts counts.
+"""The causes: why an open transaction is open. The first reading that explains it counts.
 
 A cause never decides a verdict. Sources: KIP-890 for writes that come late or unannounced, KIP-664 for what makes a
 transaction hang, KAFKA-9144 for coordinator epochs, KIP-360 for epoch exhaustion. The causes that lie in what the
@@ -20,6 +20,10 @@ from txn_analysis.judge.causes.cause import (
     never_listed,
     written,
 )
+from txn_analysis.judge.rules import partition_not_in_transaction, state_older_than_log
+from txn_analysis.judge.sentences import being_written
+from txn_analysis.judge.words import WORDS
+from txn_analysis.kafka.transactions import ONGOING
 from txn_analysis.logic import is_before
 from txn_analysis.tables import FoundCause
 from txn_analysis.tables.findings import Confidence
@@ -27,41 +31,41 @@ from txn_analysis.text import if_known, utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from txn_analysis.judge.facts import Facts
-    from txn_analysis.judge.rules.rule import Rule
+    from txn_analysis.judge.case import Case
+    from txn_analysis.judge.rules import Rule
 
 # An EndTxn that a client repeats comes within its delivery time-out (KafkaProducer, delivery.timeout.ms).
 _LONGEST_RETRY_MS = 120_000
 
 
-def is_proven_to_join(facts: Facts) -> Confidence | None:
+def is_proven_to_join(c: Case) -> Confidence | None:
     """The transaction that lists the partition is proven to be younger."""
-    return if_holds(facts.is_listed and facts.live.is_older, Confidence.CERTAIN)
+    return if_holds(c.is_listed and c.is_older, Confidence.CERTAIN)
 
 
-def joins_by_clients_clock(facts: Facts) -> Confidence | None:
+def joins_by_clients_clock(c: Case) -> Confidence | None:
     """By the client's own clock it was made no later than a transaction that had ended before."""
-    made_ms, before_ms = facts.open.last_timestamp_ms, facts.open.previous_last_timestamp_ms
+    made_ms, before_ms = c.txn.last_timestamp_ms, c.txn.previous_last_timestamp_ms
     was_made_before = made_ms is not None and before_ms is not None and made_ms <= before_ms
-    start_ms = None if facts.coordinator is None else facts.coordinator.start_ms
-    is_of_this_one = is_before(start_ms, facts.open.appended_after_ms)
-    holds = facts.lateness.is_late and facts.is_ongoing and was_made_before and not is_of_this_one
+    start_ms = None if c.id is None else c.id.start_ms
+    is_of_this_one = is_before(start_ms, c.txn.appended_after_ms)
+    holds = c.is_late and c.lists(ONGOING) and was_made_before and not is_of_this_one
     return if_holds(holds, Confidence.POSSIBLE)
 
 
-def _age(facts: Facts) -> list[str | None]:
+def _age(c: Case) -> list[str | None]:
     """What shows its age: the brokers' clocks, the epochs, or the client's clock."""
-    known, age = facts.coordinator, None
-    if known is not None and facts.live.is_older_by_clock:
-        first, began = utc(facts.open.first_appended_before_ms), utc(known.start_ms)
+    known, age = c.id, None
+    if known is not None and c.is_older_by_clock:
+        first, began = utc(c.txn.first_appended_before_ms), utc(known.start_ms)
         age = if_known("its first batch was appended by {}; the transaction that lists it began at {}", first, began)
-    elif known is not None and facts.live.is_older_by_epoch:
-        ours, theirs = facts.open.max_producer_epoch, known.txn_epoch
+    elif known is not None and c.is_older_by_epoch:
+        ours, theirs = c.txn.max_producer_epoch, known.txn_epoch
         age = if_known("its batches have at most epoch {}; the transaction that lists it runs at {}", ours, theirs)
     else:
-        made, before = utc(facts.open.last_timestamp_ms), utc(facts.open.previous_last_timestamp_ms)
+        made, before = utc(c.txn.last_timestamp_ms), utc(c.txn.previous_last_timestamp_ms)
         age = if_known("by its client's clock ({}) it is not newer than the transaction before it ({})", made, before)
-    return [last_marker(facts), age]
+    return [last_marker(c), age]
 
 
 LATE_WRITE_JOINED_NEXT_TRANSACTION = Cause(
@@ -76,20 +80,20 @@ LATE_WRITE_JOINED_NEXT_TRANSACTION = Cause(
 )
 
 
-def is_in_progress(facts: Facts) -> Confidence | None:
+def is_in_progress(c: Case) -> Confidence | None:
     """A transaction in progress lists the partition."""
-    return if_holds(facts.is_ongoing, Confidence.CERTAIN)
+    return if_holds(c.lists(ONGOING), Confidence.CERTAIN)
 
 
-def _in_progress(facts: Facts) -> list[str | None]:
-    return [facts.being_written if facts.is_recent and not facts.is_listed else None, *_runs_since(facts)]
+def _in_progress(c: Case) -> list[str | None]:
+    return [being_written(c) if c.is_recent and not c.is_listed else None, *_runs_since(c)]
 
 
-def _runs_since(facts: Facts) -> list[str | None]:
-    if not facts.is_ongoing:
+def _runs_since(c: Case) -> list[str | None]:
+    if not c.lists(ONGOING):
         return []
-    since = if_known(" since {}", facts.began_at) or ""
-    return [f"the coordinator's transaction{since} lists {facts.where}"]
+    since = if_known(" since {}", utc(c.start_ms)) or ""
+    return [f"the coordinator's transaction{since} lists {c.where}"]
 
 
 TRANSACTION_IN_PROGRESS = Cause(
@@ -101,58 +105,58 @@ TRANSACTION_IN_PROGRESS = Cause(
 )
 
 
-def was_ended_again(facts: Facts) -> Confidence | None:
+def was_ended_again(c: Case) -> Confidence | None:
     """The client went on writing after the marker, and an equal decision had been made just before (a repeat).
 
     Under transaction version 2 a repeated EndTxn has an old epoch, and ends nothing (KIP-890).
     """
-    opened, known = facts.open, facts.coordinator
+    opened, known = c.txn, c.id
     if known is not None and known.origins.is_version_2:
         return None
     is_brokers_time = opened.appended_after_ms == opened.appended_before_ms == opened.last_timestamp_ms
-    wrote_on = is_before(opened.last_marker_ms, opened.last_timestamp_ms, facts.max_clock_skew_ms)
+    wrote_on = is_before(opened.last_marker_ms, opened.last_timestamp_ms, c.settings.max_clock_skew_ms)
     again_ms = None if known is None else known.origins.ended_again_after_ms
     is_repeat = again_ms is not None and again_ms <= _LONGEST_RETRY_MS
-    is_credible = facts.lateness.basis == "last_timestamp"
-    holds = _follows_marker(facts) and wrote_on and not is_brokers_time and is_repeat and is_credible
+    is_credible = c.lateness_basis == "last_timestamp"
+    holds = _follows_marker(c) and wrote_on and not is_brokers_time and is_repeat and is_credible
     return if_holds(holds, Confidence.POSSIBLE)
 
 
-def follows_marker(facts: Facts) -> Confidence | None:
+def follows_marker(c: Case) -> Confidence | None:
     """The data follows a marker, and belongs to nothing that came later."""
-    return if_holds(_follows_marker(facts), as_far_as_recorded(facts))
+    return if_holds(_follows_marker(c), as_far_as_recorded(c))
 
 
-def _follows_marker(facts: Facts) -> bool:
+def _follows_marker(c: Case) -> bool:
     """The data came after an end marker of its producer, and before any other transaction of it began."""
-    known = facts.coordinator
-    if known is None or known.is_listed or facts.open.last_marker_ms is None:
+    known = c.id
+    if known is None or known.is_listed or c.txn.last_marker_ms is None:
         return False
     began = (known.origins.began_since_ms, known.origins.new_epoch_ms)
-    return all(ms is None or is_before(facts.open.first_appended_before_ms, ms) for ms in began)
+    return all(ms is None or is_before(c.txn.first_appended_before_ms, ms) for ms in began)
 
 
-def _repeated_decision(facts: Facts) -> list[str | None]:
+def _repeated_decision(c: Case) -> list[str | None]:
     """The repeated decision, and how long the client wrote on."""
-    origins = None if facts.coordinator is None else facts.coordinator.origins
+    origins = None if c.id is None else c.id.origins
     state, again_ms = (None, None) if origins is None else (origins.ended_state, origins.ended_again_after_ms)
     return [
-        last_marker(facts),
+        last_marker(c),
         if_known("{} came {} ms after an equal decision, as a repeated EndTxn does", state, again_ms),
-        if_known("by its client's clock the producer went on writing until {}", utc(facts.open.last_timestamp_ms)),
-        never_listed(facts),
+        if_known("by its client's clock the producer went on writing until {}", utc(c.txn.last_timestamp_ms)),
+        never_listed(c),
     ]
 
 
-def _what_the_marker_ended(facts: Facts) -> list[str | None]:
+def _what_the_marker_ended(c: Case) -> list[str | None]:
     """The marker, what it carried out, and what came since."""
-    origins = None if facts.coordinator is None else facts.coordinator.origins
+    origins = None if c.id is None else c.id.origins
     ended = fenced = None
     if origins is not None and origins.ended_ms is not None:
         ended = f"it carried out {origins.ended_state} of {utc(origins.ended_ms)}"
     if origins is not None and origins.new_epoch_ms is not None:
         fenced = if_known("epoch {} began at {}", origins.new_epoch, utc(origins.new_epoch_ms))
-    return [last_marker(facts), ended, written(facts), never_listed(facts), fenced]
+    return [last_marker(c), ended, written(c), never_listed(c), fenced]
 
 
 LATE_END_TXN = Cause(
@@ -173,27 +177,27 @@ LATE_WRITE_AFTER_MARKER = Cause(
 )
 
 
-def was_never_added(facts: Facts) -> Confidence | None:
+def was_never_added(c: Case) -> Confidence | None:
     """The id is known and never listed the partition; surer where its markers or its next transaction show that."""
-    known = facts.coordinator
+    known = c.id
     if known is None or known.is_listed:
         return None
-    is_free_of_markers = facts.open.last_marker_ms is None and facts.open.coordinator_epoch_basis == "none_seen"
-    is_in_later = is_before(known.origins.began_since_ms, facts.open.appended_after_ms, facts.max_clock_skew_ms)
-    return as_far_as_recorded(facts) if is_free_of_markers or is_in_later else Confidence.LIKELY
+    is_free_of_markers = c.txn.last_marker_ms is None and c.txn.coordinator_epoch_basis == "none_seen"
+    is_in_later = is_before(known.origins.began_since_ms, c.txn.appended_after_ms, c.settings.max_clock_skew_ms)
+    return as_far_as_recorded(c) if is_free_of_markers or is_in_later else Confidence.LIKELY
 
 
-def _what_is_listed_instead(facts: Facts) -> list[str | None]:
+def _what_is_listed_instead(c: Case) -> list[str | None]:
     """Since when the id has the producer id, and what its transactions list."""
-    origins = None if facts.coordinator is None else facts.coordinator.origins
+    origins = None if c.id is None else c.id.origins
     since, began = (None, None) if origins is None else (utc(origins.first_own_ms), utc(origins.began_since_ms))
     return [
         # Compaction may have taken the records before the first one that is left.
-        if_known("the transactional id has producer id {} since {} at the latest", facts.open.producer_id, since),
-        if_known("its transaction of {} does not list {}", began, facts.where),
-        last_marker(facts),
-        never_listed(facts),
-        written(facts),
+        if_known("the transactional id has producer id {} since {} at the latest", c.txn.producer_id, since),
+        if_known("its transaction of {} does not list {}", began, c.where),
+        last_marker(c),
+        never_listed(c),
+        written(c),
     ]
 
 
@@ -255,46 +259,44 @@ def cause_named(name: str) -> Cause | None:
     return _BY_NAME.get(name)
 
 
-def cause_of(facts: Facts, rule: Rule) -> FoundCause | None:
+def cause_of(c: Case, rule: Rule) -> FoundCause | None:
     """The cause of one open transaction about which `rule` decided.
 
     None where the log alone tells none, and no state of its cluster was given: then nothing is known of its id.
     """
-    asked = READINGS if facts.state.is_of_these_logs else OF_THE_LOG
-    if rule.verdict is Verdict.INCONCLUSIVE and facts.is_recent:
+    asked = READINGS if c.state.seen_count and not c.misfits else OF_THE_LOG
+    if rule.verdict is Verdict.INCONCLUSIVE and c.is_recent:
         asked = (WRITTEN_WHILE_COPIED,)
-    found = next(((r.cause, sure) for r in asked if (sure := r.confidence(facts)) is not None), None)
+    found = next(((r.cause, sure) for r in asked if (sure := r.confidence(c)) is not None), None)
     if found is None:
         return None
     cause, sure = found
-    confidence = min(sure, _most(facts, rule), key=lambda c: c.rank)
+    confidence = min(sure, _most(c, rule), key=lambda c: c.rank)
     is_certain = confidence is Confidence.CERTAIN
     return FoundCause(
-        cause.name, confidence, cause.evidence_in(facts), () if is_certain else _evidence_against(cause, facts, rule)
+        cause.name, confidence, cause.evidence_in(c), () if is_certain else _evidence_against(cause, c, rule)
     )
 
 
-def _most(facts: Facts, rule: Rule) -> Confidence:
+def _most(c: Case, rule: Rule) -> Confidence:
     """No cause is surer than the evidence that it is read from."""
     if rule.verdict is Verdict.INCONCLUSIVE:
         return Confidence.POSSIBLE
-    if facts.state.is_behind or facts.state.is_unbounded or facts.state.is_epoch_ahead:
-        return Confidence.CERTAIN if facts.is_listed else Confidence.POSSIBLE
+    if state_older_than_log(c):
+        return Confidence.CERTAIN if c.is_listed else Confidence.POSSIBLE
     return Confidence.CERTAIN
 
 
-def _evidence_against(cause: Cause, facts: Facts, rule: Rule) -> tuple[str, ...]:
+def _evidence_against(cause: Cause, c: Case, rule: Rule) -> tuple[str, ...]:
     """What keeps the cause from being certain, and what is missing."""
-    known = facts.coordinator
+    known = c.id
     doubts = (
         cause.doubt,
-        "records of the transactional id may be gone" if facts.is_unlisted and facts.log.has_history_gap else None,
+        "records of the transactional id may be gone" if partition_not_in_transaction(c) and c.gap_ends_ms else None,
         "two decisions lie so close that clocks cannot tell which marker is whose"
         if known is not None and known.origins.is_order_doubtful
         else None,
-        "the state is not proven to reach up to the data"
-        if facts.state.is_behind or facts.state.is_unbounded
-        else None,
-        *(f"missing: {gap}" for gap in rule.missing_in(facts) if not facts.is_recent),
+        "the state is not proven to reach up to the data" if c.is_state_behind else None,
+        *(f"missing: {gap}" for gap in WORDS[rule.name].missing_in(c) if not c.is_recent),
     )
     return tuple(doubt for doubt in doubts if doubt is not None)

@@ -1,4 +1,4 @@
-"""What a cause is: a name, what speaks for it, and its readings: ways in which facts lead to it."""
+"""What a cause is: a name, what speaks for it, and its readings: ways in which evidence leads to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from txn_analysis.text import if_known, utc
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from txn_analysis.judge.facts import Facts
+    from txn_analysis.judge.case import Case
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,20 +31,20 @@ class Cause:
     meaning: str
     story: str
     prevention: str
-    evidence: Callable[[Facts], Sequence[str | None]]
+    evidence: Callable[[Case], Sequence[str | None]]
     doubt: str | None = None
 
-    def evidence_in(self, facts: Facts) -> tuple[str, ...]:
+    def evidence_in(self, c: Case) -> tuple[str, ...]:
         """What speaks for it, in words."""
-        return tuple(fact for fact in self.evidence(facts) if fact is not None)
+        return tuple(fact for fact in self.evidence(c) if fact is not None)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One way in which facts lead to a cause: how sure it is of them; None where it explains nothing there."""
+    """One way in which evidence leads to a cause: how sure it is; None where it explains nothing there."""
 
     cause: Cause
-    confidence: Callable[[Facts], Confidence | None]
+    confidence: Callable[[Case], Confidence | None]
 
 
 # What several causes ask and say.
@@ -55,29 +55,29 @@ def if_holds(condition: bool | None, confidence: Confidence) -> Confidence | Non
     return confidence if condition else None
 
 
-def as_far_as_recorded(facts: Facts) -> Confidence:
+def as_far_as_recorded(c: Case) -> Confidence:
     """How sure a cause is that rests on the id's records since the producer's last end marker here."""
-    known = facts.coordinator
+    known = c.id
     is_doubtful = known is not None and known.origins.is_order_doubtful
-    return Confidence.LIKELY if facts.log.has_history_gap or is_doubtful else Confidence.CERTAIN
+    return Confidence.LIKELY if c.gap_ends_ms or is_doubtful else Confidence.CERTAIN
 
 
-def last_marker(facts: Facts) -> str | None:
+def last_marker(c: Case) -> str | None:
     """When the producer's last end marker in the partition was written."""
-    return if_known("the producer's last end marker here is of {}", utc(facts.open.last_marker_ms))
+    return if_known("the producer's last end marker here is of {}", utc(c.txn.last_marker_ms))
 
 
-def written(facts: Facts) -> str | None:
+def written(c: Case) -> str | None:
     """When the data was appended, by the brokers' clocks."""
-    after, before = utc(facts.open.appended_after_ms), utc(facts.open.appended_before_ms)
+    after, before = utc(c.txn.appended_after_ms), utc(c.txn.appended_before_ms)
     if before is None:
         return None if after is None else f"by the brokers' clocks the last write came after {after}"
     return f"by the brokers' clocks the last write came by {before}" + ("" if after is None else f", after {after}")
 
 
-def never_listed(facts: Facts) -> str | None:
+def never_listed(c: Case) -> str | None:
     """That no record since the marker lists the partition."""
-    if facts.coordinator is not None and facts.coordinator.origins.listed_since_ms is not None:
+    if c.id is not None and c.id.origins.listed_since_ms is not None:
         return None
-    since = "" if facts.open.last_marker_ms is None else " since that marker"
-    return f"no record of the transactional id lists {facts.where}{since}"
+    since = "" if c.txn.last_marker_ms is None else " since that marker"
+    return f"no record of the transactional id lists {c.where}{since}"

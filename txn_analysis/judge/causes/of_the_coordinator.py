@@ -5,38 +5,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.causes.cause import Cause, as_far_as_recorded, if_holds, never_listed, written
-from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, PRODUCER_ID_BLOCK, TOMBSTONE
+from txn_analysis.judge.rules import coordinator_overdue, partition_not_in_transaction
+from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, PREPARED, PRODUCER_ID_BLOCK, TOMBSTONE
 from txn_analysis.logic import is_before
 from txn_analysis.tables.findings import Confidence
 from txn_analysis.text import if_known, utc
 
 if TYPE_CHECKING:
     from txn_analysis.coordinator.view import CoordinatorView
-    from txn_analysis.judge.facts import Facts
+    from txn_analysis.judge.case import Case
 
 
-def has_a_markers_epoch_fallen(facts: Facts) -> Confidence | None:
+def has_a_markers_epoch_fallen(c: Case) -> Confidence | None:
     """A marker's epoch fell."""
-    return if_holds(facts.open.has_coordinator_epoch_fallen and not facts.is_ongoing, Confidence.LIKELY)
+    return if_holds(c.txn.has_coordinator_epoch_fallen and not c.lists(ONGOING), Confidence.LIKELY)
 
 
-def is_coordinator_fenced(facts: Facts) -> Confidence | None:
+def is_coordinator_fenced(c: Case) -> Confidence | None:
     """The coordinator runs below an epoch that was seen."""
-    return if_holds(_is_fenced(facts) and not facts.is_ongoing, Confidence.LIKELY)
+    return if_holds(_is_fenced(c) and not c.lists(ONGOING), Confidence.LIKELY)
 
 
-def _is_fenced(facts: Facts) -> bool:
+def _is_fenced(c: Case) -> bool:
     """The partition's last marker has a higher coordinator epoch than the coordinator itself."""
-    seen, current = facts.open.coordinator_epoch, facts.state.leader_epoch
+    seen, current = c.txn.coordinator_epoch, c.coordinators_epoch
     return seen is not None and current is not None and seen > current
 
 
-def _epochs(facts: Facts) -> list[str | None]:
+def _epochs(c: Case) -> list[str | None]:
     """Which epochs there are."""
-    seen, current = facts.open.coordinator_epoch, facts.state.leader_epoch
+    seen, current = c.txn.coordinator_epoch, c.coordinators_epoch
     fallen = "an end marker here has a lower coordinator epoch than one before it"
     fenced = f"the last end marker here has coordinator epoch {seen}, the coordinator itself runs at {current}"
-    return [fallen if facts.open.has_coordinator_epoch_fallen else None, fenced if _is_fenced(facts) else None]
+    return [fallen if c.txn.has_coordinator_epoch_fallen else None, fenced if _is_fenced(c) else None]
 
 
 COORDINATOR_EPOCH_WENT_BACK = Cause(
@@ -50,19 +51,19 @@ COORDINATOR_EPOCH_WENT_BACK = Cause(
 )
 
 
-def is_marker_missing(facts: Facts) -> Confidence | None:
+def is_marker_missing(c: Case) -> Confidence | None:
     """A decision lists the partition, or a transaction did whose end nothing shows."""
-    if facts.is_prepared:
+    if c.lists(*PREPARED):
         return Confidence.CERTAIN
-    known = facts.coordinator
+    known = c.id
     if known is None or known.is_listed or known.origins.listed_since_ms is None:
         return None
     if known.origins.prepared_ms is None:
         return Confidence.POSSIBLE
-    if is_before(facts.open.first_appended_before_ms, known.origins.prepared_ms, facts.max_clock_skew_ms):
+    if is_before(c.txn.first_appended_before_ms, known.origins.prepared_ms, c.settings.max_clock_skew_ms):
         return Confidence.CERTAIN
     # Without its time, the marker of that decision may be one that retention or compaction removed.
-    return Confidence.POSSIBLE if facts.open.last_marker_ms is None else Confidence.LIKELY
+    return Confidence.POSSIBLE if c.txn.last_marker_ms is None else Confidence.LIKELY
 
 
 def _has_since(known: CoordinatorView) -> str | None:
@@ -71,20 +72,20 @@ def _has_since(known: CoordinatorView) -> str | None:
     return since or if_known("the coordinator has {}", known.state)
 
 
-def _decision_without_marker(facts: Facts) -> list[str | None]:
+def _decision_without_marker(c: Case) -> list[str | None]:
     """The decision, and that its marker is not there."""
-    known = facts.coordinator
+    known = c.id
     if known is None:
         return []
     if known.is_listed:
-        return [_has_since(known), f"that decision lists {facts.where}, and its marker is not in the log"]
+        return [_has_since(known), f"that decision lists {c.where}, and its marker is not in the log"]
     origins = known.origins
     if origins.prepared_ms is None:
-        listing = if_known("its transaction of {} lists {}", utc(origins.listed_since_ms), facts.where)
+        listing = if_known("its transaction of {} lists {}", utc(origins.listed_since_ms), c.where)
         return [listing, "how that ended is in no record"]
-    decided = if_known("{} of {} lists {}", origins.prepared_state, utc(origins.prepared_ms), facts.where)
+    decided = if_known("{} of {} lists {}", origins.prepared_state, utc(origins.prepared_ms), c.where)
     done = if_known("it counts as completed since {}", utc(origins.completed_ms))
-    return [decided, done, "its marker is not in the log", written(facts)]
+    return [decided, done, "its marker is not in the log", written(c)]
 
 
 MARKER_MISSING = Cause(
@@ -98,15 +99,15 @@ MARKER_MISSING = Cause(
 )
 
 
-def is_transaction_overdue(facts: Facts) -> Confidence | None:
+def is_transaction_overdue(c: Case) -> Confidence | None:
     """The transaction that lists the partition is past its timeout."""
-    return if_holds(facts.is_ongoing and facts.live.is_transaction_overdue, Confidence.CERTAIN)
+    return if_holds(coordinator_overdue(c), Confidence.CERTAIN)
 
 
-def _timeout(facts: Facts) -> list[str | None]:
+def _timeout(c: Case) -> list[str | None]:
     """When it began, and for how long it was to last; and whether there is an epoch left for its abort."""
-    known = facts.coordinator
-    began, timeout_ms = facts.began_at, facts.timeout_ms
+    known = c.id
+    began, timeout_ms = utc(c.start_ms), c.timeout_ms
     overdue = if_known("its transaction began at {} with a timeout of {} ms, and nothing ended it", began, timeout_ms)
     epoch = None if known is None else known.state_epoch
     if epoch is None or epoch < EXHAUSTED_EPOCH:
@@ -131,17 +132,17 @@ COORDINATOR_OVERDUE = Cause(
 _FAR_ABOVE = 1000 * PRODUCER_ID_BLOCK
 
 
-def was_taken_over(facts: Facts) -> Confidence | None:
+def was_taken_over(c: Case) -> Confidence | None:
     """An instance took the id over after the data's first epoch."""
-    known = facts.coordinator
+    known = c.id
     is_taken = known is not None and known.origins.new_epoch_ms is not None
-    return if_holds(facts.is_unlisted and is_taken, as_far_as_recorded(facts))
+    return if_holds(partition_not_in_transaction(c) and is_taken, as_far_as_recorded(c))
 
 
-def _both_epochs(facts: Facts) -> list[str | None]:
+def _both_epochs(c: Case) -> list[str | None]:
     """Both epochs, and that the old one's transaction was never listed."""
-    opened = facts.open
-    origins = None if facts.coordinator is None else facts.coordinator.origins
+    opened = c.txn
+    origins = None if c.id is None else c.id.origins
     new, at = (None, None) if origins is None else (origins.new_epoch, utc(origins.new_epoch_ms))
     joined = "batches up to epoch {} joined it: an epoch change ends nothing in a partition"
     more = if_known(joined, opened.max_producer_epoch)
@@ -150,7 +151,7 @@ def _both_epochs(facts: Facts) -> list[str | None]:
         if_known("its first batch has epoch {}", opened.first_producer_epoch),
         if_known("an instance took the transactional id over with epoch {} at {}", new, at),
         more if is_mixed else None,
-        never_listed(facts),
+        never_listed(c),
     ]
 
 
@@ -164,9 +165,9 @@ OLD_EPOCH_LEFT_OPEN = Cause(
 )
 
 
-def was_rotated(facts: Facts) -> Confidence | None:
+def was_rotated(c: Case) -> Confidence | None:
     """The id left the producer id: the records link the two, or its epochs were used up."""
-    known = facts.coordinator
+    known = c.id
     if known is None or known.is_listed or known.origins.rotated_to is None:
         return None
     if known.origins.is_rotation_recorded:
@@ -175,11 +176,11 @@ def was_rotated(facts: Facts) -> Confidence | None:
     return if_holds(last_epoch is not None and last_epoch >= EXHAUSTED_EPOCH, Confidence.LIKELY)
 
 
-def _both_producer_ids(facts: Facts) -> list[str | None]:
+def _both_producer_ids(c: Case) -> list[str | None]:
     """Both producer ids, and the last epoch of the old one."""
-    if facts.coordinator is None:
+    if c.id is None:
         return []
-    old, origins = facts.open.producer_id, facts.coordinator.origins
+    old, origins = c.txn.producer_id, c.id.origins
     return [
         if_known(
             "the transactional id left producer id {} for {} at {}", old, origins.rotated_to, utc(origins.rotated_ms)
@@ -198,33 +199,33 @@ PRODUCER_ID_ROTATED = Cause(
 )
 
 
-def is_written_after_expiry(facts: Facts) -> Confidence | None:
+def is_written_after_expiry(c: Case) -> Confidence | None:
     """The data came after the id was removed."""
-    removed_ms = None if facts.coordinator is None else facts.coordinator.origins.tombstone_ms
-    is_after = is_before(removed_ms, facts.open.appended_after_ms, facts.max_clock_skew_ms)
-    return if_holds(facts.is_unlisted and is_after, Confidence.CERTAIN)
+    removed_ms = None if c.id is None else c.id.origins.tombstone_ms
+    is_after = is_before(removed_ms, c.txn.appended_after_ms, c.settings.max_clock_skew_ms)
+    return if_holds(partition_not_in_transaction(c) and is_after, Confidence.CERTAIN)
 
 
-def is_gone(facts: Facts) -> Confidence | None:
+def is_gone(c: Case) -> Confidence | None:
     """The id was removed, or came back under another producer id."""
-    known = facts.coordinator
+    known = c.id
     is_away = known is not None and (known.origins.rotated_to is not None or known.state == TOMBSTONE)
-    return if_holds(facts.is_unlisted and is_away, Confidence.LIKELY)
+    return if_holds(partition_not_in_transaction(c) and is_away, Confidence.LIKELY)
 
 
-def is_forgotten(facts: Facts) -> Confidence | None:
+def is_forgotten(c: Case) -> Confidence | None:
     """Nothing is left of the id."""
-    return if_holds(facts.coordinator is None, Confidence.POSSIBLE)
+    return if_holds(c.id is None, Confidence.POSSIBLE)
 
 
-def _what_is_left(facts: Facts) -> list[str | None]:
+def _what_is_left(c: Case) -> list[str | None]:
     """What is left of the id."""
-    if facts.coordinator is None:
-        return [f"no transactional id has producer id {facts.open.producer_id} in any record that is left"]
-    origins = facts.coordinator.origins
+    if c.id is None:
+        return [f"no transactional id has producer id {c.txn.producer_id} in any record that is left"]
+    origins = c.id.origins
     removed_ms, new = origins.tombstone_ms, origins.rotated_to
     removed = if_known("the transactional id was removed at {}", utc(removed_ms))
-    return [removed, if_known("it came back under producer id {}", new), written(facts)]
+    return [removed, if_known("it came back under producer id {}", new), written(c)]
 
 
 TRANSACTIONAL_ID_EXPIRED = Cause(
@@ -237,36 +238,36 @@ TRANSACTIONAL_ID_EXPIRED = Cause(
 )
 
 
-def is_too_recent(facts: Facts) -> Confidence | None:
+def is_too_recent(c: Case) -> Confidence | None:
     """The producer wrote so lately that its id would still be there, or be a tombstone."""
-    sure = Confidence.POSSIBLE if facts.state.gaps else Confidence.LIKELY
-    return if_holds(facts.coordinator is None and _is_recent(facts), sure)
+    sure = Confidence.POSSIBLE if c.state_lacks else Confidence.LIKELY
+    return if_holds(c.id is None and _is_recent(c), sure)
 
 
-def is_too_large(facts: Facts) -> Confidence | None:
+def is_too_large(c: Case) -> Confidence | None:
     """Its id is far above all that were given out."""
-    return if_holds(facts.coordinator is None and _is_far_above(facts), Confidence.POSSIBLE)
+    return if_holds(c.id is None and _is_far_above(c), Confidence.POSSIBLE)
 
 
-def _is_recent(facts: Facts) -> bool:
+def _is_recent(c: Case) -> bool:
     """No id that wrote then can have expired."""
-    return is_before(facts.expired_before_ms, facts.open.appended_after_ms, facts.max_clock_skew_ms)
+    return is_before(c.expires_before_ms, c.txn.appended_after_ms, c.settings.max_clock_skew_ms)
 
 
-def _is_far_above(facts: Facts) -> bool:
+def _is_far_above(c: Case) -> bool:
     """A thousand blocks of ids lie between the largest one of the state and this one."""
-    largest = facts.state.largest_producer_id
-    return largest is not None and facts.open.producer_id > largest + _FAR_ABOVE
+    largest = c.state.largest_producer_id
+    return largest is not None and c.txn.producer_id > largest + _FAR_ABOVE
 
 
-def _size_and_time(facts: Facts) -> list[str | None]:
+def _size_and_time(c: Case) -> list[str | None]:
     """That nobody has it, how large it is, and when it wrote."""
     largest = f"ids are given out upward, in blocks of {PRODUCER_ID_BLOCK}, and the largest in __transaction_state is"
     return [
-        f"no transactional id has, or had, producer id {facts.open.producer_id}",
-        f"{largest} {facts.state.largest_producer_id}" if _is_far_above(facts) else None,
-        written(facts),
-        "an id that wrote so lately could not have expired yet" if _is_recent(facts) else None,
+        f"no transactional id has, or had, producer id {c.txn.producer_id}",
+        f"{largest} {c.state.largest_producer_id}" if _is_far_above(c) else None,
+        written(c),
+        "an id that wrote so lately could not have expired yet" if _is_recent(c) else None,
     ]
 
 

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.judge.rules import rule_named
+from txn_analysis.judge.words import words_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import alike
 from txn_analysis.report.finding_text import paragraphs, report_command, run_option, what
@@ -149,7 +149,7 @@ def _finding_views(
             figures.judged_idle_ms(report, finding),
             figures.clock_line(report, finding) is not None,
             tuple(paragraphs(report, finding, reader)),
-            "" if (rule := rule_named(finding.rule)) is None else rule.reason,
+            "" if (words := words_named(finding.rule)) is None else words.reason,
             anchors.get(escape(finding.topic_partition)),
             place,
             number,

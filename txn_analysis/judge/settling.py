@@ -1,8 +1,7 @@
-"""What a rule is: a condition over the facts, and everything that is ever said of it."""
+"""What settles an open question: what the findings of one rule in one run lack together, and what would tell."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.fit import NOT_SHOWN
@@ -13,12 +12,9 @@ from txn_analysis.settings import flag_name
 from txn_analysis.text import iso_utc, ranges
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from txn_analysis.judge.facts import Facts
-    from txn_analysis.logic import Truth
     from txn_analysis.tables.finding_rows import FindingRows
-    from txn_analysis.verdict import Verdict
 
 _MOST_PLACES = 3
 
@@ -94,66 +90,6 @@ class Doubtful(NamedTuple):
         """Whether the operator's word would settle all of them, as far as the files do not disprove it."""
         flag = flag_name(assurance)
         return all(any(flag in missing for missing in f.missing_evidence) for f in self.findings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rule:
-    """A named condition over the facts of one open transaction, the verdict that it gives, and its words.
-
-    Attributes:
-        name: the contract's.
-        verdict: what it gives.
-        meaning: what it says, in half a sentence.
-        condition: when it holds, as docs/rules.md lists it; None where that is its meaning.
-        background: what else its page says of the reason; empty for nothing.
-        when: its condition. It holds on True alone: None, for what the evidence cannot tell, holds for nothing.
-        evidence: what it rests on, a sentence each; None for what has nothing to say.
-        missing: what would be needed for an answer; nothing where there is one.
-        why_not: why it does not hold.
-        would_change: what would change its verdict; None where that is what is missing.
-        reason: why this gives its verdict.
-        remedy: what to do about it.
-        settled_by: what several findings lack together, and what would settle them; None where the remedy says it.
-        is_of_the_log: the log alone decides, whatever the state says.
-    """
-
-    name: str
-    verdict: Verdict
-    meaning: str
-    condition: str | None = None
-    background: str = ""
-    when: Callable[[Facts], Truth]
-    evidence: Callable[[Facts], Sequence[str | None]]
-    missing: Callable[[Facts], Sequence[str | None]] = lambda _: ()
-    why_not: Callable[[Facts], str]
-    would_change: str | None = None
-    reason: str
-    remedy: str
-    settled_by: Callable[[Doubtful], Settling] | None = None
-    is_of_the_log: bool = False
-
-    def holds_for(self, facts: Facts) -> bool:
-        """The rule decides about these facts, if no rule before it does."""
-        return self.when(facts) is True
-
-    def evidence_in(self, facts: Facts) -> tuple[str, ...]:
-        """The facts that it used, in words."""
-        return tuple(fact for fact in self.evidence(facts) if fact is not None)
-
-    def missing_in(self, facts: Facts) -> tuple[str, ...]:
-        """What would be needed for an answer, in words; empty where there is one."""
-        return tuple(fact for fact in self.missing(facts) if fact is not None)
-
-    def would_change_in(self, facts: Facts) -> tuple[str, ...]:
-        """What evidence would change the verdict; what is missing, where there was no answer."""
-        return self.missing_in(facts) or (() if self.would_change is None else (self.would_change,))
-
-    def settling(self, doubtful: Doubtful) -> Settling:
-        """What some findings of it lack together, and what would settle them, both in words."""
-        if self.settled_by is None:
-            remedy = f"{self.remedy[:1].lower()}{self.remedy[1:]}".rstrip(".")
-            return Settling(Lack.NO_RULE, "its coordinator is in a state that no rule knows", remedy)
-        return self.settled_by(doubtful)
 
 
 # What would settle the findings of one rule in one run: what is missing, and the option or the file that would tell.
