@@ -288,6 +288,12 @@ def test_a_commit_of_two_partitions_confirms_the_markers_of_both() -> None:
     assert counts(sums_of_markers(markers, pa.concat_tables(known), ALL_GIVEN, {7})) == (4, 0)
 
 
+def test_a_producer_is_contradicted_by_its_own_marker_though_anothers_is_earlier() -> None:
+    markers = marker_rows({7: {HERE: [MARKER]}, 8: {HERE: [MARKER._replace(offset=40, at_ms=AT_MS - 5)]}})
+    against = sums_of_markers(markers, known_of(7, NEVER_HERE), ALL_GIVEN, {7}).against
+    assert [w and w.producer_id for w in (against.of_asked[7], against.first)] == [7, 8]
+
+
 def test_the_newest_decision_of_an_id_is_not_followed_by_another_ids_record() -> None:
     known = known_of(7, COMMITTED[:2], [record("Empty", AT_MS + 10)])
     assert sums_of_markers(marker_rows({7: {HERE: [MARKER]}}), known, ALL_GIVEN, {7}).sure_ms is None
