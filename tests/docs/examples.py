@@ -12,7 +12,6 @@ from txn_analysis.questions.filters import Filters
 from txn_analysis.report.chat import chat_message
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.model import AuditReport
-from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import RunTables
 
 ROOT = Path(__file__).parents[2]
@@ -29,15 +28,12 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
     every = Filters()
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
     return {
-        "demo-mail": "".join(text_report(report, 76).partition("\n\n2. ")[:1]) + "\n",
         "demo-chat": chat_message(report, Reader(_OPTIONS, now_ms=READ_MS)),
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
-        "list": queries.list_transactions(tables.current_states(), tables.as_of_ms, every).text(),
         "describe": describe.text(),
         "describe-producers": queries.describe_producers(tables.producers("payments", 0), "payments", 0).text(),
         "kafka-find-hanging": "".join(_answer(file) for file in sorted(_ORACLE.glob("find-hanging-*.txt"))),
         "one-batch-line": walk(tables),
-        "kafka-list": _answer(_ORACLE / "list.txt"),
     }
 
 
