@@ -270,7 +270,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
 
     keep_ms: PositiveAgeMs | None = Field(
         default=None,
-        description="how long captures and runs are kept, such as 90d: an audit ends with `txn-analysis prune`",
+        description="how long captures and runs are kept, such as 90d: an audit ends with `forget --older-than`",
     )
     prune_grace_ms: AgeMs = Field(
         default=86_400_000,

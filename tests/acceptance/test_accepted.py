@@ -37,8 +37,7 @@ def verb(tmp_path: Path) -> Callable[..., Said]:
 
 
 def accepting(*findings: str, until: str = "2026-12-24") -> list[str]:
-    named = [word for finding in findings for word in ("--finding", finding)]
-    return ["accept", *named, "--until", until, "--reason", "the topic goes", "--by", "anna"]
+    return ["accept", *findings, "--until", until, "--reason", "the topic goes", "--by", "anna"]
 
 
 def test_what_is_accepted_is_no_alarm_in_any_answer(tmp_path: Path, verb: Callable[..., Said]) -> None:
@@ -87,7 +86,7 @@ def test_the_date_and_withdrawing_bring_it_back(tmp_path: Path, verb: Callable[.
     assert verb("report")[1].splitlines()[1].endswith("3 no longer accepted.")
     verb(*accepting(*STILL_HANGING))
     assert verb("report")[0] == 0
-    verb("accept", "--finding", STILL_HANGING[0], "--withdraw", "--reason", "a mistake")
+    verb("accept", STILL_HANGING[0], "--withdraw", "--reason", "a mistake")
     assert verb("report")[0] == 1
 
 

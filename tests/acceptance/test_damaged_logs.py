@@ -18,7 +18,7 @@ VERBS = (
     "describe-producers --topic payments --partition 0",
     "explain",
     "ended",
-    "stats",
+    "ended --by application",
     "at-risk",
     "abort-plan",
     "verify",

@@ -372,13 +372,14 @@ def test_the_verb_prints_words_or_json_and_needs_an_age(nights: Path, capsys: py
     def said(*words: str) -> tuple[Any, str, str]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            app(["prune", "--warehouse", str(nights), *words], prog_name="txn-analysis")
+            app(["forget", "--warehouse", str(nights), *words], prog_name="txn-analysis")
         return ended.value.code, *capsys.readouterr()
 
     assert said()[0] == 2
-    assert "give --keep AGE" in said()[2]
-    code, out, _ = said("--keep", "10d", "--dry-run", "--format", "json")
+    assert "--older-than AGE" in said()[2]
+    code, out, _ = said("--older-than", "10d", "--dry-run", "--format", "json")
     assert (code, json.loads(out)["is_rehearsal"], json.loads(out)["clusters"][0]["captures"]) == (0, True, ["day-000"])
-    code, out, _ = said("--keep", "10d")
-    assert (code, "taken by prune-" in out, "the rows are deleted by the first prune after" in out) == (0, True, True)
+    code, out, _ = said("--older-than", "10d")
+    assert (code, "taken by prune-" in out) == (0, True)
+    assert "the rows are deleted by the first forget --older-than after" in out
     assert len(opened(nights).held(PRUNES)) == 1

@@ -25,7 +25,7 @@ def test_each_verb_prints_a_fence_that_asks_for_less_than_the_runs_maximum(
     said = {
         "report": said_by("report", "--now", "2026-11-21T03:00:00Z"),
         "explain": said_by("explain", "--format", "json"),
-        "who": said_by("who", "--transactional-id", "inventory-sync"),
+        "who": said_by("explain", "--transactional-id", "inventory-sync"),
         "abort-plan": planned,
         "--check": said_by("abort-plan", "--check", str(plan)),
     }

@@ -1,4 +1,4 @@
-"""The command lines of `explain`, `ended` and `who`: what is refused before anything starts."""
+"""The command lines of `explain` and `ended`: what is refused before anything starts."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,8 @@ from txn_analysis.report.formats import Answer, Column
     ("words", "title"),
     [
         pytest.param((), None, id="a-list-of-explanations"),
-        pytest.param(("--topic", "a", "--partition", "0", "--offset", "7"), "OffsetAnswer", id="one-offset"),
+        pytest.param(("a-0:7",), "OffsetAnswer", id="one-offset"),
+        pytest.param(("--topic", "a", "--partition", "0", "--offset", "7"), "OffsetAnswer", id="one-offset-of-1.0"),
     ],
 )
 def test_the_schema_of_what_is_printed_as_json(
@@ -29,7 +30,7 @@ def test_the_schema_of_what_is_printed_as_json(
 
 
 def test_the_schema_of_who_it_is(command: Callable[..., Done]) -> None:
-    done = command("who", "--schema")
+    done = command("explain", "--group", "billing-readers", "--schema")
     assert (done.code, json.loads(done.out)["title"]) == (0, "OwnerAnswer")
 
 

@@ -18,6 +18,11 @@ NEW_FORMS = {
     "version": "--version",
     "version --verbose": "--version --verbose",
     "ingest copies/": "audit --no-judge copies/",
+    "who --producer-id 1002": "explain --producer-id 1002",
+    "stats": "ended --by application",
+    "stats --by id": "ended --by id",
+    "prune --keep 90d --dry-run": "forget --older-than 90d --dry-run",
+    "prune --keep=90d": "forget --older-than=90d",
 }
 
 

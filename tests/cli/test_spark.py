@@ -15,7 +15,7 @@ READING = (
     ("describe-producers", "--topic", "a", "--partition", "0"),
     ("explain",),
     ("ended",),
-    ("stats",),
+    ("ended", "--by", "id"),
     ("at-risk",),
     ("abort-plan",),
     ("verify",),

@@ -46,20 +46,20 @@ class Asked(NamedTuple):
 
 
 ASKED = (
-    Asked("stuck-lag", DEMO, "explain --topic orders --partition 0 --offset 161"),
-    Asked("poison-message", DEMO, "explain --topic orders --partition 0 --offset 126"),
-    Asked("lag-of-one", ENDED, "explain --topic orders --partition 0 --offset 32"),
-    Asked("empty-polls", DEMO, "explain --topic orders --partition 0 --offset 118"),
-    Asked("compaction", BUSY, "explain --topic __transaction_state --partition 1 --offset 30000"),
-    Asked("beyond-the-end", DEMO, "explain --topic orders --partition 0 --offset 205", 3),
-    Asked("out-of-range", DELETED, "explain --topic trades --partition 0 --offset 100"),
-    Asked("unstable-offsets", EDGE, "who --group billing-readers"),
-    Asked("whose-is-it", DEMO, "who --producer-id 1002"),
-    Asked("when-it-ends", DEMO, "who --transactional-id inventory-sync"),
+    Asked("stuck-lag", DEMO, "explain orders-0:161"),
+    Asked("poison-message", DEMO, "explain orders-0:126"),
+    Asked("lag-of-one", ENDED, "explain orders-0:32"),
+    Asked("empty-polls", DEMO, "explain orders-0:118"),
+    Asked("compaction", BUSY, "explain __transaction_state-1:30000"),
+    Asked("beyond-the-end", DEMO, "explain orders-0:205", 3),
+    Asked("out-of-range", DELETED, "explain trades-0:100"),
+    Asked("unstable-offsets", EDGE, "explain --group billing-readers"),
+    Asked("whose-is-it", DEMO, "explain --producer-id 1002"),
+    Asked("when-it-ends", DEMO, "explain --transactional-id inventory-sync"),
     Asked("disk-fills", EDGE, "explain --topic accounts", 0, "blocks"),
     Asked("tiered", TIERED, "explain --topic clicks", 0, "blocks", _OF_TIERED),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
-    Asked("statistics", EDGE, "stats"),
+    Asked("statistics", EDGE, "ended --by application"),
     Asked("at-risk", DEMO, "at-risk --within 30"),
 )
 

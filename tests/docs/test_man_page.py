@@ -14,7 +14,7 @@ def test_it_has_every_verb_and_the_options_of_all() -> None:
     text = man_page().replace("\\-", "-")
     assert all(f".SS {verb}\n" in text for verb in VERBS)
     assert text.count("--warehouse DIR") == text.count("--config FILE") == 1
-    assert "txn-analysis explain --topic orders --partition 0 --offset 161" in text
+    assert "txn-analysis explain orders-0@161" in text
 
 
 @pytest.mark.parametrize(

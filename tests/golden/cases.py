@@ -66,7 +66,6 @@ def questions(case: Case) -> Iterator[Question]:
     """What is asked of a case, in the forms that are kept of it."""
     of_id = ("--transactional-id", case.who)
     topic, partition, offset = case.offset
-    place = ("--topic", topic, "--partition", str(partition), "--offset", str(offset))
     rows = {
         "report": ("report", *NOW),
         "find-hanging": ("find-hanging",),
@@ -74,18 +73,18 @@ def questions(case: Case) -> Iterator[Question]:
         "describe": ("describe", *of_id),
         "describe-producers": ("describe-producers", "--all"),
         "ended": ("ended", "--limit", "15"),
-        "stats": ("stats",),
-        "stats-by-id": ("stats", "--by", "id", "--limit", "8"),
+        "stats": ("ended", "--by", "application"),
+        "stats-by-id": ("ended", "--by", "id", "--limit", "8"),
         "at-risk": ("at-risk", "--within", "120"),
         "explain": ("explain",),
-        "explain-offset": ("explain", *place),
-        "who": ("who", *of_id),
+        "explain-offset": ("explain", f"{topic}-{partition}:{offset}"),
+        "who": ("explain", *of_id),
         "verify": ("verify",),
         "verify-history": ("verify", "--history"),
         "captures": ("captures",),
     }
     if case.group:
-        rows["who-group"] = ("who", "--group", case.group)
+        rows["who-group"] = ("explain", "--group", case.group)
     plan = ("abort-plan", "--expired")
     for name, words in rows.items():
         yield Question(f"{name}.json", (*words, "--format", "json"))
@@ -96,7 +95,7 @@ def questions(case: Case) -> Iterator[Question]:
             yield Question(f"{name}.txt", (*words, "--format", "text"))
         yield Question("abort-plan.sh", (*plan, "--format", "commands"))
         yield Question("find-hanging.csv", ("find-hanging", "--format", "csv"))
-        yield Question("stats.csv", ("stats", "--format", "csv"))
+        yield Question("stats.csv", ("ended", "--by", "application", "--format", "csv"))
         yield Question("findings.csv", ("report", *NOW, "--format", "csv"))
         yield Question("report.chat", ("report", *NOW, "--format", "chat"))
     if case.is_page_too:

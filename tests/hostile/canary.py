@@ -29,7 +29,7 @@ VERBS = (
     ("abort-plan", "--expired", "--format", "write-txn-markers"),
     ("describe-producers", "--topic", "orders", "--partition", "0"),
     ("list",),
-    ("stats", "--by", "id", "--format", "json"),
+    ("ended", "--by", "id", "--format", "json"),
     ("at-risk", "--format", "json"),
     ("report", "--format", "chat"),
 )

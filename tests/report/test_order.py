@@ -30,8 +30,7 @@ def test_headline_and_first_finding_are_what_hides_most() -> None:
     assert "\n1. payments-2: " in text
     assert "\n2. ledger-2: " in text
     assert (
-        "explain --topic payments"
-        in text_report(found, reader=Reader(now_ms=rows.AS_OF_MS * 2)).rpartition("-- Next --")[2]
+        "explain payments-" in text_report(found, reader=Reader(now_ms=rows.AS_OF_MS * 2)).rpartition("-- Next --")[2]
     )
 
 

@@ -79,4 +79,4 @@ def test_of_old_files_no_plan_is_printed() -> None:
     assert "sh plan.sh" not in text
     assert "Copied at 2026-11-21T03:00:00.000Z, 40 d 0 h ago: a plan from these files has expired." in text
     assert "do copy the files and audit again: a plan from these files has expired" in text
-    assert "txn-analysis explain --topic orders --partition 2" in text
+    assert "txn-analysis explain orders-2@" in text

@@ -213,7 +213,7 @@ def test_mail_has_no_long_line_but_commands_and_loses_nothing() -> None:
     )
     text = text_report(build_report(rows.run(), [rows.input_file()], [], [found, rows.live_finding()]), 76)
     long = [line.split()[1] for line in text.splitlines() if len(line) > 76]
-    assert long == [*["kafka-transactions.sh"] * 2, "txn-analysis"]  # to fence, to look whether it is fenced
+    assert long == ["kafka-transactions.sh"] * 2  # to fence, to look whether it is fenced
     assert "inconclusive: state_incomplete" in text
     assert "a-topic-with-a-rather-long-name-0 from 161, idle 3 h 0 min" in text
     assert "an-id-that-is-longer-than-a-column" in text
@@ -239,7 +239,7 @@ def test_what_the_report_does_not_say_explain_does_and_each_finding_has_its_comm
         assert all(fact not in text for fact in finding.evidence)
         said = " ".join(line.text for line in lines_of(facts(report, finding), 110))
         assert all(fact in said for fact in finding.evidence)
-        where = f"--topic {finding.topic} --partition {finding.partition} --start-offset {finding.txn_start_offset}"
+        where = f"{finding.topic_partition}@{finding.txn_start_offset}"
         assert f"   explain  txn-analysis explain {where} --run run-1\n" in text
 
 

@@ -1,4 +1,4 @@
-"""The verbs by which people say what stays: `accept`, and what goes: `forget`, `prune`."""
+"""The verbs by which people say what stays: `accept`, and what goes: `forget`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from txn_analysis.cli.asking import forms_of
-from txn_analysis.cli.options import Request, RunId, Schema, repeated
+from txn_analysis.cli.options import Request, RunId, Schema
 from txn_analysis.cli.output import deliver, deliver_text, moment_of, now_ms
 from txn_analysis.cli.spark import asked_run, check_warehouse, spark_when_needed, stored
 from txn_analysis.errors import AuditError, ConfigError
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from txn_analysis.runs.run_tables import Forgotten
     from txn_analysis.settings import Settings
 
-Keep = Annotated[
+OlderThan = Annotated[
     str | None,
-    typer.Option("--keep", metavar="AGE", help="What is older goes: a number of m, h, d or w, such as 90d. [keep_ms]"),
+    typer.Option(
+        "--older-than", metavar="AGE", help="What is older goes: a number of m, h, d or w, such as 90d. [keep_ms]"
+    ),
 ]
 Grace = Annotated[
     str | None,
@@ -34,17 +36,19 @@ Grace = Annotated[
         "[prune_grace_ms, 1d]",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would go, and change nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="With --older-than: say what would go, and change nothing.")]
 
 
 def accept(
     request: Request,
-    finding: Annotated[
+    address: Annotated[
         list[str] | None,
-        repeated(
-            "--finding", "FINDING", "TOPIC-PARTITION@START, such as orders-0@161, or a finding_id of the JSON report"
+        typer.Argument(
+            metavar="[ADDRESS]...",
+            help="TOPIC-PARTITION@OFFSET, a transaction by its first offset; or a finding_id of the JSON report.",
         ),
     ] = None,
+    finding: Annotated[list[str] | None, typer.Option("--finding", hidden=True)] = None,  # as 1.0 spelled it
     all_of: Annotated[
         str | None,
         typer.Option("--all-of", metavar="RUN_ID", help="Every open transaction of a run but those in progress."),
@@ -71,8 +75,9 @@ def accept(
 
     Exit code: 0 it is kept, 2 there is no such run or finding, or the date is not after the run's files.
     """
-    if (finding is None) == (all_of is None):
-        raise ConfigError("give --finding, or --all-of RUN_ID")
+    names = [*(address or ()), *(finding or ())] or None
+    if (names is None) == (all_of is None):
+        raise ConfigError("give an address such as orders-0@161, or --all-of RUN_ID")
     if all_of is not None and run_id is not None:
         raise ConfigError("--all-of names the run: leave out --run")
     if (until is None) is not withdraw or not reason:
@@ -87,7 +92,7 @@ def accept(
         from txn_analysis.report.formats import answer_of
         from txn_analysis.runs import decisions
 
-        decided = decisions.decide(tables, finding, until_ms, reason, by)
+        decided = decisions.decide(tables, names, until_ms, reason, by)
         if not is_printed and decided:
             decisions.keep(tables.warehouse, decided)
     forms = forms_of(answer_of(ACCEPT, decided)) | {"toml": lambda: decisions.toml_of(decided)}
@@ -98,20 +103,35 @@ def accept(
 def forget(
     request: Request,
     capture: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--capture", metavar="NAME", help="The capture, as the verb `captures` lists it.", rich_help_panel=INPUT
         ),
-    ],
+    ] = None,
+    older_than: OlderThan = None,
+    grace: Grace = None,
+    dry_run: DryRun = False,
+    schema: Schema = False,
 ) -> int:
-    """Take one capture out of the warehouse.
+    """Take captures out of the warehouse.
 
-    The runs that judged it go with it. Runs of later captures that used it stay, and their reports say so; their abort
-    plans are not printed any more. Gaps that it filled are open again in later audits. Copied
-    files are not touched.
+    --capture says that a capture never was evidence of this cluster. The runs that judged it go with it. Runs of later
+    captures that used it stay, and their reports say so; their abort plans are not printed any more. Gaps that it
+    filled are open again in later audits. Copied files are not touched.
 
-    Exit code: 0, or 2 if there is no such warehouse or capture.
+    --older-than takes only captures that nothing newer needs, of all clusters, with their runs. Age is counted from the
+    newest capture of each cluster, by the brokers' clocks. What is newer stays, and what newer answers need: each
+    cluster's newest run, plans that are not known to be done, the first run that saw what is still open, and each
+    capture whose evidence newer ones rest on, whole and named with the reason. Rows are deleted after the grace period,
+    and files once as long has passed again: by the next such calls, every night one. Killed anywhere, it is finished by
+    the same command.
+
+    Exit code: 0, or 2 if there is no such warehouse or capture, no age, or the warehouse cannot be written.
     """
+    if capture is None:
+        return forget_old(request, older_than, grace, is_rehearsal=dry_run, schema=schema)
+    if older_than or grace or dry_run or schema:
+        raise ConfigError("--capture takes one capture at once: leave out --older-than, --grace, --dry-run, --schema")
     settings = request.settings()
     check_warehouse(settings)
     with spark_when_needed(settings, 0) as spark:
@@ -137,19 +157,10 @@ def _forgot(forgotten: Forgotten) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def prune(
-    request: Request, keep: Keep = None, grace: Grace = None, dry_run: DryRun = False, schema: Schema = False
+def forget_old(
+    request: Request, age: str | None, grace: str | None, *, is_rehearsal: bool, schema: bool = False
 ) -> int:
-    """Take out of the warehouse what is older than an age.
-
-    Captures, the runs that judged them, and the rows behind them go, of all clusters. Age is counted from the newest
-    capture of each cluster, by the brokers' clocks. What is newer stays, and what newer answers need: each cluster's
-    newest run, plans that are not known to be done, the first run that saw what is still open, and of old captures the
-    files that fill a gap of newer ones. Rows are deleted after the grace period, and files once as long has passed
-    again: by the next prunes, every night one. Killed anywhere, it is finished by the same command.
-
-    Exit code: 0, or 2 where there is no such warehouse, no age is given, or the warehouse cannot be written.
-    """
+    """Takes out of the warehouse what is older than an age, or says what would go."""
     if schema:
         from txn_analysis.questions.answers import schema_text
         from txn_analysis.questions.pruning import PruneAnswer
@@ -157,15 +168,15 @@ def prune(
         deliver_text(request.targets, schema_text(PruneAnswer))
         return 0
     settings = request.settings()
-    keep_ms = settings.keep_ms if keep is None else _age("--keep", keep)
+    keep_ms = settings.keep_ms if age is None else _age("--older-than", age)
     if not keep_ms:
-        raise ConfigError("give --keep AGE, such as --keep 90d, or keep_ms in the settings; it is above 0")
+        raise ConfigError("give --capture NAME, or --older-than AGE, such as 90d (keep_ms in the settings), above 0")
     grace_ms = settings.prune_grace_ms if grace is None else _age("--grace", grace)
     with stored(settings) as warehouse:
         from txn_analysis.questions.answers import json_text
         from txn_analysis.questions.pruning import prune as prune_warehouse
 
-        answer = prune_warehouse(warehouse, keep_ms, now_ms(), grace_ms, is_rehearsal=dry_run)
+        answer = prune_warehouse(warehouse, keep_ms, now_ms(), grace_ms, is_rehearsal=is_rehearsal)
     deliver(request.targets, {"json": lambda: json_text(answer), "text": lambda: in_words(answer)})
     return 0
 
@@ -201,13 +212,13 @@ def in_words(answer: PruneAnswer) -> str:
     """What went, or would go; cluster by cluster, then what earlier prunes left."""
     lines = [line for item in answer.clusters for line in _of_cluster(item, answer)]
     if answer.cleared_row_count:
-        lines.append(f"deleted {count(answer.cleared_row_count, 'row')} that earlier prunes took")
+        lines.append(f"deleted {count(answer.cleared_row_count, 'row')} that earlier calls took")
     would = "would free" if answer.is_rehearsal else "freed"
     freed = f"{count(answer.freed_file_count, 'file')}, {answer.freed_bytes:,} bytes"
     lines.append(f"{would} {freed}, that nobody reads any more")
     is_later = answer.clear_from_ms > answer.pruned_ms and not answer.is_rehearsal
     if is_later and any(item.prune_id for item in answer.clusters):
-        lines.append(f"the rows are deleted by the first prune after {iso_utc(answer.clear_from_ms)}")
+        lines.append(f"the rows are deleted by the first forget --older-than after {iso_utc(answer.clear_from_ms)}")
     return "".join(f"{line}\n" for line in lines)
 
 

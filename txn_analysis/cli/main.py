@@ -76,26 +76,30 @@ verb(app, "describe", "txn-analysis describe --transactional-id billing-worker-1
 )
 _of_one = "txn-analysis describe-producers --topic orders --partition 0"
 verb(app, "describe-producers", _of_one, form=RowFormat)(query_verbs.describe_producers)
-_of_offset = "txn-analysis explain --topic orders --partition 0 --offset 161"
-verb(app, "explain", _of_offset, form=Format, uses=_COULD_NOT_TELL)(why_verbs.explain)
-verb(app, "ended", "txn-analysis ended --topic orders --cause coordinator_timeout", form=RowFormat)(why_verbs.ended)
-verb(app, "who", "txn-analysis who --group billing-readers", form=Format, uses=_COULD_NOT_TELL)(why_verbs.who)
-_each_id = "txn-analysis stats --by id --since 2026-11-20T00:00:00Z"
-verb(app, "stats", _each_id, form=RowFormat)(why_verbs.stats)
+_addresses = (
+    "txn-analysis explain orders-0@161\n  txn-analysis explain orders-0:205\n"
+    "  txn-analysis explain --group billing-readers"
+)
+verb(app, "explain", _addresses, form=Format, uses=_COULD_NOT_TELL)(why_verbs.explain)
+_causes = (
+    "txn-analysis ended --topic orders --cause coordinator_timeout\n"
+    "  txn-analysis ended --by id --since 2026-11-20T00:00:00Z"
+)
+verb(app, "ended", _causes, form=RowFormat)(why_verbs.ended)
 verb(app, "at-risk", "txn-analysis at-risk --within 120", form=RowFormat)(why_verbs.at_risk)
 verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh", form=Rendering)(plan_verbs.abort_plan)
 verb(app, "verify", "txn-analysis verify --history", form=RowFormat, uses=(*_COULD_NOT_TELL, "accepted"))(
     plan_verbs.verify
 )
-_told = "txn-analysis accept --finding orders-0@161 --until 2026-12-24 --reason 'gone with the topic'"
+_told = "txn-analysis accept orders-0@161 --until 2026-12-24 --reason 'gone with the topic'"
 verb(app, "accept", _told, form=DecisionFormat)(keeping_verbs.accept)
 _held = "txn-analysis captures --warehouse txn-warehouse\n  txn-analysis captures -o nights.csv"
 verb(app, "captures", _held, form=RowFormat, uses=("accepted",))(audit_verbs.captures)
-verb(app, "forget", "txn-analysis forget --capture capture-127d9c186fa3", form=Format, reads_files=True)(
-    keeping_verbs.forget
+_gone = (
+    "txn-analysis forget --capture capture-127d9c186fa3\n"
+    "  txn-analysis forget --warehouse txn-warehouse --older-than 90d --dry-run"
 )
-_aged = "txn-analysis prune --warehouse txn-warehouse --keep 90d --dry-run"
-verb(app, "prune", _aged, form=Format, reads_files=True)(keeping_verbs.prune)
+verb(app, "forget", _gone, form=Format, reads_files=True)(keeping_verbs.forget)
 app.add("copy-kit", "txn-analysis copy-kit > copy-kit.sh", lambda: shell_verbs.copy_kit)
 app.add("demo", "txn-analysis demo --to /tmp/hanging", lambda: demo.demo)
 verb(app, "doctor", "txn-analysis doctor --warehouse s3://audits/txn-warehouse", form=Format, uses=("master",))(

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 COMPLETE = "_TXN_ANALYSIS_COMPLETE"
 """The variable by which Click's completion of words is asked for."""
 RUNBOOK = Path(__file__).with_name("runbook.md")
+
+
+_NEW_FORMS: dict[str, tuple[str, Callable[[list[str]], list[str]]]] = {
+    "help": ("VERB --help", lambda rest: [*(word for word in rest if not word.startswith("-")), "--help"]),
+    "version": ("--version", lambda rest: ["--version", *rest]),
+    "ingest": ("audit --no-judge", lambda rest: ["audit", "--no-judge", *rest]),
+    "who": ("explain", lambda rest: ["explain", *rest]),
+    "stats": ("ended --by application", lambda rest: ["ended", *_by_default(rest), *rest]),
+    "prune": (
+        "forget --older-than AGE",
+        lambda rest: ["forget", *(re.sub("^--keep(?==|$)", "--older-than", word) for word in rest)],
+    ),
+}
 
 
 def of_today(words: Sequence[str]) -> list[str]:
@@ -21,22 +35,20 @@ def of_today(words: Sequence[str]) -> list[str]:
     sources.
     """
     verb, rest = (words[0], [*words[1:]]) if words else ("", [])
-    match verb:
-        case "help":
-            _note("help", "txn-analysis VERB --help")
-            return [word for word in rest if not word.startswith("-")] + ["--help"]
-        case "version":
-            _note("version", "txn-analysis --version")
-            return ["--version", *rest]
-        case "ingest":
-            _note("ingest", "txn-analysis audit --no-judge")
-            return ["audit", "--no-judge", *rest]
-        case "completion" if rest[:1] in (["bash"], ["zsh"], ["fish"]):
-            script = f"{COMPLETE}={rest[0]}_source txn-analysis"
-            _answered("completion", script, f"{script} | source" if rest[0] == "fish" else f'eval "$({script})"')
-        case "runbook":
-            _answered("runbook", "docs/runbook.md, which abort-plan --help names", RUNBOOK.read_text(encoding="utf-8"))
-    return [*words]
+    if verb == "runbook":
+        _answered("runbook", "docs/runbook.md, which abort-plan --help names", RUNBOOK.read_text(encoding="utf-8"))
+    if verb == "completion" and rest[:1] in (["bash"], ["zsh"], ["fish"]):
+        script = f"{COMPLETE}={rest[0]}_source txn-analysis"
+        _answered("completion", script, f"{script} | source" if rest[0] == "fish" else f'eval "$({script})"')
+    if verb not in _NEW_FORMS:
+        return [*words]
+    today, renewed = _NEW_FORMS[verb]
+    _note(verb, f"txn-analysis {today}")
+    return renewed(rest)
+
+
+def _by_default(rest: list[str]) -> list[str]:
+    return [] if any(word.partition("=")[0] == "--by" for word in rest) else ["--by", "application"]
 
 
 def _answered(word: str, today: str, text: str) -> NoReturn:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.errors import ConfigError
+from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import cause_meaning
@@ -169,25 +170,35 @@ class Explanation(Item):
         return escape(f"{place}: producer id {self.producer_id}, {named}")
 
 
-def explain(tables: RunTables, filters: Filters, start_offset: int | None = None) -> list[Explanation]:
+def explain(
+    tables: RunTables, filters: Filters, start_offset: int | None = None, addresses: Sequence[Address] = ()
+) -> list[Explanation]:
     """Each open transaction of a finished run that is wanted, explained.
 
     Args:
         tables: of the run whose evidence counts.
         filters: which partitions and producers are wanted.
         start_offset: of the one that is wanted; None asks for all.
+        addresses: of the ones that are wanted, in place of the others; none asks for all.
 
     Raises:
         ConfigError: none fits, or too many to read.
     """
     run = tables.finished
-    wanted: dict[str, Any] = {} if start_offset is None else {"txn_start_offset": [start_offset]}
-    findings = run.records(Finding, FINDINGS, **filters.rows, **wanted)
+    wanted: dict[str, Any] = dict(filters.rows)
+    if start_offset is not None:
+        wanted |= {"txn_start_offset": [start_offset]}
+    for name, at in (("topic", 0), ("partition", 1), ("txn_start_offset", 2)):
+        if addresses:
+            wanted[name] = sorted({address[at] for address in addresses})
+    findings = run.records(Finding, FINDINGS, **wanted)
+    if addresses:
+        findings = _named(findings, addresses)
     if not findings:
         raise ConfigError("no open transaction of this run fits; the verb `report` lists them")
     if len(findings) > MOST_EXPLAINED:
-        raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; say more with --topic, --partition, ...")
-    rows = run.records(Transaction, TRANSACTIONS, outcome=[OPEN], **filters.rows, **wanted)
+        raise ConfigError(f"more than {MOST_EXPLAINED} open transactions fit; name some, such as orders-0@161")
+    rows = run.records(Transaction, TRANSACTIONS, outcome=[OPEN], **wanted)
     opened = {_key(transaction): transaction for transaction in rows}
     batches = _batches_around(run.evidence, [opened[_key(finding)] for finding in findings])
     histories = of_ids(run, {f.transactional_id for f in findings if f.transactional_id is not None})
@@ -197,6 +208,22 @@ def explain(tables: RunTables, filters: Filters, start_offset: int | None = None
         for finding, around in zip(findings, batches, strict=True)
     ]
     return sorted(explained, key=attrgetter("topic", "partition", "txn_start_offset"))
+
+
+def _named(findings: Sequence[Finding], addresses: Sequence[Address]) -> list[Finding]:
+    """Those at some addresses.
+
+    Raises:
+        ConfigError: at one of them no open transaction begins.
+    """
+    at = {Address(one.topic, one.partition, one.txn_start_offset): one for one in findings}
+    for address in addresses:
+        if address not in at:
+            raise ConfigError(
+                f"{address}: no open transaction of this run begins there; the verb `report` lists them, and "
+                f"{address._replace(is_transaction=False)} says what is at that offset"
+            )
+    return [at[address] for address in dict.fromkeys(addresses)]
 
 
 def _key(one: Finding | Transaction) -> Key:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.questions.readers import Run  # noqa: TC001 pydantic reads the fields of `OffsetAnswer`
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.terminal import labelled
-from txn_analysis.text import clip, count, escape, iso_utc, shell_option, shell_word, size
+from txn_analysis.text import clip, count, escape, iso_utc, shell_word, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -204,9 +205,8 @@ def _paragraphs(answer: OffsetAnswer, options: str) -> Iterator[tuple[str, str]]
     if answer.bounded_reader is not None:
         yield "bounded", bounded_sentence(answer.bounded_reader)
     if answer.blocked_by is not None:
-        where = f"{shell_option('--topic', answer.topic)} --partition {answer.partition}"
-        start = f"--start-offset {answer.blocked_by.txn_start_offset} --run {shell_word(answer.run_id)}"
-        yield "explain", f"txn-analysis explain {where} {start}{options}"
+        address = Address(answer.topic, answer.partition, answer.blocked_by.txn_start_offset)
+        yield "explain", f"txn-analysis explain {address.words} --run {shell_word(answer.run_id)}{options}"
 
 
 def _batch(answer: OffsetAnswer, batch: BatchAt) -> str:

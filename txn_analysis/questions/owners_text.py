@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.questions.owners import Blocks, Kind
 from txn_analysis.report.owner import owner_sentence
 from txn_analysis.report.terminal import labelled
-from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, shell_option, shell_word
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -116,9 +117,8 @@ def _history(answer: OwnerAnswer) -> Iterator[str]:
 
 
 def _look(answer: OwnerAnswer, one: Opened, options: str) -> str:
-    where = f"{shell_option('--topic', one.topic)} --partition {one.partition}"
-    start = f"--start-offset {one.txn_start_offset} --run {shell_word(answer.run_id)}"
-    return f"txn-analysis explain {where} {start}{options}"
+    address = Address(one.topic, one.partition, one.txn_start_offset)
+    return f"txn-analysis explain {address.words} --run {shell_word(answer.run_id)}{options}"
 
 
 def _ids(answer: OwnerAnswer) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from txn_analysis.judge.applications import framework_of, stopping
 from txn_analysis.judge.words import words_named
+from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.kafka.transactions import COMPLETE_ABORT, ONGOING, PREPARED, ending_of
 from txn_analysis.plan.abort_plan import window
@@ -281,9 +282,8 @@ def name_of(finding: _Owned) -> str:
 
 def explain_command(report: AuditReport, finding: Finding, options: str) -> str:
     """The command that explains one finding."""
-    where = f"{shell_option('--topic', finding.topic)} --partition {finding.partition}"
-    found = f"{where} --start-offset {finding.txn_start_offset}"
-    return f"txn-analysis explain {found}{run_option(report)}{options}"
+    address = Address(finding.topic, finding.partition, finding.txn_start_offset)
+    return f"txn-analysis explain {address.words}{run_option(report)}{options}"
 
 
 def report_command(report: AuditReport, reader: Reader) -> str:

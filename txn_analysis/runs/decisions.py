@@ -215,7 +215,7 @@ def wanted_findings(findings: Sequence[Finding], names: Iterable[str], run_id: s
     if missing:
         shown = f"`txn-analysis report --run {run_id}`"
         raise WarehouseError(
-            f"--finding {clip(missing[0], 80)}: no such open transaction in run {run_id}: give TOPIC-PARTITION@START "
+            f"{clip(missing[0], 80)}: no such open transaction in run {run_id}: give TOPIC-PARTITION@OFFSET "
             f"of one that {shown} shows, such as orders-0@161, or its finding_id"
         )
     return [*{by_name[name].finding_id: by_name[name] for name in wanted}.values()]

@@ -82,6 +82,7 @@ def html_report(
     groups = alike(figures.by_damage(report, report.unaccepted), figures.MOST_FINDINGS, _MOST_ALIKE)
     views = _finding_views(report, reader, groups, logs)
     again = report_command(report, reader)
+    options = f"{run_option(report)}{reader.options}"
     context = {
         "report": report,
         "worst": report.unaccepted.worst,
@@ -108,7 +109,7 @@ def html_report(
         "ages": ages_drawing(report),
         "runs": runs_drawing(shown.runs),
         "ended": ended_drawing(shown.ended),
-        "stats_command": None if report.anonymized else f"txn-analysis stats{run_option(report)}{reader.options}",
+        "stats_command": None if report.anonymized else f"txn-analysis ended --by application{options}",
         "read": _labelled(report, reader.now_ms),
         "age": figures.age(report, reader.now_ms),
         "too_old": headline.expired_sentence(report, reader.now_ms),
