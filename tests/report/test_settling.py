@@ -62,10 +62,11 @@ def test_a_word_is_asked_for_where_it_can_be_true(rule: str, missing: str, optio
     assert option not in remedy.text
 
 
-def test_a_state_that_lacks_partitions_is_to_be_copied_whole() -> None:
-    state = json.dumps({"expected": 4, "seen": 2, "missing": [1, 3]})
+@pytest.mark.parametrize(("missing", "named"), [([1, 3], "partitions 1, 3"), ([2], "partition 2")])
+def test_a_state_that_lacks_partitions_is_to_be_copied_whole(missing: list[int], named: str) -> None:
+    state = json.dumps({"expected": 4, "seen": 4 - len(missing), "missing": missing})
     (remedy,) = settled(rows.inconclusive(), state=state)
-    assert remedy.missing == "`__transaction_state` is without partitions 1, 3"
+    assert remedy.missing == f"`__transaction_state` is without {named}"
     assert remedy.text == "copy all partitions of `__transaction_state` from their leaders"
 
 
