@@ -1,8 +1,7 @@
 """Kafka Connect's ids are known by the state: the leader's id names the group of its tasks."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+import pathlib
+from typing import Any
 
 import pytest
 
@@ -16,9 +15,6 @@ from txn_analysis.report.figures import by_damage
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    import pathlib
 
 IDS = (
     "etl-orders-0",

@@ -1,21 +1,21 @@
 """Records of the state are read once, by partition; what they say does not depend on where those of an id lie."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.coordinator.builders import YESTERDAY, state_row, states_of
+from tests.coordinator.builders import YESTERDAY, Row, state_row, states_of
 from txn_analysis.columns.arrays import ABSENT, numbers
 from txn_analysis.columns.bloom_filter import BloomFilter
 from txn_analysis.columns.values import NAMED, rows_named, values_in
-from txn_analysis.coordinator.chain import chains_of
+from txn_analysis.coordinator.chain import StateChain, chains_of
+from txn_analysis.coordinator.history import History
 from txn_analysis.coordinator.partition_count import StateCount
-from txn_analysis.coordinator.sections import file_sums_added_up, sums_of_records
+from txn_analysis.coordinator.sections import StateSums, file_sums_added_up, sums_of_records
 from txn_analysis.coordinator.state_records import (
     READ_STATES,
     READ_WITH,
@@ -28,14 +28,6 @@ from txn_analysis.coordinator.state_records import (
 )
 from txn_analysis.coordinator.steps import placed, state_step
 from txn_analysis.engine.in_process import InProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from tests.coordinator.builders import Row
-    from txn_analysis.coordinator.chain import StateChain
-    from txn_analysis.coordinator.history import History
-    from txn_analysis.coordinator.sections import StateSums
 
 PARTITIONS = 3
 NAMES = "abcd"

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tests.core.history import History
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import rows_named
+from txn_analysis.coordinator.coverage import StateEvidence
+from txn_analysis.engine.engine import Engine
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.judge.case import Moments
+from txn_analysis.judge.copied import Copied
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
+from txn_analysis.judge.judgement import Cases, Disproved, Judge, Judgement
 from txn_analysis.log.segments import UNCUT, certain_moment_ms
 from txn_analysis.log.steps import HEALTH
 from txn_analysis.log.summarize import summarize_parts
@@ -31,20 +37,12 @@ from txn_analysis.tables import (
     PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
     AbortRecord,
+    Finding,
+    Table,
 )
+from txn_analysis.tables.batches import Batches
 from txn_analysis.tables.schema import AUDIT, given_schema
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from tests.core.history import History
-    from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.copied import Copied
-    from txn_analysis.judge.judgement import Cases, Disproved, Judge, Judgement
-    from txn_analysis.tables import Finding, Table
-    from txn_analysis.tables.batches import Batches
 
 Row = dict[str, Any]
 

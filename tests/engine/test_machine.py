@@ -1,19 +1,14 @@
 """What `doctor` finds: audits run without Java, and nowhere without a folder that can be written."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 import jsonschema
 
 from txn_analysis.engine.machine import Check, Machine, machine, machine_text
 from txn_analysis.questions.answers import json_text, schema_text
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 NO_JAVA: Mapping[str, str] = {"PATH": ""}
 

@@ -1,7 +1,5 @@
 """Rows of several kinds that one step makes come back as they were, however many bytes they have."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 

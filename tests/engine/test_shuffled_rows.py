@@ -1,7 +1,5 @@
 """What Spark shuffles: rows that come back as they were, in fewer bytes where that pays."""
 
-from __future__ import annotations
-
 from random import Random
 
 import pyarrow as pa

@@ -3,18 +3,13 @@
 A text with a line of noise in it says what it says without, or names the bytes that it does not read; never more.
 """
 
-from __future__ import annotations
-
 import random
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.reading.noisy import KINDS, Said, said
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CASES = Path(__file__).parents[2] / "data" / "cases"
 WHOLE = ("field", "grammar")

@@ -1,7 +1,5 @@
 """Noise at a few places of every capture; `make proof` tries every place of the small ones."""
 
-from __future__ import annotations
-
 from tests.hostile.noise import run_noise
 
 

@@ -1,7 +1,5 @@
 """Whose a transactional id is, by its shape, and what is remarked where its owner may come back to commit."""
 
-from __future__ import annotations
-
 import pytest
 
 from txn_analysis.judge.applications import (

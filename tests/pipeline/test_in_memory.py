@@ -1,26 +1,19 @@
 """An audit whose warehouse is in memory: what the steps ask of storage is its interface, and nothing more."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
 from tests.sessions import no_session
 from tests.storage.in_memory import MemoryWarehouse
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.tables import ABORT_PLAN, FINDINGS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import pytest
-
-    from txn_analysis.report.model import AuditReport
 
 PATHS = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
 

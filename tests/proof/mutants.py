@@ -5,8 +5,6 @@ own, forked from one that has imported what the project needs, and imports the p
 Python. A mutant that lives lacks a test, or stands in `living_mutants.txt` with the reason why it may.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import importlib.util
@@ -17,12 +15,15 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from types import ModuleType
+from typing import NamedTuple
 
 import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
@@ -30,11 +31,6 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
 import tests.conftest  # noqa: F401 what its imports need is there before any mutant is
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 LISTED = Path(__file__).parent / "living_mutants.txt"

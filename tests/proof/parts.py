@@ -1,7 +1,5 @@
 """The parts, in the order in which they run: those that find most for a second come first."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

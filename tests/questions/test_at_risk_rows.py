@@ -1,17 +1,12 @@
 """What is at risk, of findings alone: nothing is promised for a moment that has passed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from tests.report import rows
 from txn_analysis.questions.at_risk import at_risk
 from txn_analysis.questions.filters import Filters
-from txn_analysis.tables import FINDINGS
-
-if TYPE_CHECKING:
-    from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.tables import Finding
+from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.tables import FINDINGS, Finding
 
 LISTED: rows.Row = {
     "verdict": "suspect",

@@ -1,7 +1,5 @@
 """Who somebody is, as text: one transaction on many partitions takes a line."""
 
-from __future__ import annotations
-
 from txn_analysis.questions.owners import Kind, Opened, OwnerAnswer, Written
 from txn_analysis.questions.owners_text import owner_text
 

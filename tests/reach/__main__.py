@@ -3,23 +3,17 @@
 Hadoop's servers run on loopback. Each command is a process of its own; seconds are the wall's and the processor's.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from tests.faults.scene import Tables
 from tests.reach.cells import CASES, KINDS, WORDS, Cells, stored
 from tests.reach.processes import run
 from tests.reach.yarn import on_yarn, packed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tests.faults.scene import Tables
 
 
 def installed(folder: Path) -> list[str]:

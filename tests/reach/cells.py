@@ -1,14 +1,9 @@
 """What cells of the tables share: a real capture, the rows of a warehouse, and a line that says what came of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from tests.faults.scene import Tables, tables
-from tests.reach.processes import ROOT
-
-if TYPE_CHECKING:
-    from tests.reach.processes import Ran
+from tests.reach.processes import ROOT, Ran
 
 CASES = ROOT / "data" / "cases"
 WORDS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero", "--quiet")

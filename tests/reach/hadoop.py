@@ -1,19 +1,15 @@
 """HDFS and YARN of one node each, on loopback: Hadoop's own servers from Maven Central, kept in `.reach/`."""
 
-from __future__ import annotations
-
 import os
 import subprocess
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tests.faults.processes import wait_until
 from tests.maven_jars import fetch_jars, spark_jars
 from tests.reach.processes import answer_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 JARS = Path(__file__).parents[2] / ".reach" / "hadoop"
 _HADOOP = "3.5.0"

@@ -3,26 +3,20 @@
 Spark's event log must say that executors in YARN's containers ran the tasks of every phase.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from tests.faults.scene import Tables
 from tests.maven_jars import spark_jars
 from tests.reach.cells import CASES, KINDS, WORDS, Cells, stored
 from tests.reach.hadoop import Hadoop, hadoop
 from tests.reach.processes import COMMAND, ROOT, run, run_program
 from tests.wide.event_logs import event_log_options, wrong_in_phases
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from tests.faults.scene import Tables
 
 _JOB = str(ROOT / "jobs/nightly_audit.py")
 _PACKED_PYTHON = "./env/bin/python"  # in each container, where YARN unpacks the archive

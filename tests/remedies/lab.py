@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.acceptance.captures import CASES, PARAMETERS
 from tests.sessions import no_session
+from txn_analysis.judge.lacks import Lack
 from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.judge.lacks import Lack
-    from txn_analysis.report.model import AuditReport
 
 
 class Lab:

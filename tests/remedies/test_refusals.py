@@ -4,8 +4,6 @@ A lesson alters texts of real captures, or names other files, and does what the 
 printed, with the capture's own files, or without the file.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -13,7 +11,8 @@ import subprocess
 import zipfile
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -25,14 +24,9 @@ from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import MANIFEST_FILE, MANIFEST_FORMAT, MANIFEST_VERSION
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.manifest import manifest_inputs, split_manifests
-from txn_analysis.reading.inputs.planned_input import check_inputs
+from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.reading.inputs.refusals import Refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
 
 Files = dict[str, bytes]
 

@@ -4,13 +4,13 @@ A lesson takes something away, which is seen to be reported, and does what the w
 capture, or with those of a later one. A word comes last in every remedy, behind what would make it superfluous.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import string
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,15 +29,10 @@ from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.logic import Truth
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.report.model import AuditReport, Remedy
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport, Remedy
 
 WORDS = {"state_copied_last": True, "no_records_lost": True}
 FOUR_TWO, DUMPS = "kafka-4.2/capture-1", ("segments", "transaction-state")

@@ -1,17 +1,11 @@
 """Findings that repeat, in groups: whom they are of, and which of them are shown."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from tests.report import rows
 from txn_analysis.report.alike import alike, of_one_id
 from txn_analysis.report.build import build_report
 from txn_analysis.report.text_report import text_report
+from txn_analysis.tables import Finding
 from txn_analysis.tables.finding_rows import FindingRows
-
-if TYPE_CHECKING:
-    from txn_analysis.tables import Finding
 
 CAUSE = {"name": "old_epoch_left_open", "confidence": "certain"}
 

@@ -1,7 +1,3 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from tests.report import rows
@@ -11,9 +7,6 @@ from txn_analysis.report.figures import Reader
 from txn_analysis.report.headline import doubts, next_steps
 from txn_analysis.report.text_report import text_report
 from txn_analysis.text import iso_utc
-
-if TYPE_CHECKING:
-    pass
 
 
 def test_what_hangs_is_repaired_by_the_plan_of_its_run() -> None:

@@ -1,20 +1,16 @@
 """What a submitted job says beside its answer: by Java's stderr, or by its own where Java is gone."""
 
-from __future__ import annotations
-
 import os
 import sys
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark import SparkContext
 
 from txn_analysis.spark.driver_log import stderr_on_drivers_log
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.fixture

@@ -1,9 +1,8 @@
 """What an earlier reading believed makes no answer firmer than the files do: given again a file is read again, and
 without it what was read counts against `hanging`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from tests.warehouses.kept import CUT, FORGED, NIGHTS, unpacked
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
+from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.past_run import sections_of
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
@@ -23,11 +23,6 @@ from txn_analysis.tables import INPUTS, RUNS, TRANSACTION_STATES, readings
 from txn_analysis.tables.inputs import ReadInput
 from txn_analysis.tables.readings import ChangedReading
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.report.model import AuditReport
 
 NIGHT = CASES / "kafka-2.8"
 COMPLETE = {"transaction_state_complete": True, "capture": "night-1"}

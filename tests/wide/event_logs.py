@@ -1,14 +1,10 @@
 """What Spark wrote down about its jobs: in whose words they are, where their tasks ran, which executors there were."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 PHASES = ("ingest: recognise", "ingest: read", "reconstruct: replay", "judge: join", "judge: give")
 """How the descriptions begin of jobs that every audit by Spark's tasks has; the last one plans the aborts as well."""

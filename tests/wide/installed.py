@@ -1,22 +1,18 @@
 """The wheel, as it lies on a machine that has no checkout: what Spark's processes import is what was built."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyspark
 
 from tests.wide.event_logs import event_log_options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 PROJECT = Path(__file__).parents[2]
 SPARK_HOME = Path(pyspark.__file__).parent

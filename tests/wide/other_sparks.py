@@ -5,8 +5,6 @@ that is there already, which must stay as it is. Then every real capture is audi
 Delta's jars: the tables are read as files.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -14,9 +12,9 @@ import sys
 import tempfile
 import time
 import venv
+from collections.abc import Sequence
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
@@ -25,9 +23,6 @@ from tests.faults.scene import differences, tables
 from tests.pipeline.test_sources import READ, audited
 from txn_analysis import sources
 from txn_analysis.spark.session import session
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PROJECT = Path(__file__).parents[2]
 ENVIRONMENTS = PROJECT / ".sparks"

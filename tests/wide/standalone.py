@@ -1,17 +1,12 @@
 """A standalone cluster on loopback: a master and its workers, each a Java process of its own."""
 
-from __future__ import annotations
-
 import subprocess
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from tests.faults.processes import wait_until
 from tests.wide.installed import SPARK_HOME
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 _DEPLOY = "org.apache.spark.deploy"
 _ANY_PORT = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")

@@ -1,21 +1,28 @@
 """Where executors are allocated dynamically Spark asks for as many as the bytes are worth: tasks wait for each."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.wide.at_size import DECLARED_CORES, DYNAMIC, written
+from benchmarks.wide.capture import StateForm, write_capture
+from benchmarks.wide.history import History, Width
 from tests.wide.event_logs import executors_added, executors_of, spark_jobs
 from tests.wide.installed import install
 from tests.wide.standalone import standalone_cluster
 from txn_analysis.spark.workers import cores_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+DECLARED_CORES = 12
+DYNAMIC = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.initialExecutors": "0",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.executor.cores": "4",
+    "spark.executor.memory": "1g",
+}
 MIB = 1 << 20
+OF_200_MIB = Width(partitions=16, batches=34_500, producers=2_000, ids=2_000, hanging=60)
 TASKS_OF_FEWEST_CORES = 8  # Spark says two cores where no executor has come yet
 
 
@@ -46,7 +53,7 @@ def test_little_work_has_the_cores_that_are_there() -> None:
 def test_all_executors_of_twelve_declared_cores_are_asked_for(tmp_path: Path) -> None:
     installed = install(tmp_path / "machine")
     environment, events = installed.environment(has_package=True), tmp_path / "events"
-    written(tmp_path / "capture", 200 * MIB)
+    write_capture(History(OF_200_MIB), tmp_path / "capture", StateForm.DUMP_JSON)
     words = [str(tmp_path / "capture"), "--warehouse", str(tmp_path / "warehouse")]
     with standalone_cluster(tmp_path, environment, workers=1, cores=DECLARED_CORES, memory="3g") as master:
         installed.submit(master, words, events, conf=DYNAMIC, job="ingest")

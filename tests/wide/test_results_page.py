@@ -1,7 +1,5 @@
 """The page of measurements has several writers: each replaces its own sections, and leaves those of the others."""
 
-from __future__ import annotations
-
 from benchmarks.results import merged
 
 PAGE = """# What an audit costs

@@ -1,7 +1,5 @@
 """What a large cluster needs follows from what the bench measured."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.sizing import FIGURES, PAGE, needs, page

@@ -1,9 +1,7 @@
 """Wide captures that are made with their answer: an audit finds exactly what hangs, in each form of the state."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,9 +14,6 @@ from tests.sessions import no_session
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.pipeline import steps
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WIDTH = Width(partitions=60, batches=8, producers=40, ids=90, hanging=21, expired=70, first_offset=20_000_000_000)
 
