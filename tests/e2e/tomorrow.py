@@ -14,8 +14,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import google_crc32c
-
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
@@ -23,8 +21,9 @@ from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
 from tests.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew, row, write_json
 from tests.e2e.raw_client import RawClient
 from tests.e2e.running import start
-from tests.e2e.wire import Answer, record
+from tests.e2e.wire import Answer
 from tests.faults.processes import wait_until
+from tests.log_dir.encoder import framed, record
 
 VERSION, _TOOLS = "4.4.0", "4.3.1"
 ELSEWHERE = ("remote", 0)
@@ -110,7 +109,7 @@ def with_field(segment: bytes) -> bytes:
     batches = list(_batches(segment))
     chosen = _chosen([_name(key) for _, key, _ in batches])
     return b"".join(
-        _rebuilt(head, key, _tagged(value)) if is_chosen else head + record(0, key, value)
+        _rebuilt(head, key, _tagged(value)) if is_chosen else head + record(0, 0, key, value)
         for (head, key, value), is_chosen in zip(batches, chosen, strict=True)
     )
 
@@ -160,10 +159,8 @@ def _skip_topic(fields: Answer) -> None:
 
 
 def _rebuilt(head: bytes, key: bytes, value: bytes) -> bytes:
-    checked = head[_CHECKED_FROM:] + record(0, key, value)
-    checksum = struct.pack(">I", google_crc32c.value(checked))
-    rest = head[12:17] + checksum + checked
-    return head[:8] + struct.pack(">i", len(rest)) + rest
+    base_offset, leader_epoch = struct.unpack_from(">q4xi", head)
+    return framed(head[_CHECKED_FROM:] + record(0, 0, key, value), base_offset, leader_epoch)
 
 
 def _dump(cluster: Cluster, case: Path) -> None:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-import google_crc32c
+from tests.log_dir.encoder import framed, record, unsigned_varint
 
 Place = tuple[str, int]
 
@@ -145,7 +145,7 @@ def compact_text(value: str | None) -> bytes:
 
 def compact_bytes(value: bytes) -> bytes:
     """Bytes of a flexible version."""
-    return _unsigned(len(value) + 1) + value
+    return unsigned_varint(len(value) + 1) + value
 
 
 def items(values: Sequence[bytes]) -> bytes:
@@ -155,26 +155,7 @@ def items(values: Sequence[bytes]) -> bytes:
 
 def compact_items(values: Sequence[bytes]) -> bytes:
     """An array of a flexible version."""
-    return _unsigned(len(values) + 1) + b"".join(values)
-
-
-def _unsigned(number: int) -> bytes:
-    written = bytearray()
-    while number > 0x7F:
-        written.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*written, number])
-
-
-def _varint(number: int) -> bytes:
-    return _unsigned((number << 1) ^ (number >> 63))
-
-
-def record(number: int, key: bytes | None, value: bytes) -> bytes:
-    """One record of a batch, at the batch's own time."""
-    keyed = _varint(-1) if key is None else _varint(len(key)) + key
-    body = b"\x00" + _varint(0) + _varint(number) + keyed + _varint(len(value)) + value + _varint(0)
-    return _varint(len(body)) + body
+    return unsigned_varint(len(values) + 1) + b"".join(values)
 
 
 def batch(
@@ -187,10 +168,9 @@ def batch(
     is_transactional: bool = True,
 ) -> bytes:
     """A record batch as a client sends it; a batch of no producer has -1 for id, epoch and sequence."""
-    written = [record(number, key, value) for number, (key, value) in enumerate(records)]
+    written = [record(number, 0, key, value) for number, (key, value) in enumerate(records)]
     epochs = (producer_id, producer_epoch, sequence)
     attributes = _TRANSACTIONAL if is_transactional else 0
     count = len(written)
     checked = struct.pack(">hiqqqhii", attributes, count - 1, at_ms, at_ms, *epochs, count) + b"".join(written)
-    rest = struct.pack(">ibI", -1, 2, google_crc32c.value(checked)) + checked
-    return struct.pack(">qi", 0, len(rest)) + rest
+    return framed(checked, leader_epoch=-1)

@@ -10,7 +10,7 @@ import pytest
 from tests.hostile.forgeries import INVENTED
 from tests.log.evidence import MemoryText
 from tests.oracle.dump_writer import Tool, batch_line, log_section, record_line
-from tests.oracle.model import BATCH_HEADER_BYTES, Batch, Record, Segment
+from tests.oracle.model import BATCH_HEADER_BYTES, Batch, Record, Segment, varint_bytes
 from tests.reading.texts import plan
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.text.section import ScanRange
@@ -24,11 +24,6 @@ TOOLS = [
 ]
 PAYLOAD_TOOLS = [pytest.param(t, id=f"{t.version[0]}.{t.version[1]}") for t in PAYLOAD]
 REPLACED = "\ufffd"
-
-
-def varint_bytes(value: int) -> int:
-    """Length of a varint as Kafka writes it (zig-zag)."""
-    return max(1, -(-((value << 1) ^ (value >> 63)).bit_length() // 7))
 
 
 def written_bytes(record: Record, delta: int = 0) -> int:

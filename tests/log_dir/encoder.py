@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+from google_crc32c import value as crc32c
 
 from tests.oracle.broker import ProducerEntry
 from tests.oracle.model import Batch, History, Record, Segment, StateRecord, StateValue
@@ -14,38 +15,11 @@ from tests.oracle.state_writer import STATE_CODES
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 CONTROL_CODES = {"ABORT": 0, "COMMIT": 1, "LEADER_CHANGE": 2}
-CASTAGNOLI = 0x82F63B78
-
-
-def _table() -> list[int]:
-    table = []
-    for byte in range(256):
-        value = byte
-        for _ in range(8):
-            value = (value >> 1) ^ (CASTAGNOLI if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-_TABLE = _table()
-
-
-def crc32c(data: bytes) -> int:
-    """CRC-32C, byte by byte."""
-    value = 0xFFFFFFFF
-    for byte in data:
-        value = _TABLE[(value ^ byte) & 0xFF] ^ (value >> 8)
-    return value ^ 0xFFFFFFFF
 
 
 def varint(value: int) -> bytes:
     """A zigzag varint."""
-    left, out = (value << 1) ^ (value >> 63), bytearray()
-    while left > 0x7F:
-        out.append(left & 0x7F | 0x80)
-        left >>= 7
-    out.append(left)
-    return bytes(out)
+    return unsigned_varint((value << 1) ^ (value >> 63))
 
 
 def unsigned_varint(value: int) -> bytes:
@@ -101,9 +75,13 @@ def encoded(batch: Batch) -> bytes:
         _or_none(batch.base_sequence),
         batch.record_count,
     ) + compressed(body, batch.codec)
-    crc = crc32c(checked) ^ (0 if batch.is_valid else 1)
-    head = struct.pack(">qiibI", batch.base_offset, len(checked) + 9, batch.leader_epoch, 2, crc)
-    return head + checked
+    return framed(checked, batch.base_offset, batch.leader_epoch, is_valid=batch.is_valid)
+
+
+def framed(checked: bytes, base_offset: int = 0, leader_epoch: int = 0, *, is_valid: bool = True) -> bytes:
+    """A batch of what its checksum covers: all from its attributes on."""
+    crc = crc32c(checked) ^ (0 if is_valid else 1)
+    return struct.pack(">qiibI", base_offset, len(checked) + 9, leader_epoch, 2, crc) + checked
 
 
 def _record(batch: Batch, each: Record, base_ms: int) -> bytes:

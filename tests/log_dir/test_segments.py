@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.log_dir.encoder import as_written, crc32c, encoded, record, segment_bytes
+from tests.log_dir.encoder import as_written, encoded, framed, record, segment_bytes
 from tests.log_dir.reading import Segment
 from tests.oracle.history import histories
 from tests.oracle.model import Batch, History
@@ -231,8 +231,7 @@ def test_old_message_formats_keep_the_chain() -> None:
 )
 def test_what_a_control_batch_says(key: bytes, value: bytes, word: str | None, epoch: int | None) -> None:
     content = struct.pack(">hiqqqhii", 48, 0, 1_000, 1_000, 7, 0, -1, 1) + record(0, 0, key, value)
-    batch = struct.pack(">qiibI", 0, len(content) + 9, 0, 2, crc32c(content)) + content
-    (row,) = Segment.of(batch).batches()
+    (row,) = Segment.of(framed(content)).batches()
     assert (row["marker"], row["coordinator_epoch"], row["is_control"]) == (word, epoch, True)
 
 

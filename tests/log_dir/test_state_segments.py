@@ -15,8 +15,8 @@ from tests.log_dir.encoder import (
     CODECS,
     as_written,
     compressed,
-    crc32c,
     encoded,
+    framed,
     record,
     segment_bytes,
     state_key,
@@ -190,7 +190,7 @@ def batch_bytes(records: list[bytes], *, codec: int = 0, body: bytes | None = No
     content = b"".join(records) if body is None else body
     count = max(len(records), 1)
     checked = struct.pack(">hiqqqhii", codec, count - 1, NOON_MS, NOON_MS, -1, -1, -1, count) + content
-    return struct.pack(">qiibI", 0, len(checked) + 9, 0, 2, crc32c(checked)) + checked
+    return framed(checked)
 
 
 ONE = record(0, 0, KEY, VALUE)
