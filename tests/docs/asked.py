@@ -33,7 +33,7 @@ Capture = tuple[str, tuple[str, ...]]
 class Asked(NamedTuple):
     """One command of a page, the capture that it asks about, and the code that it ends with.
 
-    `paragraph` is the label of the only paragraph of its output that is shown; dots stand for what is left out.
+    `shown` are the labels of the paragraphs that are shown below the first line; dots stand for the others.
     `settings` are those of its audit, beside those of every capture.
     """
 
@@ -41,23 +41,23 @@ class Asked(NamedTuple):
     capture: Capture
     command: str
     exit_code: int = 0
-    paragraph: str | None = None
+    shown: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
 
 
 ASKED = (
     Asked("stuck-lag", DEMO, "explain orders-0:161"),
-    Asked("poison-message", DEMO, "explain orders-0:126"),
+    Asked("poison-message", DEMO, "explain orders-0:126", 0, ("reader", "blocked")),
     Asked("lag-of-one", ENDED, "explain orders-0:32"),
-    Asked("empty-polls", DEMO, "explain orders-0:118"),
+    Asked("empty-polls", DEMO, "explain orders-0:118", 0, ("reader", "run")),
     Asked("compaction", BUSY, "explain __transaction_state-1:30000"),
-    Asked("beyond-the-end", DEMO, "explain orders-0:205", 3),
-    Asked("out-of-range", DELETED, "explain trades-0:100"),
+    Asked("beyond-the-end", DEMO, "explain orders-0:205", 3, ("reader", "missing")),
+    Asked("out-of-range", DELETED, "explain trades-0:100", 0, ("reader", "blocked")),
     Asked("unstable-offsets", EDGE, "explain --group billing-readers"),
-    Asked("whose-is-it", DEMO, "explain --producer-id 1002"),
-    Asked("when-it-ends", DEMO, "explain --transactional-id inventory-sync"),
-    Asked("disk-fills", EDGE, "explain --topic accounts", 0, "blocks"),
-    Asked("tiered", TIERED, "explain --topic clicks", 0, "blocks", _OF_TIERED),
+    Asked("whose-is-it", DEMO, "explain --producer-id 1002", 0, ("id", "state", "open", "owner", "ends")),
+    Asked("when-it-ends", DEMO, "explain --transactional-id inventory-sync", 0, ("state", "open", "ends", "fence")),
+    Asked("disk-fills", EDGE, "explain --topic accounts", 0, ("blocks",)),
+    Asked("tiered", TIERED, "explain --topic clicks", 0, ("blocks",), _OF_TIERED),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
     Asked("statistics", EDGE, "ended --by application"),
     Asked("at-risk", DEMO, "at-risk --within 30"),
@@ -70,9 +70,11 @@ def asked_outputs(folder: Path) -> dict[str, str]:
 
 
 def _shown(asked: Asked, printed: str) -> str:
-    if asked.paragraph is not None:
-        (found, *_) = re.findall(rf"^   {asked.paragraph} .*\n(?:^ {{12}}.*\n)*", printed, re.MULTILINE)
-        printed = f"...\n{found}...\n"
+    if asked.shown:
+        label = rf"^   (?:{'|'.join(asked.shown)}) .*\n(?:^ {{12}}.*\n)*"
+        first = f"{printed.strip()}\n\n".partition("\n\n")[0] + "\n"  # of several transactions
+        kept = "".join(re.findall(label, first, re.MULTILINE))
+        printed = f"{first.splitlines()[0]}\n{kept}...\n"
     return f"$ txn-analysis {asked.command}\n{printed}"
 
 
