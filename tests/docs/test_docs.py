@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.commands import commands_in_blocks, commands_of, without_blocks, wrong_with
+from tests.docs.commands import blocks_of, commands_in_blocks, commands_of, inline_code, without_blocks, wrong_with
 from tests.docs.examples import DOCUMENTS, ROOT
 from tests.docs.pages import site_pages, with_tables
 from txn_analysis.judge.causes import CAUSES
@@ -74,9 +74,13 @@ def test_make_lists_every_target() -> None:
 
 def test_every_target_of_make_that_is_named_exists() -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
-    named = {
-        name for path in DOCUMENTS for name in re.findall(r"`make ([a-z0-9-]+)`", path.read_text(encoding="utf-8"))
-    }
+    typed = re.compile(r"(?:`|^ *)make ([a-z0-9-]+)(?=[` ]|$)", re.MULTILINE)
+    texts = [path.read_text(encoding="utf-8") for path in DOCUMENTS]
+    code = [
+        *(f"`{one}" for text in texts for one in inline_code(text)),
+        *(b for text in texts for b in blocks_of(text)),
+    ]
+    named = {name for one in code for name in typed.findall(one)}
     assert named - targets == set()
 
 
