@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.compiling import NEVER, NOTHING, loading_takes
 from tests.log.evidence import MemoryText
 from tests.log_dir.encoder import (
     CODECS,
@@ -34,6 +36,12 @@ from txn_analysis.kafka import record_batch
 NOON_MS = 1_795_230_000_000
 ONGOING = StateValue(7, 3, "Ongoing", (("orders", 1), ("orders", 0), ("pay-ments", 12)), NOON_MS, 60_000, NOON_MS)
 STATES = [state for state in STATE_CODES if state not in {"Dead", "PrepareEpochFence"}]
+
+
+@pytest.fixture(scope="module", params=[NEVER, NOTHING], ids=["python", "compiled"], autouse=True)
+def either_way(request: pytest.FixtureRequest) -> Iterator[None]:
+    with loading_takes(request.param):
+        yield
 
 
 def values() -> st.SearchStrategy[StateValue]:

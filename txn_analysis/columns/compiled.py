@@ -5,7 +5,9 @@ Numba is imported by the first call too, so that work too small to be worth it n
 
 from __future__ import annotations
 
+import inspect
 from functools import cached_property
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
 
@@ -28,16 +30,15 @@ _OPTIONS: dict[str, Any] = {"_nrt": False, "forceinline": True}
 class Compiled(Generic[P, R]):
     """A function that is compiled when it is first called.
 
-    What it calls must be compiled as well, and be declared before it in the same module: what is kept on disk for the
-    next process is known by that file alone. It fills arrays that it is given, and makes none. Arithmetic is that of
-    64-bit machine words: sums may wrap around.
+    What it calls must be compiled as well, and be declared before it. It fills arrays that it is given, and makes none.
+    Arithmetic is that of 64-bit machine words: sums may wrap around.
     """
 
     _all_spent_us = 0.0  # by all functions
     _is_numba_loaded = False
 
     def __init__(self, function: Callable[P, R]) -> None:
-        self.plain = function
+        self._function = cast("FunctionType", function)
         self._spent_us = 0.0
         self.__doc__ = function.__doc__
 
@@ -66,20 +67,40 @@ class Compiled(Generic[P, R]):
         return self if self.is_worth_loading else self.plain
 
     @cached_property
+    def plain(self) -> Callable[P, R]:
+        """As Python runs it, with all that it calls."""
+        return cast("Callable[P, R]", self._with({name: f.plain for name, f in self._called.items()}))
+
+    @cached_property
     def machine_code(self) -> Any:
         """What Numba made of it; other compiled functions call this."""
         import numba  # noqa: PLC0415 a quarter of a second, for long work only
 
         Compiled._is_numba_loaded = True
-        plain = cast("FunctionType", self.plain)
-        code, known = plain.__code__, plain.__globals__
-        called = {name: known[name] for name in code.co_names if isinstance(known.get(name), Compiled)}
-        own = FunctionType(code, known | {name: f.machine_code for name, f in called.items()}, plain.__name__)
-        own.__module__, own.__qualname__ = plain.__module__, plain.__qualname__
+        own = self._with({name: f.machine_code for name, f in self._called.items()})
+        # What is kept on disk for the next process is known by the age of its own file, and by this name.
+        others = sorted(self._files - {inspect.getfile(self._function)})
+        own.__qualname__ += "".join(f"_{Path(file).stat().st_mtime_ns:x}" for file in others)
         try:
             return numba.njit(cache=True, **_OPTIONS)(own)
         except RuntimeError:  # no folder to keep it in: neither beside the code nor in the user's home
             return numba.njit(**_OPTIONS)(own)
+
+    @property
+    def _called(self) -> dict[str, Compiled[..., Any]]:
+        known = self._function.__globals__
+        return {name: known[name] for name in self._function.__code__.co_names if isinstance(known.get(name), Compiled)}
+
+    @property
+    def _files(self) -> set[str]:
+        """The source of it, and of all that it calls."""
+        return {inspect.getfile(self._function)}.union(*(f._files for f in self._called.values()))
+
+    def _with(self, called: dict[str, Any]) -> FunctionType:
+        plain = self._function
+        own = FunctionType(plain.__code__, plain.__globals__ | called, plain.__name__) if called else plain
+        own.__module__, own.__qualname__ = plain.__module__, plain.__qualname__
+        return own
 
 
 def compiled(function: Callable[P, R]) -> Compiled[P, R]:

@@ -7,19 +7,18 @@ record of a client is ever looked into.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.compiled import compiled
+from txn_analysis.columns.compiled import NO_PLACE, compiled
 from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batch_headers import Headers, Source
@@ -31,75 +30,108 @@ _STEP_BYTES = 256 << 10
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES = 16  # magic, version and oldest compatible version
 _GZIP_WINDOW_BITS = 31
-_MOST_VARINT_BYTES, _MOST_LENGTH_BYTES = 10, 5  # of 64 and of 32 bits
-_SMALLEST_RECORD_BYTES = 7
+_MOST_VARINT_BYTES, MOST_LENGTH_BYTES = 10, 5  # of 64 and of 32 bits
+SMALLEST_RECORD_BYTES = 7
+_SIGN, _INT64_MAX = 0x80, 2**63 - 1
 
 
-class CutShortError(ValueError):
-    """The bytes end within a field, or a number has more bytes than its type."""
+NO_BYTES = -1
+"""Stands for the length of a key or value that is null."""
+TIME_DELTA, OFFSET_DELTA, KEY_START, KEY_BYTES, VALUE_START, VALUE_BYTES = range(6)
+"""What `read_record` gives of a record: deltas to its batch, and where its key and value begin, with their lengths."""
 
 
-class Cursor:
-    """A place in some bytes, which are read from front to back; what is read moves it on."""
+@compiled
+def varint(raw: Array, at: int, stop: int, most_bytes: int) -> tuple[int, int]:
+    """An unsigned varint, and where it ends; NO_PLACE where none stands there, or at no place.
 
-    def __init__(self, data: bytes) -> None:
-        """Begin at the first byte."""
-        self._data = data
-        self._at = 0
+    Seven bits a byte, the lowest first (`org.apache.kafka.common.utils.ByteUtils`).
+    """
+    value = shift = 0
+    while 0 <= at < stop and shift < 7 * most_bytes:
+        byte = int(raw[at])
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < _SIGN:
+            return value, at
+        shift += 7
+    return 0, NO_PLACE
 
-    @property
-    def is_at_end(self) -> bool:
-        """Whether everything was read."""
-        return self._at == len(self._data)
 
-    def unsigned_varint(self, most_bytes: int) -> int:
-        """Seven bits a byte, the lowest first (org.apache.kafka.common.utils.ByteUtils).
+@compiled
+def _signed_varint(raw: Array, at: int, stop: int) -> tuple[int, int]:
+    """The same of a zigzag varint of up to 64 bits."""
+    value, at = varint(raw, at, stop, _MOST_VARINT_BYTES)
+    return ((value >> 1) & _INT64_MAX) ^ -(value & 1), at
 
-        Raises:
-            CutShortError: there are no more bytes, or the number has more than `most_bytes`.
-        """
-        value, data, at = 0, self._data, self._at
-        for shift in range(0, 7 * most_bytes, 7):
-            if at >= len(data):
-                raise CutShortError("a number is cut short")
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                self._at = at
-                return value
-        raise CutShortError("a number is too long")
+
+@compiled
+def _after_bytes(raw: Array, at: int, stop: int, least: int) -> tuple[int, int]:
+    """How long a key or value is whose length stands at a place, and where it begins; else NO_PLACE."""
+    size, at = _signed_varint(raw, at, stop)
+    if at == NO_PLACE or size < least or size > stop - at:
+        return 0, NO_PLACE
+    return size, at
+
+
+@compiled
+def read_record(raw: Array, at: int, stop: int, record: Array) -> int:
+    """Fill `record` by a record of format 2 (`DefaultRecord`); where it ends, or NO_PLACE where none stands there.
+
+    Args:
+        raw: records, decompressed.
+        at: where it begins; NO_PLACE gives NO_PLACE.
+        stop: where the records of its batch end.
+        record: six numbers, see `TIME_DELTA`.
+    """
+    length, at = _signed_varint(raw, at, stop)
+    if at == NO_PLACE or length < SMALLEST_RECORD_BYTES - 1 or length > stop - at:
+        return NO_PLACE
+    end = at + length
+    record[TIME_DELTA], at = _signed_varint(raw, at + 1, end)  # behind the attributes
+    record[OFFSET_DELTA], at = _signed_varint(raw, at, end)
+    key_bytes, key = _after_bytes(raw, at, end, NO_BYTES)
+    value_bytes, value = _after_bytes(raw, key + max(key_bytes, 0), end, NO_BYTES)
+    record[KEY_START], record[KEY_BYTES] = key, key_bytes
+    record[VALUE_START], record[VALUE_BYTES] = value, value_bytes
+    headers, at = _signed_varint(raw, value + max(value_bytes, 0), end)
+    if at == NO_PLACE or headers < 0 or headers > end - at:
+        return NO_PLACE
+    for k in range(2 * headers):
+        header_bytes, at = _after_bytes(raw, at, end, -(k & 1))  # a header has a key, its value may be null
+        if at == NO_PLACE:
+            return NO_PLACE
+        at += max(header_bytes, 0)
+    return end if at == end else NO_PLACE
 
 
 class BadBatchError(ValueError):
     """The records of a batch cannot be read; the message says why, never what they hold."""
 
 
-@dataclass(frozen=True)
-class LogRecord:
-    """One record. `timestamp_delta` counts from the batch's base timestamp; a key or value that is None is null."""
+class LogRecord(NamedTuple):
+    """One record; a key or value that is None is null."""
 
     offset_delta: int
-    timestamp_delta: int
     key: bytes | None
     value: bytes | None
 
 
-def records_of(batch: bytes, codec: str, record_count: int) -> Iterator[LogRecord]:
-    """The records of a whole batch of format 2, in order (kafka.common.record.DefaultRecord).
+def only_record(batch: bytes, codec: str) -> LogRecord:
+    """The record of a whole batch of format 2 that holds one.
 
     Raises:
-        BadBatchError: it holds other records than it counts, or is not what its codec says.
+        BadBatchError: it holds other records, or is not what its codec says.
     """
-    body = _Body(decompressed(batch[HEADER_BYTES:], codec))
-    for _ in range(record_count):
-        try:
-            record = body.record()
-        except CutShortError as error:
-            raise BadBatchError(f"a record is not whole: {error}") from error
-        yield record
-    if not body.is_at_end:
-        raise BadBatchError("the batch holds more than its records")
+    body, record = decompressed(batch[HEADER_BYTES:], codec), np.zeros(6, np.int64)
+    if read_record.plain(np.frombuffer(body, np.uint8), 0, len(body), record) != len(body):
+        raise BadBatchError("the batch does not hold one record")
+    _, offset_delta, key, key_bytes, value, value_bytes = record.tolist()
+    return LogRecord(offset_delta, _bytes(body, key, key_bytes), _bytes(body, value, value_bytes))
+
+
+def _bytes(body: bytes, start: int, size: int) -> bytes | None:
+    return None if size == NO_BYTES else body[start : start + size]
 
 
 def decompressed(data: bytes, codec: str) -> bytes:
@@ -110,7 +142,7 @@ def decompressed(data: bytes, codec: str) -> bytes:
     """
     try:
         return _READERS[codec](data)
-    except (zlib.error, OSError, CutShortError, pa.ArrowException) as error:
+    except (zlib.error, OSError, pa.ArrowException) as error:
         raise BadBatchError(f"the records are not {codec} data") from error
 
 
@@ -147,7 +179,9 @@ def _unsnappy(data: bytes) -> bytes:
 
 
 def _snappy_block(block: bytes, before: int) -> bytes:
-    size = Cursor(block).unsigned_varint(_MOST_LENGTH_BYTES)
+    size, at = varint.plain(np.frombuffer(block, np.uint8), 0, len(block), MOST_LENGTH_BYTES)
+    if at == NO_PLACE:
+        raise BadBatchError("the snappy data is cut short")
     if before + size > MAX_RECORDS_BYTES:
         raise BadBatchError(_TOO_LONG)
     return bytes(pa.decompress(block, size, codec="snappy", asbytes=True)) if size else b""
@@ -168,64 +202,9 @@ _READERS: Mapping[str, Callable[[bytes], bytes]] = {
 }
 
 
-class _Body(Cursor):
-    """Reads records from front to back."""
-
-    def record(self) -> LogRecord:
-        length = self.varint()
-        end = self._at + length
-        if length < _SMALLEST_RECORD_BYTES - 1 or end > len(self._data):
-            raise BadBatchError("a record does not fit into its batch")
-        self._at += 1  # attributes, of which none is in use
-        timestamp_delta, offset_delta = self.varint(), self.varint()
-        key, value = self._bytes(end), self._bytes(end)
-        header_count = self.varint()
-        if header_count < 0:
-            raise BadBatchError("a record has fewer headers than none")
-        for _ in range(header_count):
-            if self._bytes(end) is None:
-                raise BadBatchError("a header without a key")
-            self._bytes(end)
-        if self._at != end:
-            raise BadBatchError("a record does not fill its length")
-        return LogRecord(offset_delta, timestamp_delta, key, value)
-
-    def _bytes(self, end: int) -> bytes | None:
-        length = self.varint()
-        if length < -1 or self._at + max(length, 0) > end:
-            raise BadBatchError("a key or value does not fit into its record")
-        if length < 0:
-            return None
-        self._at += length
-        return self._data[self._at - length : self._at]
-
-    def varint(self) -> int:
-        """A zigzag varint of up to 64 bits."""
-        value = self.unsigned_varint(_MOST_VARINT_BYTES)
-        return (value >> 1) ^ -(value & 1)
-
-
 CRC_START, _LEGACY_CRC_START = 21, 16  # attributes on; magic on
 _GAP_BYTES = 512  # batches that lie so near are read together
 _RUN_BYTES = 4 << 20
-_CASTAGNOLI, _CRC_BYTES = 0x82F63B78, 4
-_LIBRARY_US = 0.4  # for a batch
-_SHORT_BYTES = 2048  # the library is faster at longer ones
-
-
-def _tables() -> Array:
-    """What each byte adds to a CRC-32C, and what it adds with up to seven bytes behind it."""
-    values = np.arange(256, dtype=np.int64)
-    for _ in range(8):
-        values = np.where(values & 1, values >> 1 ^ _CASTAGNOLI, values >> 1)
-    tables = [values]
-    while len(tables) < _AT_ONCE:
-        tables.append(values[tables[-1] & 0xFF] ^ tables[-1] >> 8)
-    return np.array(tables)
-
-
-_AT_ONCE = 8  # bytes: a step waits for the one before it, and these look up their tables side by side
-_CRC_TABLES = _tables()
 
 
 def is_right(batch: bytes, crc: int, *, is_legacy: bool = False) -> bool:
@@ -243,55 +222,29 @@ def checked(source: Source, found: Headers, rows: Array) -> Array:
     size, crc, position = found.size[rows], crcs(found)[rows], found.position[rows]
     legacy = found.is_legacy[rows]
     right = np.zeros(len(rows), bool)
-    is_held = (size <= PEEK_BYTES) & ~legacy
-    held = np.flatnonzero(is_held)
-    starts = np.arange(len(held)) * PEEK_BYTES
-    right[held] = crc[held] == _of_spans(found.raw[rows[held]].tobytes(), starts, starts + size[held])
-    others = np.flatnonzero(~is_held)
+    is_in_memory = (size <= PEEK_BYTES) & ~legacy
+    in_memory = np.flatnonzero(is_in_memory)
+    starts = np.arange(len(in_memory)) * PEEK_BYTES
+    right[in_memory] = crc[in_memory] == _crc32c(found.raw[rows[in_memory]].tobytes(), starts, starts + size[in_memory])
+    others = np.flatnonzero(~is_in_memory)
     runs = [others[run] for run in _runs(position[others], size[others])]
     places = [(int(position[part[0]]), int(position[part[-1]] + size[part[-1]])) for part in runs]
     source.will_read(places)
     for part, (start, stop) in zip(runs, places, strict=True):
         data = source.read(start, stop)
-        end = position[part] + size[part] - start
-        is_short = (size[part] <= _SHORT_BYTES) & ~legacy[part] & (end <= len(data))
-        short = part[is_short]
-        right[short] = crc[short] == _of_spans(data, position[short] - start, end[is_short])
-        for k in part[~is_short].tolist():
+        begins, ends = position[part] - start, position[part] + size[part] - start
+        right[part] = (crc[part] == _crc32c(data, begins, ends)) & (ends <= len(data)) & ~legacy[part]
+        for k in part[legacy[part]].tolist():
             at = int(position[k]) - start
             batch = data[at : at + int(size[k])]
-            right[k] = len(batch) == size[k] and is_right(batch, int(crc[k]), is_legacy=bool(legacy[k]))
+            right[k] = len(batch) == size[k] and is_right(batch, int(crc[k]), is_legacy=True)
     return right
 
 
-def _of_spans(data: bytes, starts: Array, stops: Array) -> Array:
-    """The CRC-32C of short batches that stand whole at some places."""
-    _crc32c_of_each.count(len(starts) * _LIBRARY_US)
-    if _crc32c_of_each.is_worth_loading:
-        values = np.empty(len(starts), np.int64)
-        _crc32c_of_each(np.frombuffer(data, np.uint8), starts, stops, _CRC_TABLES, values)
-        return values
-    value, spans = google_crc32c.value, zip(starts.tolist(), stops.tolist(), strict=True)
-    return np.array([value(data[start + CRC_START : stop]) for start, stop in spans], np.int64)
-
-
-@compiled
-def _crc32c_of_each(raw: Array, starts: Array, stops: Array, tables: Array, values: Array) -> None:
-    """The checksums of short batches, for each of which a call of the library takes three times as long."""
-    for row in range(len(starts)):
-        crc, at, stop = 0xFFFFFFFF, int(starts[row]) + CRC_START, int(stops[row])
-        while at + _AT_ONCE <= stop:
-            added = 0
-            for k in range(_AT_ONCE):
-                byte = int(raw[at + k])
-                if k < _CRC_BYTES:
-                    byte ^= (crc >> (8 * k)) & 0xFF
-                added ^= tables[_AT_ONCE - 1 - k, byte]
-            crc = added
-            at += _AT_ONCE
-        for k in range(at, stop):
-            crc = tables[0, (crc ^ int(raw[k])) & 0xFF] ^ (crc >> 8)
-        values[row] = crc ^ 0xFFFFFFFF
+def _crc32c(data: bytes, starts: Array, stops: Array) -> Array:
+    """The checksums of batches that stand at some places of some data."""
+    value, places = google_crc32c.value, zip((starts + CRC_START).tolist(), stops.tolist(), strict=True)
+    return np.fromiter((value(data[start:stop]) for start, stop in places), np.int64, len(starts))
 
 
 def crcs(found: Headers) -> Array:

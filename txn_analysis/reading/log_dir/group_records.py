@@ -21,7 +21,15 @@ from txn_analysis.columns.arrays import ABSENT, slices
 from txn_analysis.columns.compiled import NO_PLACE, compiled
 from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES
 from txn_analysis.kafka.names import CODECS
-from txn_analysis.kafka.record_batch import MAX_RECORDS_BYTES, BadBatchError, decompressed
+from txn_analysis.kafka.record_batch import (
+    KEY_BYTES,
+    KEY_START,
+    MAX_RECORDS_BYTES,
+    SMALLEST_RECORD_BYTES,
+    BadBatchError,
+    decompressed,
+    read_record,
+)
 from txn_analysis.reading.grammar.forms import KEY
 from txn_analysis.tables import GROUP_OFFSETS
 from txn_analysis.tables.batches import GroupNames
@@ -35,10 +43,8 @@ if TYPE_CHECKING:
     from txn_analysis.tables.batches import Batches
 
 _BLOCK_BYTES = 4 << 20
-_SMALLEST_RECORD_BYTES = 7
 _LAST_COMMIT_VERSION = 1
 _KEY_HEAD_BYTES = 4  # the version, and the length of the group
-_MOST_VARINT_BITS = 63
 _PYTHON_US = 10  # for each record
 
 
@@ -96,27 +102,13 @@ def _commits(data: bytes, start: Array, stop: Array, count: Array) -> Array:
     Raises:
         BadBatchError: a batch does not hold as many whole records as it counts.
     """
-    most = int(np.minimum(count, (stop - start) // _SMALLEST_RECORD_BYTES).sum())
+    most = int(np.minimum(count, (stop - start) // SMALLEST_RECORD_BYTES).sum())
     found: Array = np.empty((3, most), np.int64)
     read_records = _read_records.for_work(most * _PYTHON_US)
-    total = read_records(np.frombuffer(data, np.uint8), start, stop, count, *found)
+    total = read_records(np.frombuffer(data, np.uint8), start, stop, count, np.zeros(6, np.int64), *found)
     if total == NO_PLACE:
         raise BadBatchError("a record cannot be read")
     return found[:, :total]
-
-
-@compiled
-def _varint(raw: Array, at: int, end: int) -> tuple[int, int]:
-    """A zigzag varint, and where it ends; NO_PLACE where none stands there."""
-    value = shift = 0
-    while 0 <= at < end and shift <= _MOST_VARINT_BITS:
-        byte = int(raw[at])
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            return (value >> 1) ^ -(value & 1), at
-        shift += 7
-    return 0, NO_PLACE
 
 
 @compiled
@@ -136,7 +128,14 @@ def _name(raw: Array, at: int, end: int) -> tuple[int, int]:
 
 @compiled
 def _read_records(
-    raw: Array, starts: Array, stops: Array, counts: Array, batch: Array, name_starts: Array, name_stops: Array
+    raw: Array,
+    starts: Array,
+    stops: Array,
+    counts: Array,
+    record: Array,
+    batch: Array,
+    name_starts: Array,
+    name_stops: Array,
 ) -> int:
     """Fills the last three arrays by the commits in the records of some batches, and says how many there are.
 
@@ -146,23 +145,16 @@ def _read_records(
     for k in range(len(starts)):
         at, stop = starts[k], stops[k]
         for _ in range(counts[k]):
-            length, at = _varint(raw, at, stop)
-            if at == NO_PLACE or length < _SMALLEST_RECORD_BYTES - 1 or length > stop - at:
+            at = read_record(raw, at, stop, record)
+            if at == NO_PLACE:
                 return NO_PLACE
-            end = at + length
-            _, place = _varint(raw, at + 1, end)  # behind the attributes: the time, and the offset
-            _, place = _varint(raw, place, end)
-            size, place = _varint(raw, place, end)
-            if place == NO_PLACE or size > end - place:
-                return NO_PLACE
-            if size > 0:
-                name_start, name_stop = _name(raw, place, place + size)
+            if record[KEY_BYTES] > 0:
+                name_start, name_stop = _name(raw, record[KEY_START], record[KEY_START] + record[KEY_BYTES])
                 if name_start == NO_PLACE:
                     return NO_PLACE
                 if name_stop != NO_PLACE:
                     batch[total], name_starts[total], name_stops[total] = k, name_start, name_stop
                     total += 1
-            at = end
         if at != stop:
             return NO_PLACE
     return total

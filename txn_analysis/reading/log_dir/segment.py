@@ -38,7 +38,7 @@ from txn_analysis.kafka.names import (
     is_brokers_time,
     is_brokers_topic,
 )
-from txn_analysis.kafka.record_batch import BadBatchError, checked, crcs, records_of
+from txn_analysis.kafka.record_batch import BadBatchError, checked, crcs, only_record
 from txn_analysis.reading.log_dir.group_records import read_group_records
 from txn_analysis.tables.batches import Batches, times
 
@@ -292,7 +292,7 @@ def _unusual_marker(read: Read, found: Headers, row: int) -> tuple[str | None, i
     batch = read(start, start + int(found.size[row]))
     codec = CODECS[int(_attributes(found)[row]) & CODEC_MASK]
     try:
-        (record,) = records_of(batch, codec, 1)
+        record = only_record(batch, codec)
     except BadBatchError:
         return _NO_MARKER
     key, value = record.key or b"", record.value or b""

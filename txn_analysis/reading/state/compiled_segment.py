@@ -13,6 +13,18 @@ import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.columns.compiled import NO_PLACE, compiled
+from txn_analysis.kafka.record_batch import (
+    KEY_BYTES,
+    KEY_START,
+    MOST_LENGTH_BYTES,
+    OFFSET_DELTA,
+    SMALLEST_RECORD_BYTES,
+    TIME_DELTA,
+    VALUE_BYTES,
+    VALUE_START,
+    read_record,
+    varint,
+)
 from txn_analysis.reading.state.records import IS_TOMBSTONE, UNREAD, ReadRecords
 from txn_analysis.reading.state.values import JSON_NUMBERS
 
@@ -23,9 +35,7 @@ NOT_ASCII = -1
 """Stands for the hash of an id that is not plain ASCII."""
 
 _PYTHON_US = 150  # for each record
-_SMALLEST_RECORD_BYTES = 7
-_MOST_VARINT_BYTES, _MOST_LENGTH_BYTES = 10, 5  # of 64 and of 32 bits
-_SIGN, _SPACE, _TILDE, _UINT32_MASK, _INT64_MAX = 0x80, 0x20, 0x7E, 2**32 - 1, 2**63 - 1
+_SIGN, _SPACE, _TILDE, _UINT32_MASK = 0x80, 0x20, 0x7E, 2**32 - 1
 _PRODUCER_ID, _, _, _EPOCH, _, _TIMEOUT_MS, _STATUS, _UPDATED_MS, _START_MS, _ = range(len(JSON_NUMBERS))
 # The tagged fields of a value in the order of their numbers, and their bytes.
 _TAGS = (("previousProducerId", 8), ("nextProducerId", 8), ("clientTransactionVersion", 2), ("nextProducerEpoch", 2))
@@ -65,38 +75,17 @@ def read_batches(data: bytes, starts: Array, stops: Array, counts: Array, last_d
         counts: how many each says that it has; ABSENT where it must not be read.
         last_deltas: the last offset of each, as a delta.
     """
-    room = int((np.minimum(np.maximum(counts, 0), (stops - starts) // _SMALLEST_RECORD_BYTES) + 1).sum())
+    room = int((np.minimum(np.maximum(counts, 0), (stops - starts) // SMALLEST_RECORD_BYTES) + 1).sum())
     read, beside = ReadRecords.room(room), np.full((4, room), ABSENT, np.int64)
     first = np.zeros(len(starts) + 1, np.int64)
     own = read.kind, read.id_hash, read.places, read.numbers, beside, first
     run = _read_batches.for_work(room * _PYTHON_US)
-    run(np.frombuffer(data, np.uint8), starts, stops, counts, last_deltas, _TAG_TABLE, *own)
+    run(np.frombuffer(data, np.uint8), starts, stops, counts, last_deltas, _TAG_TABLE, *own, np.zeros(6, np.int64))
     offset_delta, time_delta, skipped_bytes, is_lost = beside[:, : first[-1]]
     return SegmentRecords(read.part(0, int(first[-1])), offset_delta, time_delta, skipped_bytes, is_lost > 0, first)
 
 
 _OFFSET_DELTA, _TIME_DELTA, _SKIPPED_BYTES, _IS_LOST = range(4)
-
-
-@compiled
-def _varint(raw: Array, at: int, stop: int, most_bytes: int) -> tuple[int, int]:
-    """An unsigned varint, and where it ends; NO_PLACE where none stands there, or at no place."""
-    value = shift = 0
-    while 0 <= at < stop and shift < 7 * most_bytes:
-        byte = int(raw[at])
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < _SIGN:
-            return value, at
-        shift += 7
-    return 0, NO_PLACE
-
-
-@compiled
-def _signed_varint(raw: Array, at: int, stop: int) -> tuple[int, int]:
-    """The same of a zigzag varint of up to 64 bits."""
-    value, at = _varint(raw, at, stop, _MOST_VARINT_BYTES)
-    return ((value >> 1) & _INT64_MAX) ^ -(value & 1), at
 
 
 @compiled
@@ -115,7 +104,7 @@ def _length(raw: Array, at: int, stop: int, size: int, version: int) -> tuple[in
     """The length of a string or an array, and where it ends; -1 is null."""
     if version == 0:
         return _number(raw, at, stop, size)
-    value, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+    value, at = varint(raw, at, stop, MOST_LENGTH_BYTES)
     return value - 1, at
 
 
@@ -132,7 +121,7 @@ def _list_stop(raw: Array, at: int, stop: int, version: int) -> int:
             return NO_PLACE
         at += 4 * max(ids, 0)
         if version == 1:
-            tags, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+            tags, at = varint(raw, at, stop, MOST_LENGTH_BYTES)
             if at == NO_PLACE or tags != 0:
                 return NO_PLACE
     return at
@@ -144,11 +133,11 @@ def _tags_stop(raw: Array, at: int, stop: int, tags: Array, numbers: Array, besi
 
     Those that are not known are skipped, as Kafka's own readers do.
     """
-    count, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+    count, at = varint(raw, at, stop, MOST_LENGTH_BYTES)
     before = -1
     for _ in range(count):
-        tag, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
-        size, at = _varint(raw, at, stop, _MOST_LENGTH_BYTES)
+        tag, at = varint(raw, at, stop, MOST_LENGTH_BYTES)
+        size, at = varint(raw, at, stop, MOST_LENGTH_BYTES)
         if at == NO_PLACE or tag <= before or size > stop - at:
             return NO_PLACE
         before = tag
@@ -205,55 +194,6 @@ def _read_key(raw: Array, at: int, stop: int, id_hash: Array, places: Array, row
 
 
 @compiled
-def _after_bytes(raw: Array, at: int, stop: int, least: int) -> tuple[int, int]:
-    """How long a key or value is whose length stands at a place (-1 is null), and where it begins; else NO_PLACE."""
-    size, at = _signed_varint(raw, at, stop)
-    if at == NO_PLACE or size < least or size > stop - at:
-        return 0, NO_PLACE
-    return size, at
-
-
-@compiled
-def _read_record(
-    raw: Array,
-    at: int,
-    stop: int,
-    tags: Array,
-    kind: Array,
-    id_hash: Array,
-    places: Array,
-    numbers: Array,
-    beside: Array,
-    row: int,
-) -> int:
-    """Fills a row by a record; where it ends, or NO_PLACE where none stands there."""
-    length, at = _signed_varint(raw, at, stop)
-    if at == NO_PLACE or length < _SMALLEST_RECORD_BYTES - 1 or length > stop - at:
-        return NO_PLACE
-    end = at + length
-    beside[_TIME_DELTA, row], at = _signed_varint(raw, at + 1, end)  # behind the attributes
-    beside[_OFFSET_DELTA, row], at = _signed_varint(raw, at, end)
-    key_size, key = _after_bytes(raw, at, end, -1)
-    size, value = _after_bytes(raw, key + max(key_size, 0), end, -1)
-    headers, at = _signed_varint(raw, value + max(size, 0), end)
-    if at == NO_PLACE or headers < 0 or headers > end - at:
-        return NO_PLACE
-    for k in range(2 * headers):
-        header_size, at = _after_bytes(raw, at, end, -(k & 1))  # a header has a key, its value may be null
-        if at == NO_PLACE:
-            return NO_PLACE
-        at += max(header_size, 0)
-    if at != end:
-        return NO_PLACE
-    if key_size >= 0 and _read_key(raw, key, key + key_size, id_hash, places, row):
-        if size < 0:
-            kind[row] = IS_TOMBSTONE
-        else:
-            kind[row] = _read_value(raw, value, value + size, tags, places, numbers, beside, row)
-    return end
-
-
-@compiled
 def _read_batches(
     raw: Array,
     starts: Array,
@@ -267,6 +207,7 @@ def _read_batches(
     numbers: Array,
     beside: Array,
     first: Array,
+    record: Array,
 ) -> None:
     """Fills rows by the records of batches, and one for what of a batch is lost."""
     row = 0
@@ -274,11 +215,19 @@ def _read_batches(
         first[batch] = row
         at, stop, next_delta = starts[batch], stops[batch], 0
         for _ in range(counts[batch]):
-            at = _read_record(raw, at, stop, tags, kind, id_hash, places, numbers, beside, row)
-            delta = beside[_OFFSET_DELTA, row]
+            at = read_record(raw, at, stop, record)
+            delta = record[OFFSET_DELTA]
             if at == NO_PLACE or delta < next_delta or delta > last_deltas[batch]:
                 at = NO_PLACE
                 break
+            beside[_OFFSET_DELTA, row], beside[_TIME_DELTA, row] = delta, record[TIME_DELTA]
+            key, key_bytes, value = record[KEY_START], record[KEY_BYTES], record[VALUE_START]
+            if key_bytes >= 0 and _read_key(raw, key, key + key_bytes, id_hash, places, row):
+                if record[VALUE_BYTES] < 0:
+                    kind[row] = IS_TOMBSTONE
+                else:
+                    stop_of_value = value + record[VALUE_BYTES]
+                    kind[row] = _read_value(raw, value, stop_of_value, tags, places, numbers, beside, row)
             next_delta = delta + 1
             row += 1
         if at != stop or counts[batch] < 0:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES, LOG_APPEND_TIME, Held
 from txn_analysis.kafka.names import CODECS, java_hash
-from txn_analysis.kafka.record_batch import BadBatchError, Cursor, checked, decompressed
+from txn_analysis.kafka.record_batch import MOST_LENGTH_BYTES, BadBatchError, checked, decompressed, varint
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.reading.state.compiled_segment import NOT_ASCII, read_batches
 from txn_analysis.reading.state.records import UNREAD, PartitionList, StateColumns, offsets_leave_gaps
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from txn_analysis.reading.text.text import Text
 
 _BLOCK_BYTES = 4 << 20
-_MOST_LENGTH_BYTES = 5
 
 
 class StateSegmentReader:
@@ -120,8 +119,12 @@ def _hash_other_ids(data: bytes, read: ReadRecords) -> None:
             read.kind[row], read.id_hash[row], read.place("id_start")[row] = UNREAD, 0, ABSENT
 
 
-class _ListCursor(Cursor):
-    """Reads a list that is whole."""
+class _ListCursor:
+    """Reads a list that is whole, from front to back."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._numbers = data, np.frombuffer(data, np.uint8)
+        self._at = 0
 
     def number(self, size: int) -> int:
         return int.from_bytes(self.bytes(size), "big", signed=True)
@@ -132,7 +135,10 @@ class _ListCursor(Cursor):
 
     def length(self, size: int, version: int) -> int:
         """Of a string or array; -1 is null."""
-        return self.unsigned_varint(_MOST_LENGTH_BYTES) - 1 if version == FLEXIBLE else self.number(size)
+        if version != FLEXIBLE:
+            return self.number(size)
+        length, self._at = varint.plain(self._numbers, self._at, len(self._data), MOST_LENGTH_BYTES)
+        return length - 1
 
 
 def _list_reader(version: int) -> ListReader:
