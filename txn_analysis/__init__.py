@@ -29,6 +29,7 @@ __all__ = [
     "ingest",
     "load_report",
     "prune",
+    "query",
     "read",
     "sources",
 ]
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         ingest,
         load_report,
         prune,
+        query,
         read,
     )
     from txn_analysis.pipeline.ingest import Ingested

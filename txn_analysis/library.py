@@ -18,6 +18,7 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions import loaded_report
 from txn_analysis.questions.pruning import prune as prune_warehouse
 from txn_analysis.runs import decisions
+from txn_analysis.runs.ask import ASKED, ask, needed, question, views
 from txn_analysis.runs.past_run import Evidence
 from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import forget as forget_capture
@@ -184,6 +185,60 @@ def read(
             return _rows_of_capture(spark, opened, named[table], cluster, capture)
         tables = run_tables(opened, cluster, run_id)
         return tables.rows(named[table]) if spark is None else _frame(tables, named[table])
+
+
+@overload
+def query(
+    spark: None, warehouse: Path, sql: str, run_id: str | None = None, *, cluster: str = "default"
+) -> pa.Table: ...
+
+
+@overload
+def query(
+    spark: SparkSession, warehouse: Path, sql: str, run_id: str | None = None, *, cluster: str = "default"
+) -> DataFrame: ...
+
+
+def query(
+    spark: SparkSession | None, warehouse: Path, sql: str, run_id: str | None = None, *, cluster: str = "default"
+) -> DataFrame | pa.Table:
+    """The rows of any question, by SQL: a table's name means its rows of one run; see docs/queries.md.
+
+    Args:
+        spark: any session, by whose SQL it is answered; None for this process.
+        warehouse: the folder, or URI, of the Delta tables.
+        sql: one SELECT over the tables of `txn_analysis.tables` and the views `opened`, `ended`, `ids`, `all_findings`
+            and `all_runs`; nothing is written.
+        run_id: the run; the cluster's last one where none is named.
+        cluster: whose last run is meant.
+
+    Returns:
+        A frame of a session of its own beside the given one, whose views stay as they are; without one, a table of
+        Arrow.
+
+    Raises:
+        ConfigError: it is no such question, or names what there is not.
+        WarehouseError: there is no such warehouse or run.
+    """
+    root = os.fspath(warehouse)
+    if spark is None:
+        with _at_work(None, root) as own:
+            return ask(run_tables(open_warehouse(own, root), cluster, run_id), sql)
+    if not hasattr(spark, "newSession"):
+        raise ConfigError("query: a session of Spark Connect has no second one for views: give None in its place")
+    beside = spark.newSession()
+    with _at_work(beside, root) as own:
+        tables = run_tables(open_warehouse(own, root), cluster, run_id)
+        text, named = question(sql), {table.name: table for table in ALL_TABLES}
+        for name in needed(text, has_tables=True):
+            stored = name.removeprefix("stored_")
+            if (view := views().get(name)) is not None:
+                rows = beside.sql(view.replace("to_timestamp_millis", "timestamp_millis"))
+            else:
+                rows = _frame(tables, named[name]) if stored == name else tables.warehouse.frame(named[stored])
+            rows.createOrReplaceTempView(name)
+        beside.sql(f"CREATE TEMPORARY VIEW {ASKED} AS {text}")  # what writes is no body of a view
+        return beside.sql(text)
 
 
 def _rows_of_capture(

@@ -148,12 +148,14 @@ class Decides(Enum):
 class Flag:
     """How the command line offers a setting, and under which heading; without it a setting stands in a file alone.
 
-    `negation` is the flag that says no, in place of `--no-...`.
+    `negation` is the flag that says no, in place of `--no-...`. `clearer` is a second name, where the field's
+    has another meaning too.
     """
 
     heading: str
     metavar: str | None = None
     negation: str | None = None
+    clearer: str | None = None
 
 
 INPUT, ASSERTED, EXIT_CODE, RUNNING = "Input", "What you assert", "Exit code", "Running"
@@ -226,7 +228,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=False,
         description="leave out what is not understood instead of stopping; coverage then says what is missing",
     )
-    verify: Annotated[bool, Flag(INPUT), Decides.READING] = Field(
+    verify: Annotated[bool, Flag(INPUT, clearer="--check-checksums"), Decides.READING] = Field(
         default=False,
         description="look at the checksum of every batch of a log directory, not only of those that decide a verdict",
     )

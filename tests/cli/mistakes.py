@@ -139,6 +139,8 @@ OF_THE_TABLES = {
     "describe-producers --warehouse w --cluster east --topic orders --partition 9": "of orders it saw 0 to 2",
     "find-hanging --warehouse w --cluster east --producer-id 77": "this run saw no such producer",
     "describe --warehouse w --cluster east --transactional-id nobody": "is in no record that this run saw",
+    "query --warehouse w --cluster east 'DROP VIEW findings'": "no question that can be answered",
+    "query --warehouse w --cluster east 'SELECT verdict FROM finding'": "Give one SELECT over",
     "explain --warehouse w --cluster east orders-0@7": "no open transaction of this run begins there",
     "explain --warehouse w --cluster east --transactional-id nobody": "this run saw no such id",
     "abort-plan --warehouse w --cluster east --topic order": "did you mean orders?",

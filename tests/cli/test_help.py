@@ -20,6 +20,7 @@ VERBS = (
     "explain",
     "ended",
     "at-risk",
+    "query",
     "abort-plan",
     "verify",
     "accept",
@@ -99,6 +100,7 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
                 "describe",
                 "describe-producers",
                 "ended",
+                "query",
                 "at-risk",
                 "abort-plan",
                 "accept",
@@ -137,6 +139,25 @@ def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -
         "prune_grace_ms",
     }
     assert flag_name("as_of_ms") == "--as-of"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_names_no_type_of_python(command: Callable[..., Done], verb: str) -> None:
+    shown = command(verb, "--help").out
+    assert [word for word in ("<str>", "list[", "<int", "range>") if word in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("verb", "suffixes"),
+    [
+        ("list", "(.txt, .json, .ndjson, .csv)"),
+        ("explain", "(.txt, .json)"),
+        ("report", "(.txt, .json, .ndjson, .csv, .html, .chat)"),
+        ("abort-plan", "(.ndjson, .sh)"),
+    ],
+)
+def test_help_names_the_forms_that_a_verb_writes(command: Callable[..., Done], verb: str, suffixes: str) -> None:
+    assert f"Write to FILE {suffixes}, whole" in " ".join(command(verb, "--help").out.split())
 
 
 def test_version(command: Callable[..., Done]) -> None:

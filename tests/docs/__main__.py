@@ -8,6 +8,7 @@ from tests.docs.asked import asked_outputs
 from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.licences_page import licences_page
 from tests.docs.pages import with_tables
+from tests.docs.queries import PAGE, answered, two_nights
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
@@ -26,7 +27,10 @@ def main() -> None:
         tables = run_tables(open_warehouse(spark, folder), settings.cluster)
         found = outputs(report, tables)
         found |= asked_outputs(Path(folder) / "asked")
+        two_nights(str(Path(folder) / "nights"))
+        queries = answered(PAGE.read_text(encoding="utf-8"), str(Path(folder) / "nights"))
     spark.stop()
+    PAGE.write_text(queries, encoding="utf-8")
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")
         document.write_text(with_tables(with_examples(text, found)), encoding="utf-8")

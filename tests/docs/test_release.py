@@ -18,7 +18,7 @@ from txn_analysis import __version__
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 HOME = PROJECT["project"]["urls"]["Homepage"]
-READ = ("log4j2.properties", "copy-kit.sh", "runbook.md", "before/segments/n1.orders-0.txt", "py.typed")
+READ = ("log4j2.properties", "copy-kit.sh", "runbook.md", "before/segments/n1.orders-0.txt", "py.typed", "views.sql")
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,7 @@ def accept(
     address: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[ADDRESS]...",
+            metavar="ADDRESS",
             help="TOPIC-PARTITION@OFFSET, a transaction by its first offset; or a finding_id of the JSON report.",
         ),
     ] = None,

@@ -164,8 +164,7 @@ class Request:
             "-o",
             "--output",
             metavar="FILE",
-            help="Write to FILE, whole or not at all, in the form that its suffix says (.txt, .json, .ndjson, .csv, "
-            ".html, .prom, .chat, .sh), or --format; - is stdout; may be repeated. [stdout]",
+            help="Write to FILE, whole or not at all; - is stdout; may be repeated. [stdout]",
         ),
     ] = None
     config: Annotated[
@@ -221,14 +220,15 @@ def _annotation(name: str, about: FieldInfo, flag: Flag) -> Any:
     """The type of a flag, and its help: the description of the setting, and its default."""
     yes = flag_name(name)
     is_switch = about.annotation is bool
-    names = f"{yes}/{flag.negation or yes.replace('--', '--no-', 1)}" if is_switch else yes
+    name = f"{yes}/{flag.negation or yes.replace('--', '--no-', 1)}" if is_switch else yes
+    names = (name,) if flag.clearer is None else (flag.clearer, name)
     words = str(about.description).replace("`", "")
     default = "" if is_switch or about.default in (None, ()) else f" [{about.default}]"
     kind: Any = {None: about.annotation, "N": int}.get(flag.metavar, str)
     if get_origin(about.annotation) is tuple:
         kind = list[kind]
     option = typer.Option(
-        names,
+        *names,
         metavar=flag.metavar,
         help=f"{words[:1].upper()}{words[1:]}.{default}",
         rich_help_panel=flag.heading,

@@ -54,6 +54,11 @@ _FORMS = {
 }
 
 
+def suffixes_of(forms: Sequence[str]) -> list[str]:
+    """The ends of a file's name that say one of some forms."""
+    return [suffix for suffix, form in _FORMS.items() if form in forms]
+
+
 def targets_of(files: Sequence[str] | None, form: str | None, forms: Sequence[str]) -> tuple[Target, ...]:
     """Where something is printed, and in which form.
 

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 ApiVersion = Annotated[
     int,
-    typer.Option("--api-version", min=0, max=2, help="Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on."),
+    typer.Option(
+        "--api-version", metavar="N", min=0, max=2, help="Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on."
+    ),
 ]
 Ended = Annotated[
     list[str] | None,
@@ -202,7 +204,10 @@ def verify(
     since: Annotated[
         str | None,
         typer.Option(
-            "--since", metavar="RUN_ID", help="Only what this run recommended. [all that is not known to be done]"
+            "--since-run",
+            "--since",
+            metavar="RUN_ID",
+            help="Only what this run recommended. [all that is not known to be done]",
         ),
     ] = None,
     history: Annotated[

@@ -48,7 +48,8 @@ def find_hanging(
     coordinator: Coordinators = None,
     broker: Broker = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="RUN_ID", help="Only what did not hang in this run yet.")
+        str | None,
+        typer.Option("--since-run", "--since", metavar="RUN_ID", help="Only what did not hang in this run yet."),
     ] = None,
 ) -> int:
     """List the hanging transactions of a run.
@@ -146,6 +147,29 @@ def describe(
     with asked_run(request.settings(), run_id) as tables:
         answer = queries.describe(tables.current_states(*transactional_id), tables.as_of_ms, *transactional_id)
     deliver(request.targets, forms_of(answer))
+    return 0
+
+
+def query(
+    request: Request,
+    sql: Annotated[
+        str, typer.Argument(metavar="SQL", help="One SELECT over tables and views; docs/queries.md has twelve.")
+    ],
+    run_id: RunId = None,
+) -> int:
+    """Answer any other question, by SQL.
+
+    A table's name means its rows of the run. The views opened, ended, ids, all_findings and all_runs add addresses,
+    transactional ids, times, and what other nights said. Nothing is written, and no other file is read.
+
+    Exit code: 0 it is answered, 2 it is no question, or names what there is not.
+    """
+    from txn_analysis.report.formats import Answer, Column
+    from txn_analysis.runs.ask import ask, cells
+
+    with asked_run(request.settings(), run_id) as tables:
+        found = ask(tables, sql)
+    deliver(request.targets, forms_of(Answer(tuple(map(Column, found.column_names)), cells(found))))
     return 0
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import re
 import sys
 import traceback
 from collections import Counter
@@ -24,7 +25,7 @@ from typer.core import TyperCommand
 
 from txn_analysis.cli.old_words import COMPLETE, of_today
 from txn_analysis.cli.options import ENDING, HEADINGS, JUDGING, Request, shared_parameters
-from txn_analysis.cli.output import targets_of
+from txn_analysis.cli.output import suffixes_of, targets_of
 from txn_analysis.cli.spark import quietly
 from txn_analysis.columns.memory import keep_little_memory, take_from_one_heap
 from txn_analysis.errors import AuditError
@@ -46,6 +47,7 @@ _App = TypeVar("_App", bound=typer.Typer)
 _REMOVED = {"--depth": "leave it out"}
 _WRITTEN_BY = {"--html": ".html", "--prometheus": ".prom"}  # as they were called before `-o` could do it
 _OWN = "Options"
+_TYPE = re.compile(r" <[^|>]*>$")  # as Typer says Python's type of a value, behind the name that we give it
 
 
 class Verb(TyperCommand):
@@ -94,7 +96,7 @@ class Verb(TyperCommand):
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is not None:
-                sections[_heading(param)].append(record)
+                sections[_heading(param)].append((_TYPE.sub("", record[0]), record[1]))
         for name, records in sections.items():
             if records:
                 with formatter.section(name):
@@ -220,6 +222,11 @@ def _command(body: Body, form: Any, uses: Collection[str], *, reads_files: bool,
             raise typer.Exit(body(request, **values))
 
     offered = [p.replace(annotation=_hidden(p.annotation)) if p.name in foreign else p for p in shared]
+    if suffixes := suffixes_of(forms):
+        said = f"Write to FILE ({', '.join(suffixes)}), whole or not at all; - is stdout; may be repeated. [stdout]"
+        offered = [
+            p.replace(annotation=_changed(p.annotation, help=said)) if p.name == "output" else p for p in offered
+        ]
     command.__doc__ = body.__doc__
     command.__annotations__ = {p.name: p.annotation for p in (*own, *offered)}
     command.__signature__ = inspect.Signature([*own, *offered])  # type: ignore[attr-defined]  # typer reads it
@@ -260,9 +267,15 @@ def _choices(annotation: Any) -> tuple[str, ...]:
 
 
 def _hidden(annotation: Any) -> Any:
+    return _changed(annotation, hidden=True)
+
+
+def _changed(annotation: Any, **about: Any) -> Any:
+    """The annotation of an option, of which something is told in another way."""
     kind, option = get_args(annotation)
     option = copy.copy(option)
-    option.hidden = True
+    for name, value in about.items():
+        setattr(option, name, value)
     return Annotated[kind, option]
 
 

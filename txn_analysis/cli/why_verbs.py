@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Addresses = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[ADDRESS]...",
+        metavar="ADDRESS",
         help="TOPIC-PARTITION@OFFSET, a transaction by its first offset; or TOPIC-PARTITION:OFFSET.",
     ),
 ]
