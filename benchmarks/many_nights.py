@@ -49,7 +49,7 @@ QUESTIONS = (
     ("find-hanging",),
     ("verify",),
     ("verify", "--history"),
-    ("stats",),
+    ("ended", "--by", "application"),
     ("at-risk",),
     ("captures",),
     ("captures", "--format", "html"),
@@ -135,7 +135,7 @@ def cpu_s(words: tuple[str, ...], warehouse: str) -> float:
 def pruned(warehouse: Path) -> Path:
     """A copy of a warehouse without what is older than ninety nights."""
     copy = shutil.copytree(warehouse, warehouse.with_name(f"{warehouse.name}-pruned"))
-    command = [sys.executable, "-m", "txn_analysis", "prune", "--keep", "90d", "--grace", "0m"]
+    command = [sys.executable, "-m", "txn_analysis", "forget", "--older-than", "90d", "--grace", "0m"]
     for _ in range(3):  # the log of a table is cut behind the second checkpoint
         subprocess.run([*command, "--warehouse", str(copy), "--quiet"], check=True, stdout=subprocess.DEVNULL)
     return copy
@@ -160,8 +160,8 @@ def _asked(words: tuple[str, ...], warehouses: list[str], repeats: int) -> tuple
 _TEXT = """## Many nights
 
 Seconds of processor time of one command in a warehouse of {nights} simulated nights against one of {few}, and in the
-same after `prune --keep 90d`. Findings come, stay, are repaired, accepted, and return. `verify --history` tells of
-every night, and reads every night.
+same after `forget --older-than 90d`. Findings come, stay, are repaired, accepted, and return. `verify --history` tells
+of every night, and reads every night.
 
 `{command}` on {day}: {machine}; medians of {repeats} runs, in turns."""
 
@@ -184,7 +184,7 @@ def main() -> None:
     places = [(n, given.folder / f"nights-{n}") for n in (FEW, given.nights)]
     held = [str(folder) if folder.exists() else filled(folder, nights) for nights, folder in places]
     held.append(str(pruned(places[-1][1])))
-    sized = [_sized("before", places[-1][1]), _sized("after `prune --keep 90d`", Path(held[-1]))]
+    sized = [_sized("before", places[-1][1]), _sized("after `forget --older-than 90d`", Path(held[-1]))]
     found = section(given.nights, given.repeats, [_asked(words, held, given.repeats) for words in QUESTIONS], sized)
     print(found)
     results.write(found)

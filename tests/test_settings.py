@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from txn_analysis.cli.config_file import config_file
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import Decides, Settings, deciding, flag_name, load_settings, parse_time
 from txn_analysis.verdict import Verdict
@@ -260,6 +261,10 @@ def test_default_configuration_shows_every_setting_at_its_default(toml: Callable
         k: v for k, v in defaults.items() if k not in examples
     }
     load_settings(toml(uncommented), NOTHING, {})
+
+
+def test_the_file_of_all_settings_is_made_of_them() -> None:
+    assert (CONF / "audit.toml").read_text(encoding="utf-8") == config_file()
 
 
 @pytest.mark.parametrize("file", ["audit.toml", "nightly.toml"])

@@ -177,16 +177,18 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     capture: Annotated[Name | None, Flag(INPUT, "NAME"), Decides.READING] = Field(
         default=None,
+        examples=["2026-11-21-night"],
         description="name of this capture; calls with one name fill one capture; by default each call is its own",
     )
     topic: Annotated[Topics, Flag(INPUT, "TOPIC"), Decides.READING] = Field(
-        default=(), description="only this topic, with `__transaction_state`; may be repeated"
+        default=(), examples=[["orders"]], description="only this topic, with `__transaction_state`; may be repeated"
     )
     partition: Annotated[Partitions, Flag(INPUT, "N"), Decides.READING] = Field(
-        default=(), description="only this partition of --topic; may be repeated"
+        default=(), examples=[[0]], description="only this partition of --topic; may be repeated"
     )
     as_of_ms: Annotated[TimeMs | None, Flag(ASSERTED, "TIME"), Decides.VERDICTS] = Field(
         default=None,
+        examples=["2026-11-21T03:15:00Z"],
         description="when the files were copied: epoch ms or ISO-8601; by default the newest broker time in them",
     )
     transaction_max_timeout_ms: Annotated[KafkaInt, Flag(ASSERTED, "N"), Decides.VERDICTS] = Field(
@@ -195,6 +197,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     transaction_state_partitions: Annotated[StatePartitions | None, Flag(ASSERTED, "N"), Decides.VERDICTS] = Field(
         default=None,
+        examples=[50],
         description="the brokers' `transaction.state.log.num.partitions`: partitions of `__transaction_state`; by "
         "default the only count that fits every id in a dump or folder, else 50",
     )
@@ -219,10 +222,12 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         description="the brokers' `transactional.id.expiration.ms`: after it the coordinator forgets an id",
     )
     topic_config: Annotated[Name | None, Flag(INPUT, "FILE"), Decides.MORE] = Field(
-        default=None, description=f"file with what `{TOPIC_CONFIGS}` prints"
+        default=None, examples=["topics.txt"], description=f"file with what `{TOPIC_CONFIGS}` prints"
     )
     free_bytes: Annotated[SizeBytes | None, Flag(INPUT, "N"), Decides.MORE] = Field(
-        default=None, description="free space that the blocked partitions can grow into; says how many days are left"
+        default=None,
+        examples=[500_000_000_000],
+        description="free space that the blocked partitions can grow into; says how many days are left",
     )
     skip_unrecognised: Annotated[bool, Flag(INPUT), Decides.READING] = Field(
         default=False,
@@ -234,6 +239,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     verify_part: Annotated[Part | None, Flag(INPUT, "K/N"), Decides.READING, Decides.MORE] = Field(
         default=None,
+        examples=["1/7"],
         description="look at the checksum of every batch in one part of the segments of a log directory, such as 3/7; "
         "over seven nights in all",
     )
@@ -248,10 +254,11 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     )
     accepted: Annotated[Name | None, Flag(EXIT_CODE, "FILE"), Decides.EXIT_CODE] = Field(
         default=None,
+        examples=["conf/accepted.toml"],
         description="TOML file of findings that people accepted until a date, beside what the verb `accept` keeps",
     )
     master: Annotated[Name | None, Flag(RUNNING, "URL")] = Field(
-        default=None, description="Spark's master URL; by default all cores of this machine"
+        default=None, examples=["local[*]"], description="Spark's master URL; by default all cores of this machine"
     )
     engine: Annotated[EngineName, Flag(RUNNING), Decides.ENGINE] = Field(
         default=EngineName.AUTO,
@@ -272,6 +279,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
 
     keep_ms: PositiveAgeMs | None = Field(
         default=None,
+        examples=["90d"],
         description="how long captures and runs are kept, such as 90d: an audit ends with `forget --older-than`",
     )
     prune_grace_ms: AgeMs = Field(

@@ -9,6 +9,7 @@ from tests.docs.examples import DOCUMENTS, ROOT, outputs, with_examples
 from tests.docs.licences_page import licences_page
 from tests.docs.pages import with_tables
 from tests.docs.queries import PAGE, answered, two_nights
+from txn_analysis.cli.config_file import config_file
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
@@ -18,6 +19,7 @@ from txn_analysis.storage.opening import open_warehouse
 
 def main() -> None:
     """Pages from the schemas and the rules first, then the outputs of commands."""
+    (ROOT / "conf/audit.toml").write_text(config_file(), encoding="utf-8")
     (ROOT / "docs/licences.md").write_text(licences_page(), encoding="utf-8")
     spark = session("local[2]", "txn-analysis-docs")
     with tempfile.TemporaryDirectory() as folder:

@@ -34,6 +34,7 @@ from txn_analysis.cli.output import (
     check_metrics,
     deliver,
     deliver_text,
+    emit,
     emit_page,
     is_terminal,
     metrics_of,
@@ -44,7 +45,7 @@ from txn_analysis.cli.output import (
 from txn_analysis.cli.spark import believed, check_new_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code, note_ignored
 from txn_analysis.errors import ConfigError
-from txn_analysis.settings import INPUT
+from txn_analysis.settings import INPUT, RUNNING
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
@@ -58,6 +59,26 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import Warehouse
 
 _NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody says
+
+
+def _print_config(is_asked: bool) -> None:
+    if is_asked:
+        from txn_analysis.cli.config_file import config_file
+
+        emit(config_file(), None)
+        raise typer.Exit
+
+
+PrintConfig = Annotated[
+    bool,
+    typer.Option(
+        "--print-config",
+        is_eager=True,
+        callback=_print_config,
+        help="Print a file for --config with every setting, and end.",
+        rich_help_panel=RUNNING,
+    ),
+]
 NoJudge = Annotated[
     bool,
     typer.Option("--no-judge", help="Only read the files, into the tables of their capture.", rich_help_panel=INPUT),
@@ -71,6 +92,7 @@ def audit(
     now: Now = None,
     show_accepted: ShowAccepted = False,
     no_judge: NoJudge = False,
+    _print_config: PrintConfig = False,
 ) -> int:
     """Find transactions that nobody can end any more.
 
