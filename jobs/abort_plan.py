@@ -30,7 +30,9 @@ def abort_plan(
     settings = request.settings()
     with spark_when_needed(settings, 0) as spark:
         run = pipeline.plan_aborts(spark, settings, progress())
-    return plan_verbs.abort_plan(request, run.run_id, api_version, ended=ended, expired=expired, yes_many=yes_many)
+    return plan_verbs.abort_plan(
+        request, run_id=run.run_id, api_version=api_version, ended=ended, expired=expired, yes_many=yes_many
+    )
 
 
 if __name__ == "__main__":

@@ -80,6 +80,8 @@ BEFORE_SPARK = {
     "list --broker-id 1": "dumps do not say which broker leads",
     "list --transactional-id-pattern (": "is not a regular expression",
     "explain orders-0:7 orders-0@161": "is an offset of one partition: give it alone",
+    "abort-plan orders-0:161": "is an offset; a transaction that begins there is orders-0@161",
+    "abort-plan orders": "is no address: give TOPIC-PARTITION@OFFSET",
     "explain orders@161": "is no address: give TOPIC-PARTITION@OFFSET",
     "explain orders-0@161 --topic orders": "an address names topic and partition",
     "explain orders-0@161 --group readers": "leave out address, --topic and --start-offset",

@@ -196,3 +196,18 @@ def test_file_of_another_version_is_refused_in_one_line(
 
 def test_schema_is_printed_without_a_warehouse(command: Callable[..., Done]) -> None:
     assert json.loads(command("abort-plan", "--schema").out)["required"][:2] == ["schema_version", "run_id"]
+
+
+def test_one_transaction_is_planned_by_its_address(command: Callable[..., Done]) -> None:
+    one, other = PLAN
+    done = command("abort-plan", f"{one.topic}-{one.partition}@{one.txn_start_offset}", "--format", "ndjson")
+    (record,) = map(json.loads, done.out.splitlines())
+    assert (done.code, record["topic"], record["txn_start_offset"]) == (0, one.topic, one.txn_start_offset)
+    assert record["plan_fingerprint"] != other.plan_fingerprint
+    assert "note: 1 of 2 records of the plan" in done.err
+
+
+def test_an_address_that_the_plan_does_not_abort_is_refused(command: Callable[..., Done]) -> None:
+    done = command("abort-plan", "orders-0@7", "--format", "ndjson")
+    assert (done.code, done.out) == (2, "")
+    assert "orders-0@7: the plan has no abort of it" in done.err

@@ -9,6 +9,7 @@ import typer
 
 from txn_analysis.cli.options import number, repeated
 from txn_analysis.errors import ConfigError
+from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import INT64_MAX, MAX_STATE_PARTITIONS
 
 if TYPE_CHECKING:
@@ -43,6 +44,38 @@ Coordinators = Annotated[
     repeated("--coordinator", "NAME", "Only ids of this partition, such as __transaction_state-3"),
 ]
 States = Annotated[list[str] | None, repeated("--state", "STATE", "Only this state, such as Ongoing, in any case")]
+
+
+Addresses = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="ADDRESS", help="TOPIC-PARTITION@OFFSET: the transaction that begins at this offset."),
+]
+
+
+def addresses_of(texts: list[str] | None) -> tuple[Address, ...]:
+    """Addresses as they are typed.
+
+    Raises:
+        ConfigError: one is none.
+    """
+    try:
+        return tuple(map(Address.of, texts or ()))
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+
+
+def transactions_of(texts: list[str] | None) -> tuple[Address, ...]:
+    """Addresses of transactions as they are typed.
+
+    Raises:
+        ConfigError: one is none, or an offset's.
+    """
+    found = addresses_of(texts)
+    for address in found:
+        if not address.is_transaction:
+            begins = address._replace(is_transaction=True)
+            raise ConfigError(f"{address}: is an offset; a transaction that begins there is {begins}")
+    return found
 
 
 def forms_of(answer: Answer, words: str = "") -> dict[str, Callable[[], str]]:

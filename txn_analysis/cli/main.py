@@ -89,7 +89,8 @@ verb(app, "ended", _causes, form=RowFormat)(why_verbs.ended)
 verb(app, "at-risk", "txn-analysis at-risk --within 120", form=RowFormat)(why_verbs.at_risk)
 _each_topic = 'txn-analysis query "SELECT topic, count(*) AS hanging FROM findings GROUP BY topic ORDER BY topic"'
 verb(app, "query", _each_topic, form=RowFormat)(query_verbs.query)
-verb(app, "abort-plan", "txn-analysis abort-plan --format commands -o plan.sh", form=Rendering)(plan_verbs.abort_plan)
+_planned = "txn-analysis abort-plan --format commands -o plan.sh\n  txn-analysis abort-plan orders-0@161"
+verb(app, "abort-plan", _planned, form=Rendering)(plan_verbs.abort_plan)
 verb(app, "verify", "txn-analysis verify --history", form=RowFormat, uses=(*_COULD_NOT_TELL, "accepted"))(
     plan_verbs.verify
 )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from txn_analysis.cli.asking import forms_of
+from txn_analysis.cli.asking import Addresses, forms_of, transactions_of
 from txn_analysis.cli.options import (
     Partitions,
     Request,
@@ -62,6 +62,7 @@ YesMany = Annotated[
 
 def abort_plan(
     request: Request,
+    address: Addresses = None,
     run_id: RunId = None,
     api_version: ApiVersion = 1,
     topic: Topics = None,
@@ -106,7 +107,9 @@ def abort_plan(
     if schema:
         deliver_text(request.targets, json.dumps(plan_file.record_schema(), indent=2) + "\n")
         return 0
-    part = plan_file.Part(tuple(topic or ()), tuple(partition or ()), tuple(transactional_id or ()), max_records)
+    part = plan_file.Part(
+        tuple(topic or ()), tuple(partition or ()), tuple(transactional_id or ()), max_records, transactions_of(address)
+    )
     if ended and {form for _, form in request.targets} != {"write-txn-markers"}:
         raise AuditError(
             "--ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"

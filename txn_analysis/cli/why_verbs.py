@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from txn_analysis.cli.asking import Patterns, filters_of, forms_of
+from txn_analysis.cli.asking import Patterns, addresses_of, filters_of, forms_of
 from txn_analysis.cli.options import (
     Partitions,
     ProducerIds,
@@ -139,10 +139,7 @@ def _places(
         return [Address((topics or [""])[0], (partitions or [0])[0], offset, is_transaction=False)]
     if addresses and (topics or partitions or start_offset is not None):
         raise ConfigError("an address names topic and partition: leave out --topic, --partition and --start-offset")
-    try:
-        return sorted((Address.of(one) for one in addresses or ()), key=lambda address: address.is_transaction)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+    return sorted(addresses_of(addresses), key=lambda address: address.is_transaction)
 
 
 def _explain_offset(request: Request, place: Address, run_id: str | None, *, schema: bool) -> int:

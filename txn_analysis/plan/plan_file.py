@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import JsonValue, ValidationError
 
 from txn_analysis.errors import AuditError
+from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.abort_plan import fingerprinted, plan_fingerprint, why_not_by_epochs
 from txn_analysis.plan.script import fence_with_kafkas_tool
@@ -40,6 +41,7 @@ class Part:
     partitions: tuple[int, ...] = ()
     transactional_ids: tuple[str, ...] = ()
     max_records: int | None = None
+    addresses: tuple[Address, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuses a partition without its topic.
@@ -51,15 +53,29 @@ class Part:
             raise AuditError("--partition needs --topic: say of which topic")
 
     def of(self, records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:
-        """The wanted records, the first ones in the order of the plan, as a plan with a fingerprint of its own."""
+        """The wanted records, the first ones in the order of the plan, as a plan with a fingerprint of its own.
+
+        Raises:
+            AuditError: an address is of no abort of the plan.
+        """
+        records = [*records]
+        planned = {_address(record) for record in records}
+        for address in self.addresses:
+            if address not in planned:
+                raise AuditError(f"{escape(str(address))}: the plan has no abort of it; `explain` says what it is")
         return fingerprinted(islice(filter(self._is_wanted, records), self.max_records))
 
     def _is_wanted(self, record: AbortRecord) -> bool:
         return (
-            (not self.topics or record.topic in self.topics)
+            (not self.addresses or _address(record) in self.addresses)
+            and (not self.topics or record.topic in self.topics)
             and (not self.partitions or record.partition in self.partitions)
             and (not self.transactional_ids or record.transactional_id in self.transactional_ids)
         )
+
+
+def _address(record: AbortRecord) -> Address:
+    return Address(record.topic, record.partition, record.txn_start_offset)
 
 
 def check_size(records: Sequence[AbortRecord], most_partitions: int) -> None:
