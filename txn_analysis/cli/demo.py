@@ -19,7 +19,7 @@ COMMANDS = tuple(
     for words in (
         "audit {to}/before --transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse {to}/warehouse",
         "explain orders-0@161 --warehouse {to}/warehouse",
-        "abort-plan --topic orders --partition 0 --expired --warehouse {to}/warehouse",
+        "abort-plan orders-0@161 --expired --warehouse {to}/warehouse",
         "audit {to}/after --transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse {to}/warehouse",
         "verify --warehouse {to}/warehouse",
     )
