@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txn_analysis.engine.buckets import bucket_count, bucket_of, gathered
+from txn_analysis.engine.buckets import Buckets, bucket_count, gathered
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 
@@ -78,12 +78,11 @@ def test_every_key_is_whole_in_one_group(spark: SparkSession) -> None:
 @given(ROWS, st.integers(1, 9))
 def test_rows_of_one_key_have_one_bucket_whatever_lies_beside_them(rows: Any, count: int) -> None:
     whole = table(rows)
-    together: Any = (
-        bucket_of([whole["topic"].combine_chunks(), whole["partition"].combine_chunks()], count) if rows else []
-    )
+    buckets = Buckets(count)
+    together: Any = buckets.of([whole["topic"].combine_chunks(), whole["partition"].combine_chunks()]) if rows else []
     for row, bucket in zip(rows, together, strict=True):
         alone = table([row])
-        assert bucket_of([alone["topic"].combine_chunks(), alone["partition"].combine_chunks()], count)[0] == bucket
+        assert buckets.of([alone["topic"].combine_chunks(), alone["partition"].combine_chunks()])[0] == bucket
         assert 0 <= bucket < count
 
 

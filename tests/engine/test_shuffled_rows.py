@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from txn_analysis.columns.parquet import BYTES_BY_PLACE, DIFFERENCES, parquet_of, rows_of_parquet
 from txn_analysis.columns.values import packed
+from txn_analysis.engine.buckets import Buckets
 from txn_analysis.engine.on_spark import packer, rows_of_bucket
 
 PLACE = pa.struct([("topic", pa.string()), ("partition", pa.int32())])
@@ -97,7 +98,7 @@ def in_order(markers: pa.Table) -> pa.Table:
 
 
 def shuffled(batch: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches(packer("records", ["id"], 3)(iter([batch])))
+    return pa.Table.from_batches(packer("records", ["id"], Buckets(3))(iter([batch])))
 
 
 def test_many_records_are_shuffled_in_less_than_a_third_of_their_bytes_and_come_back_whole() -> None:

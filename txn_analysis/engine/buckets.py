@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import heapq
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,7 @@ import pyarrow as pa
 from txn_analysis.columns.arrays import mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.arrays import Array
 
@@ -26,13 +28,90 @@ def bucket_count(text_bytes: int, least: int = 1) -> int:
     return max(least, -(-text_bytes // BUCKET_BYTES))
 
 
-def bucket_of(columns: Sequence[pa.Array], bucket_count: int) -> Array:
-    """To which bucket each row belongs by its key; the same key gives the same one in every process."""
-    key = np.zeros(len(columns[0]), np.uint64)
+@dataclass(frozen=True)
+class Buckets:
+    """Which bucket each key belongs to, in every process.
+
+    Attributes:
+        count: how many buckets there are.
+        hashes: those of the keys that were dealt out, sorted. Keys with equal hashes share a bucket.
+        dealt_to: the bucket of each of them. All other keys go by their hash.
+    """
+
+    count: int
+    hashes: Array = field(default_factory=lambda: np.zeros(0, np.uint64))
+    dealt_to: Array = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    @classmethod
+    def dealing(cls, size_bytes: Mapping[tuple[Any, ...], int], count: int, task_count: int) -> Buckets:
+        """Keys of known sizes, dealt out by `deal`."""
+        if not size_bytes:
+            return cls(count)
+        hashes = _key_hashes([pa.array(column) for column in zip(*size_bytes, strict=True)])
+        order = np.argsort(hashes)
+        dealt_to = np.array(deal([*size_bytes.values()], count, task_count), np.int32)
+        return cls(count, hashes[order], dealt_to[order])
+
+    def of(self, columns: Sequence[pa.Array]) -> Array:
+        """The bucket of each row, by the columns of its key."""
+        hashes = _key_hashes(columns)
+        buckets: Array = (hashes % np.uint64(self.count)).astype(np.int32)
+        if len(self.hashes):
+            place = np.searchsorted(self.hashes, hashes).clip(max=len(self.hashes) - 1)
+            buckets = np.where(self.hashes[place] == hashes, self.dealt_to[place], buckets)
+        return buckets
+
+
+def deal(sizes: Sequence[int], bucket_count: int, task_count: int) -> list[int]:
+    """The bucket of each of some keys: the largest first, each to the task that has the least by then.
+
+    The task of a bucket is bucket % task_count. Of the buckets of a task the one with the least is taken.
+    """
+    tasks = [(0, task) for task in range(task_count)]
+    buckets = [[(0, bucket) for bucket in range(task, bucket_count, task_count)] for task in range(task_count)]
+    dealt_to = [0] * len(sizes)
+    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
+        of_task, task = heapq.heappop(tasks)
+        of_bucket, dealt_to[place] = heapq.heappop(buckets[task])
+        heapq.heappush(buckets[task], (of_bucket + sizes[place], dealt_to[place]))
+        heapq.heappush(tasks, (of_task + sizes[place], task))
+    return dealt_to
+
+
+def numbers_for_parts(bucket_count: int, part_count: int) -> list[int]:
+    """A number for each bucket that Spark's `repartition` takes to part bucket % part_count."""
+    waiting: list[list[int]] = [[] for _ in range(part_count)]
+    wanted = -(-bucket_count // part_count)
+    start, step = 0, 4 * bucket_count
+    while min(map(len, waiting)) < wanted:
+        numbers = np.arange(start, start + step, dtype=np.uint32)
+        for number, part in zip(numbers.tolist(), (_murmur3(numbers) % part_count).tolist(), strict=True):
+            waiting[part].append(number)
+        start += step
+    return [waiting[bucket % part_count][bucket // part_count] for bucket in range(bucket_count)]
+
+
+def _murmur3(numbers: Array) -> Array:
+    """Spark's `hash` of an INT: Murmur3 of 32 bits with the seed 42, as a signed number."""
+    word = _rotated(numbers * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    hashed = _rotated(np.uint32(42) ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    hashed = hashed ^ np.uint32(4)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        hashed = (hashed ^ (hashed >> np.uint32(shift))) * np.uint32(factor)
+    return (hashed ^ (hashed >> np.uint32(16))).view(np.int32).astype(np.int64)
+
+
+def _rotated(numbers: Array, count: int) -> Array:
+    rotated: Array = (numbers << np.uint32(count)) | (numbers >> np.uint32(32 - count))
+    return rotated
+
+
+def _key_hashes(columns: Sequence[pa.Array]) -> Array:
+    """Of each row a number of 64 bits for its key; the width of an integer does not matter."""
+    hashes = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
-        key = mixed(key * np.uint64(31) + _numbers(column))
-    found: Array = (key % np.uint64(bucket_count)).astype(np.int32)
-    return found
+        hashes = mixed(hashes * np.uint64(31) + _numbers(column))
+    return hashes
 
 
 def _numbers(column: pa.Array) -> Array:
@@ -80,9 +159,9 @@ def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)  # which copies a single one as well
 
 
-def in_buckets(batch: pa.RecordBatch, key: Sequence[str], bucket_count: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def in_buckets(batch: pa.RecordBatch, key: Sequence[str], by: Buckets) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The rows of a batch, which has some, by the bucket of their key; buckets without any are left out."""
-    buckets = bucket_of([batch.column(column) for column in key], bucket_count)
+    buckets = by.of([batch.column(column) for column in key])
     starts = _starts(buckets)
     if len(starts) > len(np.unique(buckets[starts])):  # else the rows of each lie together as they are
         order = np.argsort(buckets, kind="stable")

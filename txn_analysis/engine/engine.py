@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -65,6 +66,9 @@ def no_search_for_cycles() -> Iterator[None]:
 
 Rows = TypeVar("Rows")
 
+KeySizes = Mapping[tuple[Any, ...], int]
+"""Bytes of text, by the values of the columns of a key."""
+
 
 class Engine(ABC, Generic[Rows]):
     """Runs steps on rows that it holds in a way of its own (`Rows`).
@@ -92,8 +96,23 @@ class Engine(ABC, Generic[Rows]):
         """What a function makes of each batch, or of several."""
 
     @abstractmethod
-    def grouped(self, key: Sequence[str], function: GroupFunction, schema: pa.Schema, **inputs: Rows) -> Rows:
-        """What a function makes of all rows of each key, of inputs that all have the columns of the key."""
+    def grouped(
+        self,
+        key: Sequence[str],
+        function: GroupFunction,
+        schema: pa.Schema,
+        size_bytes: KeySizes | None = None,
+        **inputs: Rows,
+    ) -> Rows:
+        """What a function makes of all rows of each key, of inputs that all have the columns of the key.
+
+        Args:
+            key: the columns.
+            function: of all rows of some keys.
+            schema: of what it makes.
+            size_bytes: how much text the rows of each key were read from, where that is known: tasks get equal shares.
+            inputs: the rows, by the name under which the function gets them.
+        """
 
     @abstractmethod
     def kept(self, rows: Rows) -> AbstractContextManager[Rows]:

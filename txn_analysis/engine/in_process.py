@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.engine.buckets import gathered, in_buckets
+from txn_analysis.engine.buckets import Buckets, gathered, in_buckets
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
+    from txn_analysis.engine.engine import KeySizes
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
@@ -66,7 +67,14 @@ class InProcess(Engine[HeldRows]):
         """As of `Engine`."""
         return HeldRows(schema, lambda: function(rows.batches()))
 
-    def grouped(self, key: Sequence[str], function: GroupFunction, schema: pa.Schema, **inputs: HeldRows) -> HeldRows:
+    def grouped(
+        self,
+        key: Sequence[str],
+        function: GroupFunction,
+        schema: pa.Schema,
+        size_bytes: KeySizes | None = None,  # noqa: ARG002 one bucket is taken after another here
+        **inputs: HeldRows,
+    ) -> HeldRows:
         """As of `Engine`."""
         if self._bucket_count == 1:
             return HeldRows(schema, lambda: _made_of({name: each.held for name, each in inputs.items()}, function))
@@ -78,7 +86,7 @@ class InProcess(Engine[HeldRows]):
         held: list[defaultdict[str, list[bytes]]] = [defaultdict(list) for _ in range(self._bucket_count)]
         for name, rows in inputs.items():
             for batch in gathered(rows.batches(), self._bucket_count):
-                for bucket, own in in_buckets(batch, key, self._bucket_count):
+                for bucket, own in in_buckets(batch, key, Buckets(self._bucket_count)):
                     held[bucket][name].append(packed([own], rows.schema))
         while held:
             parts = held.pop()

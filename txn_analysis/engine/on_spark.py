@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from txn_analysis.columns.parquet import BYTES_BY_PLACE, DIFFERENCES, parquet_of, rows_of_parquet
 from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.engine.buckets import BUCKET_BYTES, gathered, in_buckets
+from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, gathered, in_buckets, numbers_for_parts
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jobs import named_jobs
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
+    from txn_analysis.engine.engine import KeySizes
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
 
@@ -46,15 +47,24 @@ _ZSTD, _SIZE_BYTES = pa.Codec("zstd", compression_level=3), 8
 _STREAM = b"\xff" * 4  # how an Arrow stream without its schema begins; no slice has as many bytes
 
 
-def packer(name: str, key: Sequence[str], bucket_count: int) -> BatchFunction:
-    """Packs the rows of one input."""
+def packer(name: str, key: Sequence[str], buckets: Buckets, numbers_of: Sequence[int] | None = None) -> BatchFunction:
+    """Packs the rows of one input.
+
+    Args:
+        name: of the input.
+        key: the columns of the key.
+        buckets: that the keys belong to.
+        numbers_of: what Spark sees as the number of each bucket; None for the number itself.
+    """
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         numbers = DIFFERENCES
-        for place, batch in enumerate(gathered(batches, bucket_count)):
+        for place, batch in enumerate(gathered(batches, buckets.count)):
             if place == 0 and batch.nbytes >= _MUCH_BYTES:  # else it is the only one, and no file is made of it
                 numbers = _shortest(batch)
-            yield _packed(name, dict(in_buckets(batch, key, bucket_count)), batch.schema, numbers)
+            slices = in_buckets(batch, key, buckets)
+            shown = {bucket if numbers_of is None else numbers_of[bucket]: rows for bucket, rows in slices}
+            yield _packed(name, shown, batch.schema, numbers)
 
     return pack
 
@@ -123,15 +133,19 @@ class OnSpark(Engine[FrameRows]):
             several after another, as most of what is read meets no other rows, and starting a task costs as much as
             many a bucket.
         warehouse: whose tables are read.
+
+    Attributes:
+        task_count: how many tasks what is grouped is divided among. Each has as many buckets.
+        bucket_count: how many buckets there are.
     """
 
     name = EngineName.SPARK
 
     def __init__(self, spark: SparkSession, bucket_count: int, warehouse: Warehouse | None = None) -> None:
         self._spark = spark
-        self._bucket_count = bucket_count
         cores = cores_of(spark, bucket_count * BUCKET_BYTES)
-        self._task_count = min(bucket_count, max(_TASKS_PER_CORE * cores, bucket_count // _BUCKETS_PER_TASK))
+        self.task_count = min(bucket_count, max(_TASKS_PER_CORE * cores, bucket_count // _BUCKETS_PER_TASK))
+        self.bucket_count = -(-bucket_count // self.task_count) * self.task_count
         self._warehouse = warehouse
 
     def table(self, table: Table, *names: str, **one_of: Collection[Any]) -> FrameRows:
@@ -153,17 +167,36 @@ class OnSpark(Engine[FrameRows]):
         """As of `Engine`."""
         return FrameRows(schema, tuple(source.then(function) for source in rows.sources))
 
-    def grouped(self, key: Sequence[str], function: GroupFunction, schema: pa.Schema, **inputs: FrameRows) -> FrameRows:
+    def grouped(
+        self,
+        key: Sequence[str],
+        function: GroupFunction,
+        schema: pa.Schema,
+        size_bytes: KeySizes | None = None,
+        **inputs: FrameRows,
+    ) -> FrameRows:
         """As of `Engine`."""
+        schemas = {name: rows.schema for name, rows in inputs.items()}
+        buckets = self.in_parts(key, size_bytes, **inputs).groupBy("bucket")
+        return _unpacked(buckets.applyInArrow(_of_bucket(function, schemas, schema), _PACKED), schema)
+
+    def in_parts(self, key: Sequence[str], size_bytes: KeySizes | None = None, **inputs: FrameRows) -> DataFrame:
+        """Rows of `IN_BUCKETS`, of all inputs. One part is what one task gets: bucket % parts.
+
+        There are as many parts as this engine says: a session's number may be 200, or 1.
+        """
+        has_parts_by_number = hasattr(DataFrame, "repartitionById")  # since Spark 4.1; else by the hash of the number
+        numbers_of = None if has_parts_by_number else numbers_for_parts(self.bucket_count, self.task_count)
+        buckets = Buckets.dealing(size_bytes or {}, self.bucket_count, self.task_count)
         frames = [
-            source.then(packer(name, key, self._bucket_count)).in_tasks(_IN_BUCKETS)
+            source.then(packer(name, key, buckets, numbers_of)).in_tasks(_IN_BUCKETS)
             for name, rows in inputs.items()
             for source in rows.sources
         ]
-        schemas = {name: rows.schema for name, rows in inputs.items()}
-        # Into a number of parts of our own: the session's may be 200, or 1.
-        buckets = reduce(DataFrame.unionByName, frames).repartition(self._task_count, "bucket").groupBy("bucket")
-        return _unpacked(buckets.applyInArrow(_of_bucket(function, schemas, schema), _PACKED), schema)
+        rows = reduce(DataFrame.unionByName, frames)
+        if has_parts_by_number:
+            return rows.repartitionById(self.task_count, "bucket")
+        return rows.repartition(self.task_count, "bucket")
 
     @contextmanager
     def kept(self, rows: FrameRows) -> Iterator[FrameRows]:

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.log.copies import Comparison, Pair
-    from txn_analysis.pipeline.run import Given, Run
+    from txn_analysis.pipeline.run import Audit, Given, Run
 
 _WHOLE = given_schema(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
 _BARE = pa.schema([HEALTH.field(name) for name in ("audit", "topic", "partition", "bare_markers")])
@@ -202,11 +202,21 @@ def linked_logs(given: Given) -> Iterator[LinkedLogs]:
             ["audit", "topic", "partition"],
             link_step(linkings),
             NAMED,
+            _size_bytes(audits),
             sections=engine.made(section_rows({number: own.log_sections for number, own in audits.items()})),
             pieces=pieces,
             snapshots=given.rows(PRODUCER_SNAPSHOTS, *SNAPSHOT_COLUMNS),
         )
         yield LinkedLogs(given, kept.enter_context(engine.kept(linked)), anew)
+
+
+def _size_bytes(audits: Mapping[int, Audit]) -> dict[tuple[int, str, int], int]:
+    """How much text the log of each partition of each audit was read from."""
+    sizes = defaultdict[tuple[int, str, int], int](int)
+    for number, audit in audits.items():
+        for section in audit.log_sections:
+            sizes[number, section.topic, section.partition] += section.text_end_bytes - section.text_start_bytes
+    return sizes
 
 
 def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]:
