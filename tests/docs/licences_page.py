@@ -18,8 +18,8 @@ _HEAD = """<!-- Made by `make docs` from the metadata of the installed packages.
 `txn-analysis` is Apache-2.0 ([LICENSE](../LICENSE)). `pip install txn-analysis` installs these packages. `make release`
 lists their versions in an SBOM. Each package has its own licence text.
 
-| package | licence | needed by |
-|---|---|---|
+| package | licence |
+|---|---|
 """
 _TAIL = """
 PySpark has Apache Spark and Java libraries in it; their texts are in `pyspark/licenses`. `txn-analysis[capture]` adds
@@ -28,9 +28,9 @@ those of Material for MkDocs and iframe-worker (both MIT). `make proof` needs co
 """
 
 
-def needed() -> dict[str, set[str]]:
-    """The packages that an installation without extras brings along, each with those that need it."""
-    found: dict[str, set[str]] = {}
+def needed() -> set[str]:
+    """The packages that an installation without extras brings along."""
+    names: set[str] = set()
     open_ = [(PACKAGE, frozenset[str]())]
     seen = {*open_}
     while open_:
@@ -40,12 +40,12 @@ def needed() -> dict[str, set[str]]:
             if wanted.marker and not any(wanted.marker.evaluate({"extra": extra}) for extra in (*extras, "")):
                 continue
             other = _canonical(wanted.name)
-            found.setdefault(other, set()).add(name)
+            names.add(other)
             step = (other, frozenset(wanted.extras))
             if step not in seen:
                 seen.add(step)
                 open_.append(step)
-    return found
+    return names
 
 
 def licence_of(package: str) -> str:
@@ -63,10 +63,7 @@ def _said(package: Distribution) -> str:
 
 def licences_page() -> str:
     """The page as it is for what is installed."""
-    rows = (
-        f"| {package} | {licence_of(package)} | {', '.join(sorted(users))} |\n"
-        for package, users in sorted(needed().items())
-    )
+    rows = (f"| {package} | {licence_of(package)} |\n" for package in sorted(needed()))
     return f"{_HEAD}{''.join(rows)}{_TAIL}"
 
 

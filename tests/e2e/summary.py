@@ -1,4 +1,4 @@
-"""What `make e2e` prints in the end, and CONTRIBUTING.md shows: one row per broker."""
+"""What `make e2e` prints in the end: one row per broker."""
 
 from collections import Counter
 
