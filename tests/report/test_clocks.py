@@ -68,20 +68,12 @@ def test_how_long_by_the_brokers(bounds: rows.Row, words: str) -> None:
     assert idle_by_brokers(found, found.findings[0]) == words
 
 
-def test_both_clocks_are_named_wherever_a_duration_stands() -> None:
-    found = report(rows.finding(**BACKDATED), rows.inconclusive(**BACKDATED), rows.live_finding())
-    words = "idle 3 h 0 min by its client's clock"
-    text = " ".join(text_report(found).split())
-    told = said(found)
-    assert f"{words}; by the brokers' clocks after 2026-11-21T02:59:02.000Z" in told
-    assert "and before 2026-11-21T02:59:04.000Z, idle 56 s to 58 s" in told
-    assert f"clocks: {words}, 56 s to 58 s by the brokers'" in text
-    assert "Two clocks: 2 of 3 open transactions are late by one clock and not by the other" in text
-    page = " ".join(html_report(found).split())
+def test_both_clocks_are_named_on_the_page_wherever_a_duration_stands() -> None:
+    page = " ".join(html_report(report(rows.finding(**BACKDATED), rows.inconclusive(**BACKDATED))).split())
     both = "idle 3 h 0 min by its client&#x27;s clock; by the brokers&#x27; clocks after"
     assert f'{both} <span class="moment">2026-11-21T02:59:02' in page
     assert page.count('3 h 0 min<br> <span class="quiet">client\'s clock') == 2
-    assert "Two clocks: 2 of 3 open transactions are late" in page
+    assert "Two clocks: 2 of 2 open transactions are late" in page
 
 
 @pytest.mark.parametrize(
@@ -102,16 +94,6 @@ def test_when_it_depends_on_the_clock(
     found = report(rows.finding(last_timestamp_ms=last_ms, **bounds))
     assert is_contradicted(found, found.findings[0])
     assert is_decided_by_clock(found, found.findings[0]) is expected
-
-
-def test_clocks_that_change_nothing_are_one_remark_at_the_end() -> None:
-    late_by_both = {"appended_after_ms": WRITTEN_MS + S_MS, "appended_before_ms": WRITTEN_MS + 2 * S_MS}
-    found = report(rows.finding(**late_by_both), rows.live_finding())
-    text = " ".join(text_report(found).split())
-    assert "Two clocks" not in text
-    assert "Two clocks" not in html_report(found)
-    assert "clocks the brokers' clocks contradict the client's timestamp of 1 of 2 open transactions;" in text
-    assert text.index("-- What was read") < text.index("contradict the client's timestamp")
 
 
 def test_what_the_broker_stamped_itself_has_one_time() -> None:
@@ -136,15 +118,6 @@ def test_what_was_dated_ahead_is_idle_by_the_brokers() -> None:
     found = report(rows.finding(**ahead, lateness_basis="broker_clock", verdict="suspect"))
     assert judged_idle_ms(found, found.findings[0]) == 21 * 60 * S_MS
     assert "21 min 0 s" in text_report(found)
-
-
-def test_the_page_says_what_its_two_counts_count() -> None:
-    in_progress = rows.finding(verdict="in_progress", partition=3, impact={"hidden_since_ms": 1})
-    held = rows.finding(impact={"hidden_since_ms": 1})
-    found = build_report(rows.run(), [], [rows.health(), rows.health(partition=3)], [held, in_progress])
-    page = " ".join(html_report(found).split())
-    assert "Blocked, not counting transactions in progress: 1 partition, 12 records hidden" in page
-    assert "also one in progress: 2 partitions, 24 records hidden. The first lines of this page leave out" in page
 
 
 def test_where_nothing_asks_for_anything_no_clock_is_talked_about() -> None:

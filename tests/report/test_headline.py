@@ -9,12 +9,6 @@ from txn_analysis.report.text_report import text_report
 from txn_analysis.text import iso_utc
 
 
-def test_what_hangs_is_repaired_by_the_plan_of_its_run() -> None:
-    first = next_steps(rows.report(rows.finding()), Reader(" --warehouse /data/audit"))[0]
-    expected = "txn-analysis abort-plan --run run-1 --warehouse /data/audit --format commands -o plan.sh"
-    assert first.command == expected
-
-
 @pytest.mark.parametrize("is_live", [True, False])
 def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_live: bool) -> None:
     steps = [step.text for step in next_steps(rows.report(rows.live_finding(is_producer_live=is_live)))]

@@ -243,14 +243,6 @@ def test_what_the_report_does_not_say_explain_does_and_each_finding_has_its_comm
         assert f"   explain  txn-analysis explain {where} --run run-1\n" in text
 
 
-def test_of_very_many_open_transactions_some_are_listed_and_the_others_counted() -> None:
-    many = [rows.finding(partition=number, finding_id=str(number), producer_id=number) for number in range(80)]
-    text = text_report(build_report(rows.run(), [], [], [*many, rows.inconclusive(topic="bills")]))
-    assert "35 more open transactions not shown: 35 hanging; 35 of orders." in text
-    assert "inconclusive  state_incomplete  bills-0" in text
-    assert "   txn-analysis report --run run-1 --format ndjson\n" in text
-
-
 CAUSE = {"name": "old_epoch_left_open", "confidence": "certain"}
 
 
