@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.coordinator.builders import exported, known_of, marker_rows, record
-from txn_analysis.coordinator.chain import Rise, StateChain
+from txn_analysis.coordinator.chain import LeaderEpochChange, StateChain
 from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.marker_checks import sums_of_markers
@@ -132,10 +132,12 @@ def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]
         pytest.param(with_home(gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), CONTRADICTED, id="a-gap-a-minute-before"),
         pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="a-gap-of-another-partition"),
         pytest.param(
-            with_home(lost_tails=(Rise(AT_MS - DECIDED_WITHIN_MS, AT_MS),)), SILENT, id="its-leader-changed-meanwhile"
+            with_home(lost_tails=(LeaderEpochChange(AT_MS - DECIDED_WITHIN_MS, AT_MS),)),
+            SILENT,
+            id="its-leader-changed-meanwhile",
         ),
         pytest.param(
-            with_home(lost_tails=(Rise(1, AT_MS - DECIDED_WITHIN_MS - SKEW_MS - 1),)),
+            with_home(lost_tails=(LeaderEpochChange(1, AT_MS - DECIDED_WITHIN_MS - SKEW_MS - 1),)),
             CONTRADICTED,
             id="changed-long-before",
         ),
@@ -146,7 +148,9 @@ def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]
             with_home(gap_end_ms=END_MS, leader_epoch=4, last_moment_ms=AT_MS), SILENT, id="by-one-behind-its-end"
         ),
         pytest.param(
-            with_home(lost_tails=(Rise(AT_MS + SKEW_MS + 1, END_MS),)), CONTRADICTED, id="what-was-lost-came-after-it"
+            with_home(lost_tails=(LeaderEpochChange(AT_MS + SKEW_MS + 1, END_MS),)),
+            CONTRADICTED,
+            id="what-was-lost-came-after-it",
         ),
         pytest.param(
             replace(ALL_GIVEN, known_since_ms=AT_MS + 1), CONTRADICTED, id="an-id-that-expired-left-its-tombstone"
@@ -181,7 +185,7 @@ def test_what_was_recorded_of_an_id_that_expired_may_be_compacted_away() -> None
         pytest.param(ALL_GIVEN, CONTRADICTED, id="the-whole-state-would-have-it"),
         pytest.param(replace(ALL_GIVEN, is_whole=False), SILENT, id="not-all-was-given"),
         pytest.param(with_home(0, last_moment_ms=AT_MS + SKEW_MS - 1), SILENT, id="one-partition-ends-before"),
-        pytest.param(with_home(0, lost_tails=(Rise(1, END_MS),)), SILENT, id="the-leader-of-one-changed"),
+        pytest.param(with_home(0, lost_tails=(LeaderEpochChange(1, END_MS),)), SILENT, id="the-leader-of-one-changed"),
         pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="compaction-leaves-the-last-record-of-each-id"),
         pytest.param(
             replace(with_home(0, gap_end_ms=AT_MS), known_since_ms=AT_MS), CONTRADICTED, id="of-one-known-since-then"
@@ -328,7 +332,7 @@ def test_a_later_marker_is_unexplained_beside_undecoded_records_alone() -> None:
 
 
 def test_a_leaders_lost_tail_is_no_excuse_if_nothing_was_ever_lost() -> None:
-    sums = told(MARKER, state=with_home(lost_tails=(Rise(1, END_MS),)))
+    sums = told(MARKER, state=with_home(lost_tails=(LeaderEpochChange(1, END_MS),)))
     assert (counts(sums), counts(sums.if_nothing_was_lost)) == (SILENT, CONTRADICTED)
 
 

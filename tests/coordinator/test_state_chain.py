@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.coordinator.builders import TODAY, YESTERDAY, Row, states_of
 from tests.coordinator.builders import state_row as row
-from txn_analysis.coordinator.chain import NO_RECORDS, Rise, StateChain, chains_of
+from txn_analysis.coordinator.chain import NO_RECORDS, LeaderEpochChange, StateChain, chains_of
 from txn_analysis.logic import UNBOUNDED_MS
 
 
@@ -89,57 +89,67 @@ def test_an_export_has_the_update_times_as_moments() -> None:
     ("rows", "expected"),
     [
         pytest.param([row(0), row(1)], (), id="one-leader"),
-        pytest.param([row(0), row(1, leader_epoch=1), row(2, leader_epoch=1)], (Rise(0, 10),), id="it-changed"),
+        pytest.param(
+            [row(0), row(1, leader_epoch=1), row(2, leader_epoch=1)], (LeaderEpochChange(0, 10),), id="it-changed"
+        ),
         pytest.param(
             [row(0), row(2, leader_epoch=1), row(1, rank=YESTERDAY)],
-            (Rise(10, 20),),
+            (LeaderEpochChange(10, 20),),
             id="an-earlier-capture-narrows-it",
         ),
         pytest.param(
-            [row(0, leader_epoch=None), row(1, leader_epoch=None)], (Rise(None, None),), id="nobody-says-whose"
+            [row(0, leader_epoch=None), row(1, leader_epoch=None)],
+            (LeaderEpochChange(None, None),),
+            id="nobody-says-whose",
         ),
         pytest.param([row(0, leader_epoch=None)], (), id="one-batch-alone"),
         pytest.param([row(3, leader_epoch=4)], (), id="began-again-under-a-higher-epoch-looks-new"),
     ],
 )
-def test_where_the_leader_of_the_state_changed(rows: list[Row], expected: tuple[Rise, ...]) -> None:
+def test_where_the_leader_of_the_state_changed(rows: list[Row], expected: tuple[LeaderEpochChange, ...]) -> None:
     assert chain(*rows).rises == expected
 
 
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        pytest.param([row(0), row(1, leader_epoch=1)], (Rise(0, 10),), id="it-changed"),
+        pytest.param([row(0), row(1, leader_epoch=1)], (LeaderEpochChange(0, 10),), id="it-changed"),
         pytest.param([row(0), row(2, leader_epoch=1)], (), id="compaction-took-what-was-around-it"),
         pytest.param(
-            [row(0), row(2, leader_epoch=1), row(1, rank=YESTERDAY)], (Rise(10, 20),), id="an-earlier-capture-has-it"
+            [row(0), row(2, leader_epoch=1), row(1, rank=YESTERDAY)],
+            (LeaderEpochChange(10, 20),),
+            id="an-earlier-capture-has-it",
         ),
         pytest.param(
             [row(0), row(1), row(2), row(1, leader_epoch=1), row(3, leader_epoch=1)],
-            (Rise(0, 10),),
+            (LeaderEpochChange(0, 10),),
             id="the-tail-that-was-cut-off-is-in-another-copy",
         ),
         pytest.param(
-            [row(0, leader_epoch=None), row(1, leader_epoch=None)], (Rise(None, None),), id="nobody-says-whose"
+            [row(0, leader_epoch=None), row(1, leader_epoch=None)],
+            (LeaderEpochChange(None, None),),
+            id="nobody-says-whose",
         ),
     ],
 )
-def test_where_the_end_of_an_old_leader_can_be_lost(rows: list[Row], expected: tuple[Rise, ...]) -> None:
+def test_where_the_end_of_an_old_leader_can_be_lost(rows: list[Row], expected: tuple[LeaderEpochChange, ...]) -> None:
     assert chain(*rows).lost_tails == expected
 
 
 @pytest.mark.parametrize(
     ("rise", "first_ms", "last_ms", "expected"),
     [
-        pytest.param(Rise(100, 200), 300, None, True, id="at-the-skew-before"),
-        pytest.param(Rise(100, 199), 300, None, False, id="1-ms-earlier"),
-        pytest.param(Rise(400, 500), None, 300, True, id="at-the-skew-behind"),
-        pytest.param(Rise(401, 500), None, 300, False, id="1-ms-later"),
-        pytest.param(Rise(None, None), 300, 300, True, id="at-any-time"),
-        pytest.param(Rise(1, 2), None, None, True, id="nothing-bounds-the-data"),
+        pytest.param(LeaderEpochChange(100, 200), 300, None, True, id="at-the-skew-before"),
+        pytest.param(LeaderEpochChange(100, 199), 300, None, False, id="1-ms-earlier"),
+        pytest.param(LeaderEpochChange(400, 500), None, 300, True, id="at-the-skew-behind"),
+        pytest.param(LeaderEpochChange(401, 500), None, 300, False, id="1-ms-later"),
+        pytest.param(LeaderEpochChange(None, None), 300, 300, True, id="at-any-time"),
+        pytest.param(LeaderEpochChange(1, 2), None, None, True, id="nothing-bounds-the-data"),
     ],
 )
-def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: int | None, *, expected: bool) -> None:
+def test_a_rise_may_touch_the_data(
+    rise: LeaderEpochChange, first_ms: int | None, last_ms: int | None, *, expected: bool
+) -> None:
     assert rise.may_touch(first_ms, last_ms, 100) is expected
 
 
@@ -208,7 +218,7 @@ def test_a_rise_may_touch_the_data(rise: Rise, first_ms: int | None, last_ms: in
     ],
 )
 def test_a_complete_record_without_its_prepare(rows: list[Row], expected: int | None) -> None:
-    assert chain(*rows).orphan_ms == expected
+    assert chain(*rows).lone_complete_ms == expected
 
 
 def test_an_id_is_followed_within_its_partition_alone() -> None:
@@ -217,7 +227,7 @@ def test_an_id_is_followed_within_its_partition_alone() -> None:
     placed = [*here, *(each | {"held_by": 2} for each in there)]
     none = np.zeros(len(placed), np.int64)
     found = chains_of(states_of(*(each | {"ordinal": n} for n, each in enumerate(placed))), none, none, {0: None})
-    assert found[0][2].orphan_ms == 40
+    assert found[0][2].lone_complete_ms == 40
 
 
 def test_audits_at_once_are_followed_each_for_itself() -> None:
@@ -234,7 +244,7 @@ def test_copies_that_contradict_each_other_are_read_in_one_order_whatever_they_a
     for n in range(20):
         name = f"billing-{n}"
         decided, ended = row(0, name=name, state="PrepareCommit"), row(0, name=name, state="CompleteCommit")
-        assert chain(decided, ended).orphan_ms == 0, name
+        assert chain(decided, ended).lone_complete_ms == 0, name
 
 
 @given(st.lists(st.builds(row, st.integers(0, 9), rank=st.sampled_from([TODAY, YESTERDAY])), max_size=8), st.randoms())

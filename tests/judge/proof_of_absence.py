@@ -17,7 +17,7 @@ from tests.judge.cases import (
     with_partition,
 )
 from tests.judge.proof_of_the_listed import COPIED_LAST
-from txn_analysis.coordinator.chain import Rise, StateChain
+from txn_analysis.coordinator.chain import LeaderEpochChange, StateChain
 from txn_analysis.coordinator.coverage import Hole
 from txn_analysis.coordinator.fit import Contradictions, Fit, MarkerSums, Witness
 from txn_analysis.coordinator.history import WithoutMarker
@@ -244,19 +244,19 @@ EARLY = (
         "unknown producer, a Complete record after the log has no Prepare",
         "log_may_end_early",
         known=UNKNOWN,
-        partitions=with_partition(0, orphan_ms=NOW_MS - SKEW_MS + 1),
+        partitions=with_partition(0, lone_complete_ms=NOW_MS - SKEW_MS + 1),
     ),
     Case(
         "unknown producer, such a record at the end of the log",
         "unknown_producer",
         known=UNKNOWN,
-        partitions=with_partition(0, orphan_ms=NOW_MS - SKEW_MS),
+        partitions=with_partition(0, lone_complete_ms=NOW_MS - SKEW_MS),
     ),
     Case(
         "unknown producer, such a record of any time and no broker's clock",
         "log_may_end_early",
         known=UNKNOWN,
-        partitions=with_partition(0, orphan_ms=1),
+        partitions=with_partition(0, lone_complete_ms=1),
         health={"last_moment_ms": None},
     ),
     Case(
@@ -491,45 +491,45 @@ PERHAPS_LOST = (
     Case(
         "the state's leader changed at the latest when the data can have been written",
         "commit_may_be_missing",
-        partitions=with_partition(HOLDER, rises=(Rise(BOUND_MS + SKEW_MS, NOW_MS),)),
+        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(BOUND_MS + SKEW_MS, NOW_MS),)),
     ),
     Case(
         "the state's leader changed 1 ms later",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, rises=(Rise(BOUND_MS + SKEW_MS + 1, NOW_MS),)),
+        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(BOUND_MS + SKEW_MS + 1, NOW_MS),)),
     ),
     Case(
         "the state's leader changed at the earliest when the data can have been written",
         "commit_may_be_missing",
-        partitions=with_partition(HOLDER, rises=(Rise(1, AFTER_MS - SKEW_MS),)),
+        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(1, AFTER_MS - SKEW_MS),)),
     ),
     Case(
         "the state's leader changed 1 ms earlier",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, rises=(Rise(1, AFTER_MS - SKEW_MS - 1),)),
+        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(1, AFTER_MS - SKEW_MS - 1),)),
     ),
     Case(
         "the state's leader changed long ago, and the start is not exact",
         "commit_may_be_missing",
         open=NOT_EXACT,
-        partitions=with_partition(HOLDER, rises=(Rise(1, 2),)),
+        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(1, 2),)),
     ),
     Case(
         "the state's leader changed, and no record was lost",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, rises=(Rise(1, NOW_MS),)),
+        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(1, NOW_MS),)),
         settings=NOTHING_LOST,
     ),
     Case(
         "another partition's leader changed",
         "partition_not_in_transaction",
-        partitions=with_partition(0, rises=(Rise(1, NOW_MS),)),
+        partitions=with_partition(0, rises=(LeaderEpochChange(1, NOW_MS),)),
     ),
     Case(
         "unknown producer, any partition's leader changed",
         "commit_may_be_missing",
         known=UNKNOWN,
-        partitions=with_partition(0, rises=(Rise(1, NOW_MS),)),
+        partitions=with_partition(0, rises=(LeaderEpochChange(1, NOW_MS),)),
     ),
     Case(
         "its decision may be compacted away, and the state has a hole",

@@ -4,7 +4,7 @@ import pytest
 
 from tests.judge.cases import AFTER_MS, BOUND_MS, HOLDER, NOW_MS, SKEW_MS, UNKNOWN, Case, left, listed, with_partition
 from tests.judge.proof_of_absence import NOT_EXACT
-from txn_analysis.coordinator.chain import Rise
+from txn_analysis.coordinator.chain import LeaderEpochChange
 from txn_analysis.coordinator.history import WithoutMarker
 from txn_analysis.judge import case as judged_case
 from txn_analysis.judge.rules import commit_marker_missing, commit_may_be_missing
@@ -12,7 +12,7 @@ from txn_analysis.judge.sentences import doubts_of_loss
 from txn_analysis.logic import UNBOUNDED_MS
 
 COMPACTED = with_partition(HOLDER, gap_end_ms=NOW_MS)
-CUT = with_partition(HOLDER, rises=(Rise(1, NOW_MS),))
+CUT = with_partition(HOLDER, rises=(LeaderEpochChange(1, NOW_MS),))
 EXPORT = with_partition(HOLDER, is_console=True)
 
 
@@ -33,7 +33,7 @@ def test_where_the_history_is_whole_and_every_decision_has_its_marker_nothing_wa
         pytest.param({"partitions": COMPACTED}, "compaction or retention took records", id="compacted"),
         pytest.param({"partitions": CUT}, "the leader of __transaction_state changed by 2027-01-15", id="cut"),
         pytest.param(
-            {"partitions": with_partition(HOLDER, rises=(Rise(None, None),))},
+            {"partitions": with_partition(HOLDER, rises=(LeaderEpochChange(None, None),))},
             "changed by an unknown moment",
             id="cut-nobody-knows-when",
         ),
@@ -56,7 +56,7 @@ def test_each_doubt_is_said_and_the_operators_word_rules_it_out(changes: dict[st
 
 
 def test_of_several_reasons_each_is_said() -> None:
-    both = with_partition(HOLDER, gap_end_ms=NOW_MS, rises=(Rise(1, NOW_MS),))
+    both = with_partition(HOLDER, gap_end_ms=NOW_MS, rises=(LeaderEpochChange(1, NOW_MS),))
     assert len(doubts_of_loss(evidence(partitions=both, open=NOT_EXACT, known=left("COMMIT", 1)))) == 3
 
 

@@ -82,7 +82,7 @@ def test_marker_as_recommended_is_a_repair() -> None:
         pytest.param({}, (decision(),), "PrepareAbort", id="a decision on this partition"),
         pytest.param({}, (decision(state="PrepareCommit"),), "PrepareCommit", id="the other decision"),
         pytest.param(
-            {}, (decision(producer_id=1, next_producer_id=RECORD.producer_id),), "Prepare", id="under a rotated id"
+            {}, (decision(producer_id=1, previous_producer_id=RECORD.producer_id),), "Prepare", id="under a rotated id"
         ),
     ],
 )
@@ -101,6 +101,7 @@ def test_marker_of_the_coordinator_is_told_from_a_repair(
         pytest.param({"last_update_ms": rows.AS_OF_MS - 1}, id="before the first capture"),
         pytest.param({"last_update_ms": MARKER_MS + 1}, id="after the marker"),
         pytest.param({"producer_id": 1}, id="another producer"),
+        pytest.param({"producer_id": 1, "next_producer_id": RECORD.producer_id}, id="before the producer id was used"),
         pytest.param({"state": "CompleteAbort"}, id="not a decision"),
     ],
 )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _COMPARED = ("state", "recorded_ms", "last_update_ms", "offset", "leader_epoch")
 
 
-class Rise(NamedTuple):
+class LeaderEpochChange(NamedTuple):
     """The leader epoch rises between two batches of these moments: what the old leader had may have been cut off."""
 
     after_ms: int | None
@@ -46,8 +46,8 @@ class StateChain(NamedTuple):
     `gap_end_ms` is the moment behind the newest hole that nothing fills; None without one. `export_gap_ms` is the same
     where exports alone speak: what came before the first record of an id is not in them. `rises` are all changes of
     the leader, `lost_tails` those at which records of the old leader can be lost, as no hole touches them.
-    `leader_epoch` is the largest. `orphan_ms` is when the newest Complete record whose Prepare is not there was written
-    at the latest. `topics` are those that its transactions list, `largest_producer_id` is that of all records.
+    `leader_epoch` is the largest. `lone_complete_ms` is when the newest Complete record whose Prepare is not there was
+    written at the latest. `topics` are those that its transactions list, `largest_producer_id` is that of all records.
     `may_name_more`: fields of a newer Kafka in its records can hold further producer ids.
     """
 
@@ -56,10 +56,10 @@ class StateChain(NamedTuple):
     first_moment_ms: int | None = None
     gap_end_ms: int | None = None
     export_gap_ms: int | None = None
-    rises: tuple[Rise, ...] = ()
-    lost_tails: tuple[Rise, ...] = ()
+    rises: tuple[LeaderEpochChange, ...] = ()
+    lost_tails: tuple[LeaderEpochChange, ...] = ()
     leader_epoch: int | None = None
-    orphan_ms: int | None = None
+    lone_complete_ms: int | None = None
     topics: frozenset[str] = frozenset()
     largest_producer_id: int | None = None
     may_name_more: bool = False
@@ -230,7 +230,7 @@ def _chain(records: _Records, rows: Array, steps: _Steps, as_of_ms: int | None) 
         rises=tuple(_rises(batches)),
         lost_tails=tuple(_lost_tails(batches.where(~tails.hold(batches.leader_epoch, batches.base_offset)))),
         leader_epoch=_largest(batches.leader_epoch, ABSENT),
-        orphan_ms=_orphan_ms(steps, tails),
+        lone_complete_ms=_orphan_ms(steps, tails),
         largest_producer_id=_largest(records.producer_id[rows], ABSENT),
         may_name_more=bool(records.may_name_more[rows].any()),
     )
@@ -288,23 +288,23 @@ def _export_gap_ms(steps: _Steps) -> int | None:
     return _largest(own.written_by_ms[first][~steps.begins_an_id[exported[first]]], NO_TIME)
 
 
-def _rises(batches: _Batches) -> Iterator[Rise]:
+def _rises(batches: _Batches) -> Iterator[LeaderEpochChange]:
     """Where the leader changed; around batches that do not say whose they are, it may have."""
     epoch = batches.leader_epoch
     known = np.flatnonzero(epoch != ABSENT)
     if not len(known):
         if len(epoch) > 1:
-            yield Rise(None, None)
+            yield LeaderEpochChange(None, None)
         return
     if known[0] and epoch[known[0]]:
-        yield Rise(None, batches.recorded(known[0]))
+        yield LeaderEpochChange(None, batches.recorded(known[0]))
     for place in np.flatnonzero(np.diff(epoch[known])).tolist():
-        yield Rise(batches.recorded(known[place]), batches.recorded(known[place + 1]))
+        yield LeaderEpochChange(batches.recorded(known[place]), batches.recorded(known[place + 1]))
     if known[-1] != len(epoch) - 1:
-        yield Rise(batches.recorded(known[-1]), None)
+        yield LeaderEpochChange(batches.recorded(known[-1]), None)
 
 
-def _lost_tails(log: _Batches) -> Iterator[Rise]:
+def _lost_tails(log: _Batches) -> Iterator[LeaderEpochChange]:
     """Where an old leader's end can have been lost, of batches that no later leader cut off.
 
     Where the log has a hole at the change, compaction took what was last written there: nobody knows where the old
@@ -315,7 +315,7 @@ def _lost_tails(log: _Batches) -> Iterator[Rise]:
         return
     is_next = log.base_offset[1:] <= log.last_offset[:-1] + 1
     for place in np.flatnonzero(is_next & (np.diff(log.leader_epoch) != 0)).tolist():
-        yield Rise(log.recorded(place), log.recorded(place + 1))
+        yield LeaderEpochChange(log.recorded(place), log.recorded(place + 1))
 
 
 class _Tails(NamedTuple):

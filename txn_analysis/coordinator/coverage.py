@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.coordinator.chain import NO_RECORDS, Rise, StateChain
+from txn_analysis.coordinator.chain import NO_RECORDS, LeaderEpochChange, StateChain
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.partition_count import (
     MOST_PARTITIONS,
@@ -176,14 +176,14 @@ class StateEvidence:
         return min((ms for ms in moments if ms is not None), default=None)
 
     @cached_property
-    def rises(self) -> tuple[Rise, ...]:
+    def rises(self) -> tuple[LeaderEpochChange, ...]:
         """Where the leader of any changed."""
         return tuple(rise for p in self.expected for rise in p.chain.rises)
 
     @cached_property
-    def orphans_ms(self) -> tuple[int, ...]:
-        """As `StateChain.orphan_ms`, of all that have one."""
-        return tuple(p.chain.orphan_ms for p in self.expected if p.chain.orphan_ms is not None)
+    def lone_completes_ms(self) -> tuple[int, ...]:
+        """As `StateChain.lone_complete_ms`, of all that have one."""
+        return tuple(p.chain.lone_complete_ms for p in self.expected if p.chain.lone_complete_ms is not None)
 
     @cached_property
     def dumped_gap_ends_ms(self) -> tuple[int, ...]:

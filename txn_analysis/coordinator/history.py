@@ -144,7 +144,7 @@ def _decision(history: Sequence[StateRecord], place: int, written_ms: Sequence[i
 
 
 def decides(record: StateRecord, where: TopicPartition, producer_id: int) -> bool:
-    """Whether a Prepare record is about a partition under a producer id."""
+    """Whether a record is a *decision*: a Prepare under this producer id, current or previous, that lists the place."""
     is_its_own = producer_id in (record.producer_id, record.previous_producer_id)
     return record.state in PREPARED and is_its_own and where in record.topic_partitions
 

@@ -11,7 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT, PREPARED
+from txn_analysis.coordinator.history import decides
+from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,7 +150,7 @@ def decisions(history: Sequence[StateRecord], where: TopicPartition, producer_id
     return sorted(
         (at_ms, i)
         for i, r in enumerate(history)
-        if r.state in PREPARED and r.concerns(where, producer_id) and (at_ms := r.moment_ms) is not None
+        if decides(r, where, producer_id) and (at_ms := r.moment_ms) is not None
     )
 
 
@@ -189,7 +190,7 @@ def _decided(since: Sequence[StateRecord], where: TopicPartition, producer_id: i
     if not listed:
         return _Decided()
     listed_ms = listed[-1][1].moment_ms
-    prepared = [(i, r) for i, r in listed if r.state in PREPARED]
+    prepared = [(i, r) for i, r in listed if decides(r, where, producer_id)]
     if not prepared:
         return _Decided(listed_ms)
     index, record = prepared[-1]

@@ -18,7 +18,7 @@ from txn_analysis.logic import UNBOUNDED_MS, is_before, latest, minus, more, plu
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.coordinator.chain import Rise
+    from txn_analysis.coordinator.chain import LeaderEpochChange
     from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
     from txn_analysis.coordinator.history import Decision
     from txn_analysis.coordinator.view import CoordinatorView
@@ -367,7 +367,7 @@ class Case:
         return tuple(ms for ms in self.gap_ends_ms if since_ms is None or ms >= since_ms)
 
     @cached_property
-    def leader_changes_at_start(self) -> tuple[Rise, ...]:
+    def leader_changes_at_start(self) -> tuple[LeaderEpochChange, ...]:
         """Rises of the state's leader epoch between moments (± skew) that enclose some of the first batch's bounds."""
         holder = None if self.id is None else self.state.partition(self.id.state_partition)
         of_id = () if holder is None else holder.chain.rises

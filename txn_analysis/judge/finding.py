@@ -76,7 +76,7 @@ def finding_of(
         is_producer_live=known is not None and known.is_producer_live,
         producer_may_return=known is not None and known.producer_may_return,
         blocks_partition=bool(case.blocks_partition),
-        evidence=(*evidence, *(said for said in (clocks, remark) if said is not None)),
+        evidence=(*evidence, *(one for one in (clocks, remark) if one is not None)),
         missing_evidence=missing,
         cause=judged.cause,
         application=None if transactional_id is None else application_of(transactional_id, connect).name,
@@ -98,15 +98,15 @@ def place_of(judged: Judgement) -> Place:
 def holders_of(
     starts: Iterable[Place], partitions: Mapping[TopicPartition, PartitionHealth]
 ) -> dict[TopicPartition, Place]:
-    """By partition whose last stable offset is held, the place of the open transaction that does so."""
-    found: dict[TopicPartition, Place] = {}
+    """For each partition with a held last stable offset, the place of the open transaction that does so."""
+    holders: dict[TopicPartition, Place] = {}
     for place in starts:
         where, producer_id, start = place
         stable = partitions[where].last_stable_offset
         if stable is not None and start <= stable:
-            _, other_id, first = found.get(where, place)
-            found[where] = place if (start, producer_id) < (first, other_id) else found.get(where, place)
-    return found
+            _, other_id, first = holders.get(where, place)
+            holders[where] = place if (start, producer_id) < (first, other_id) else holders.get(where, place)
+    return holders
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ class Judge:
             self,
             settings=without(settings, untrue),
             untrue=frozenset(untrue),
-            disproved={name: told for name, told in untrue.items() if getattr(settings, name)},
+            disproved={name: why for name, why in untrue.items() if getattr(settings, name)},
         )
 
     def disproved_by_loss(self, cases: Cases) -> Disproved:
@@ -161,8 +161,8 @@ class Judge:
             for p in self.partitions.values()
             if p.truncated_marker_offset is not None
         )
-        told = min(cut, default=None) if lost is None else lost
-        return {} if told is None else {"no_records_lost": told}
+        why = min(cut, default=None) if lost is None else lost
+        return {} if why is None else {"no_records_lost": why}
 
 
 def judge_of(

@@ -86,7 +86,7 @@ def log_may_end_early(c: Case) -> Truth:
     if c.id is not None:
         is_later = possible(more(c.id.recorded_ms, c.log_end_ms))
         return is_later and (bool(c.gap_ends_ms) or c.id.without_marker.is_any)
-    recorded_ms = (*c.gap_ends_ms, *c.state.orphans_ms)
+    recorded_ms = (*c.gap_ends_ms, *c.state.lone_completes_ms)
     may_be_forgotten = possible(more(c.expires_before_ms, c.last_seen_ms))
     return may_be_forgotten or any(possible(more(ms, c.log_end_ms)) for ms in recorded_ms)
 

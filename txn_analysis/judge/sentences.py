@@ -174,15 +174,15 @@ def why_late(c: Case) -> str:
 def lost_commit(c: Case) -> list[str | None]:
     """The commit, and how far the log goes on without its marker."""
     commit, elsewhere = c.lost_commit, c.txn.other_copy_commit_offset
-    decided = done = goes_on = held = None
+    decided = done = goes_on = marked = None
     if commit is not None:
         how = "completed" if commit.completed_ms != UNBOUNDED_MS else "followed by its id's next record"
         decided = f"PrepareCommit of {utc(commit.prepared_ms)} lists {c.where}"
         done = f"it was {how} by {utc(commit.settled_ms)}"
         goes_on = if_known("the log goes on to {} without its marker", utc(c.last_moment_ms))
     if elsewhere is not None:
-        held = f"another copy of this log, or an earlier capture, has a COMMIT marker of the producer at {elsewhere}"
-    return [coordinator_says(c), decided, done, goes_on, held]
+        marked = f"another copy of this log, or an earlier capture, has a COMMIT marker of the producer at {elsewhere}"
+    return [coordinator_says(c), decided, done, goes_on, marked]
 
 
 def why_not_stuck(c: Case) -> str:

@@ -7,7 +7,8 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.transactions import PREPARED, StateRecord, TopicPartition
+from txn_analysis.coordinator.history import decides
+from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 from txn_analysis.text import iso_utc
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def _decisions_between(before: Before, after: After, ended: SeenEnded) -> Iterat
     # Each capture has the records that it was made with: one decision may be there as often.
     for state in dict.fromkeys(after.history):
         at_ms = state.moment_ms
-        if state.state not in PREPARED or not state.concerns(where, record.producer_id) or at_ms is None:
+        if not decides(state, where, record.producer_id) or at_ms is None:
             continue
         is_since = before.as_of_ms is None or at_ms > before.as_of_ms - skew_ms
         is_until = ended.end_timestamp_ms is None or at_ms <= ended.end_timestamp_ms + skew_ms
