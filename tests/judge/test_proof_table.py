@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judge import proof_of_absence, proof_of_the_listed
-from tests.judge.cases import Case
+from tests.judge.cases import NOW_MS, Case
 from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.rules import RULES, Rule
 from txn_analysis.judge.words import WORDS
@@ -102,3 +102,11 @@ def test_what_is_unknown_neither_accuses_nor_acquits(conditions: list[bool | Non
         answers = {pythons(choice) for choice in product(*known[:8])}
         assert ours(*conditions[:8]) == (answers.pop() if len(answers) == 1 else None)
     assert [no(c) for c in (True, False, None)] == [False, True, None]
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "basis"),
+    [(0, "broker_clock"), (1, "last_timestamp"), (NOW_MS, "last_timestamp"), (NOW_MS + 1, "broker_clock")],
+)
+def test_a_timestamp_is_credible_if_it_is_positive_and_not_later_than_the_copy(timestamp_ms: int, basis: str) -> None:
+    assert Case("", "", open={"last_timestamp_ms": timestamp_ms}).judged().case.lateness_basis == basis
