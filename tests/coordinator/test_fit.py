@@ -84,6 +84,13 @@ def test_a_decision_confirms_its_marker(at_ms: int, expected: tuple[int, int]) -
     assert counts(told(MARKER._replace(at_ms=at_ms), history=COMMITTED)) == expected
 
 
+@pytest.mark.parametrize(("undecodable", "expected"), [(HOME, SILENT), (HOME + 1, CONTRADICTED)])
+def test_a_record_of_its_ids_partition_that_could_not_be_decoded_may_be_its_decision(
+    undecodable: int, expected: tuple[int, int]
+) -> None:
+    assert counts(told(MARKER, state=replace(ALL_GIVEN, undecodable=frozenset({undecodable})))) == expected
+
+
 @pytest.mark.parametrize(
     ("history", "expected"),
     [
