@@ -103,7 +103,9 @@ def test_an_export_has_the_update_times_as_moments() -> None:
             id="nobody-says-whose",
         ),
         pytest.param([row(0, leader_epoch=None)], (), id="one-batch-alone"),
-        pytest.param([*map(row, range(3)), row(3, leader_epoch=None)], (Rise(20, None),), id="the-last-does-not-say"),
+        pytest.param(
+            [*map(row, range(3)), row(3, leader_epoch=None)], (LeaderEpochChange(20, None),), id="the-last-does-not-say"
+        ),
         pytest.param([row(3, leader_epoch=4)], (), id="began-again-under-a-higher-epoch-looks-new"),
     ],
 )
