@@ -6,7 +6,7 @@ import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from txn_analysis.storage.delta_warehouse import properties
+from txn_analysis.storage.new_table import properties
 from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import Table

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from tests.by_spark import frame_by_delta, frame_of
 from txn_analysis.runs.past_run import RunRows
-from txn_analysis.storage.delta_warehouse import FORMAT
+from txn_analysis.storage.new_table import FORMAT
 from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import (
     ABORT_PLAN,

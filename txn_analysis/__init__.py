@@ -31,6 +31,7 @@ __all__ = [
     "prune",
     "query",
     "read",
+    "register",
     "sources",
 ]
 
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import Capture, Forgotten
     from txn_analysis.settings import Settings
+    from txn_analysis.storage.catalog import register
     from txn_analysis.tables import Decision
     from txn_analysis.verdict import Verdict
 else:
@@ -68,6 +70,7 @@ else:
         "Forgotten": "runs.run_tables",
         "Ingested": "pipeline.ingest",
         "Settings": "settings",
+        "register": "storage.catalog",
         "Verdict": "verdict",
     }
 

@@ -159,25 +159,6 @@ def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> N
     assert listed(nightly, REJECTS, ingest_id=["never written"]) == []
 
 
-def test_a_table_with_names_of_columns_that_only_delta_knows_is_refused(nightly: Warehouse, tmp_path: Path) -> None:
-    shutil.copytree(nightly.root, tmp_path / "copy")
-    copy = open_warehouse(nightly.spark, str(tmp_path / "copy"))
-    features = "'delta.columnMapping.mode' = 'name', 'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5'"
-    copy.spark.sql(f"ALTER TABLE delta.`{copy.path(RUNS)}` SET TBLPROPERTIES ({features})")
-    refused = "/copy/runs: another tool has deleted rows beside its files, or gave columns other names"
-    for look in (lambda: listed(copy, RUNS), lambda: open_warehouse(nightly.spark, copy.root)):
-        with pytest.raises(WarehouseError, match=refused):
-            look()
-
-
-def test_rows_that_another_tool_deleted_beside_the_files_are_never_read(nightly: Warehouse, tmp_path: Path) -> None:
-    root = str(shutil.copytree(nightly.root, tmp_path / "copy"))
-    nightly.spark.sql(f"ALTER TABLE delta.`{root}/runs` SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
-    nightly.spark.sql(f"DELETE FROM delta.`{root}/runs` WHERE run_id = 'run 3'")
-    with pytest.raises(WarehouseError, match="another tool has deleted rows beside its files"):
-        open_warehouse(nightly.spark, root)
-
-
 def test_rows_match_where_all_are_equal_null_as_well_and_one_differs() -> None:
     left = rows_without_match(_rows(*PAIRS), _rows(("x", "y")), [MatchKey(("a",), but=("b",)), MatchKey(("b",))])
     assert left.to_pylist() == [{"a": a, "b": b} for a, b in PAIRS if b != "y" and a != "x"]

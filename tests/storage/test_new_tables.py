@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from tests.by_spark import create_by_delta, newest_version
 from tests.table_rows import replace_rows, row_of
-from txn_analysis.storage.delta_warehouse import DeltaWarehouse, create_table
+from txn_analysis.storage.delta_warehouse import DeltaWarehouse
+from txn_analysis.storage.new_table import create_table
 from txn_analysis.storage.roots import DiskRoot
 from txn_analysis.tables import ALL_TABLES, FINDINGS, Table
 

@@ -14,7 +14,7 @@ from tests.table_rows import batch, committed, give_format, replace_slice, row_o
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.delta_folder import DeltaFolder
-from txn_analysis.storage.delta_warehouse import FORMAT
+from txn_analysis.storage.new_table import FORMAT
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.roots import DiskRoot
 from txn_analysis.storage.warehouse import Warehouse, commit_inputs, commit_run

@@ -109,12 +109,20 @@ class DeltaFolder:
         return self._newest(self._root.log(self._name)) == self.version
 
     @property
-    def is_plain(self) -> bool:
-        """The data files have the table's rows as they are: none deleted beside them, no column by another name.
+    def is_mapped(self) -> bool:
+        """Another tool may have given columns other names than those in the data files."""
+        return self.properties.get("delta.columnMapping.mode", "none") != "none"
 
-        So it is with every table that we write.
-        """
-        return self._table.protocol().min_reader_version == 1
+    @cached_property
+    def has_deleted_rows(self) -> bool:
+        """Another tool has deleted rows beside the data files; that it may do so is no matter."""
+        is_possible = "deletionVectors" in (self._table.protocol().reader_features or ())
+        return is_possible and any(vectors.num_rows for vectors in self._table.deletion_vectors())
+
+    @property
+    def writer_features(self) -> list[str]:
+        """The features of Delta, by its names, that a writer of the table must know."""
+        return sorted(self._table.protocol().writer_features or ())
 
     @property
     def properties(self) -> Mapping[str, str]:

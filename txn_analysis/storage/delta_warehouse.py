@@ -9,21 +9,20 @@ from __future__ import annotations
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.exceptions import CommitFailedError
 
-from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import read_files, rows_digest, write_data_files
-from txn_analysis.storage.delta_folder import MOST_FILES, OF_NO_FILES, DeltaFolder, StoredFile, lines_of
-from txn_analysis.storage.errors import DAMAGED, said_in_words
+from txn_analysis.storage.delta_folder import MOST_FILES, DeltaFolder, StoredFile
+from txn_analysis.storage.errors import said_in_words
+from txn_analysis.storage.new_table import check_format, create_table
 from txn_analysis.storage.opening import LOG
 from txn_analysis.storage.roots import NoTable
+from txn_analysis.storage.touched import UNSUPPORTED, check_readable, check_writable, unwritten
 from txn_analysis.storage.warehouse import (
     MOST_ATTEMPTS,
     Size,
@@ -35,102 +34,25 @@ from txn_analysis.storage.warehouse import (
     too_busy,
     without,
 )
-from txn_analysis.tables import ALL_TABLES, INDEXED_COLUMNS
+from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
-    from txn_analysis.columns.values import BatchFunction, Json
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.roots import Root
     from txn_analysis.storage.warehouse import BatchesByName, MatchKey, RowTasks
     from txn_analysis.tables import Table
 
-FORMAT = 5
-"""The format of a warehouse: raised where a column is renamed or removed, or means something else (decision 0130).
-
-A column that is added raises nothing: it may be NULL, is NULL in rows of before, and comes to Delta's schema at the
-first write."""
-_FORMAT_PROPERTY = "txn-analysis.format"
-
-# The least version of Delta's protocol that a writer must know.
-_WRITER, _WRITER_OF_CHECKS = 2, 3
-
-
-def create_table(root: Root, table: Table) -> None:
-    """Create a table past Spark, which takes seconds to make those of a warehouse; one that is there stays as it is.
-
-    A table without rows is one commit, a text of two actions, and the checksum of its version, without which whoever
-    looks at the table next has Spark count its files (Delta's PROTOCOL.md, "Actions" and "Version Checksum File").
-
-    The caller has seen that there is no table, and is its only writer meanwhile, or the storage refuses the second one.
-
-    Raises:
-        WarehouseError: there are data files here, and no log of what they are.
-        OSError: the disk fails it; no half of a file is left under its name.
-    """
-    if root.has_files(table.name):
-        raise WarehouseError(f"{root.place}/{table.name}: {DAMAGED}")
-    from txn_analysis.storage.spark_tasks import spark_schema
-
-    now, transaction = time.time_ns() // 1_000_000, str(uuid4())
-    made: dict[str, Json] = {
-        "timestamp": now,
-        "operation": "CREATE TABLE",
-        "operationParameters": {},
-        "txnId": transaction,
-    }
-    metadata: Json = {
-        "id": str(uuid4()),
-        "description": f"One row is {table.grain}.",
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": spark_schema(table).json(),
-        "partitionColumns": list(table.partition_by),
-        "configuration": properties(table),
-        "createdTime": now,
-    }
-    protocol = {"minReaderVersion": 1, "minWriterVersion": _WRITER_OF_CHECKS if table.checks else _WRITER}
-    counted = {"txnId": transaction, "allFiles": []} | OF_NO_FILES
-    actions: list[dict[str, Json]] = [{"commitInfo": made}, {"metaData": metadata}, {"protocol": protocol}]
-    with suppress(FileExistsError):  # another audit was faster
-        root.put_log(table.name, f"{0:020}.json", lines_of(actions))
-        sums = lines_of([counted | {"metadata": metadata, "protocol": protocol}])
-        root.put_log(table.name, f"{0:020}.crc", sums)
-
-
-def properties(table: Table) -> dict[str, str]:
-    """Delta's properties of a table, its CHECK constraints among them."""
-    # As properties of the new table the constraints need no commits of their own; ALTER TABLE takes one for each.
-    checks = {f"delta.constraints.{name}": check.sql for name, check in table.checks.items()}
-    return checks | {"delta.dataSkippingNumIndexedCols": str(INDEXED_COLUMNS), _FORMAT_PROPERTY: str(FORMAT)}
-
-
-def check_format(root: str, properties: Mapping[str, str]) -> None:
-    """Refuse a warehouse of another format: its rows would be read as what they are not (decision 0130).
-
-    Args:
-        root: the folder, or URI, of the warehouse.
-        properties: those of one of its tables.
-
-    Raises:
-        WarehouseError: they say another format, or none.
-    """
-    if properties.get(_FORMAT_PROPERTY) != str(FORMAT):
-        raise WarehouseError(f"{root}: made by another version of txn-analysis: audit again into a new --warehouse")
-
-
 _Result = TypeVar("_Result")
 
 _LONGEST_PAUSE_S = 0.5
 # What a task wrote and no commit names: an audit that is about to commit it is never older.
 _ORPHAN_MS = 7 * 86_400_000
-_NOT_PLAIN = (
-    "another tool has deleted rows beside its files, or gave columns other names, which is not read here. Undo it with"
-    " that tool (REORG TABLE … APPLY (PURGE) for deleted rows), or audit the files again into a new --warehouse"
-)
 
 
 def _slices(stored: DeltaFolder, names: pa.ChunkedArray) -> list[str]:
@@ -140,10 +62,10 @@ def _slices(stored: DeltaFolder, names: pa.ChunkedArray) -> list[str]:
 
 
 class DeltaWarehouse(Warehouse):
-    """Tables below a root, all of them plain: no rows deleted beside their files, no columns by other names.
+    """Tables below a root; other tools may have changed one, which is refused where it is needed (`touched`).
 
     Raises:
-        WarehouseError: one that is there is not plain, is damaged, or of another format.
+        WarehouseError: one that is there is damaged, or of another format.
     """
 
     def __init__(self, session: Spark, root: Root) -> None:
@@ -165,8 +87,11 @@ class DeltaWarehouse(Warehouse):
 
     def _made(self, table: Table) -> None:
         with said_in_words(self.path(table)), self._root.one_writer(table.name):
-            if not self._stored(table):
+            if (stored := self._stored(table)) is None:
                 create_table(self._root, table)
+            else:
+                check_readable(stored, self.path(table))
+                check_writable(stored, self.path(table))
 
     def has(self, table: Table) -> bool:
         """As of `Warehouse`."""
@@ -195,10 +120,12 @@ class DeltaWarehouse(Warehouse):
         return in_shares(self.spark, files, lambda own: read_files(table, root, own, names, wanted))
 
     def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:
-        """As of `Warehouse`."""
-        from txn_analysis.storage.spark_tasks import table_frame
+        """As of `Warehouse`; where the session has Delta, Delta reads it, at the version that is the newest now."""
+        from txn_analysis.storage.spark_tasks import delta_frame, table_frame
 
-        return table_frame(*self.read_in_tasks(table, **one_of), table)
+        stored = self._stored(table)
+        by_delta = stored and delta_frame(self.spark, self.path(table), stored.version, table, one_of)
+        return by_delta or table_frame(*self.read_in_tasks(table, **one_of), table)
 
     def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """As of `Warehouse`."""
@@ -363,24 +290,29 @@ class DeltaWarehouse(Warehouse):
         for attempt in range(MOST_ATTEMPTS):
             with said_in_words(self.path(table)), self._root.one_writer(table.name):
                 stored = self._plain(table)
+                check_writable(stored, self.path(table))
                 self._known.pop(table.name, None)
-                with suppress(CommitFailedError):
+                try:
                     if stored.grow(table):  # of an earlier version: decision 0130
                         stored = self._plain(table)
                         self._known.pop(table.name, None)
                     return change(stored)
+                except CommitFailedError as error:
+                    if UNSUPPORTED in str(error):  # no other audit was faster: it will never be written
+                        raise unwritten(self.path(table), str(error)) from error
             time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / MOST_ATTEMPTS))  # noqa: S311 no secret
         raise too_busy(self.path(table))
 
     def _plain(self, table: Table) -> DeltaFolder:
-        """The table as it is now.
+        """The table as it is now, with all that it holds in its data files.
 
         Raises:
-            WarehouseError: there is none, or as of the class.
+            WarehouseError: there is none, as of the class, or as of `check_readable`.
         """
         stored = self._stored(table)
         if stored is None:
             raise no_warehouse(self.root, table)
+        check_readable(stored, self.path(table))
         return stored
 
     def _stored(self, table: Table) -> DeltaFolder | None:
@@ -391,8 +323,6 @@ class DeltaWarehouse(Warehouse):
                 if known is None or not known.is_newest():
                     known = DeltaFolder(self._root, table.name)
                     check_format(self.root, known.properties)
-                    if not known.is_plain:
-                        raise WarehouseError(f"{self.path(table)}: {_NOT_PLAIN}")
                     self._known[table.name] = known
             except NoTable:
                 return None

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pyspark.sql.functions import col
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -15,7 +16,7 @@ from txn_analysis.spark.workers import in_tasks, numbered, numbers_in
 from txn_analysis.storage.data_files import write_data_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -58,6 +59,49 @@ def spark_schema(table: Table) -> StructType:
     return StructType(
         [StructField(c.name, from_arrow_type(c.type), c.nullable, {"comment": c.comment}) for c in columns]
     )
+
+
+_HAS_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+"""What a session is told that reads Delta tables by itself."""
+
+
+def has_delta(spark: SparkSession) -> bool:
+    """Whether a session was told to read Delta tables by itself."""
+    return all(word in str(spark.conf.get(name, "")) for name, word in _HAS_DELTA.items())
+
+
+def delta_frame(
+    spark: SparkSession, path: str, version: int, table: Table, one_of: Mapping[str, Collection[Any]]
+) -> DataFrame | None:
+    """Rows of a table as Delta in Spark reads them; None where it does not.
+
+    So it is in a session without Delta, for a store that it cannot open and we can, and for a table of an earlier
+    version of this program, whose columns have other types.
+
+    Args:
+        spark: any session.
+        path: where the table lies.
+        version: the one that is read, whatever comes later.
+        table: whose columns are wanted.
+        one_of: what some columns may hold; rows that do not meet all are left out.
+    """
+    if not has_delta(spark):
+        return None
+    try:
+        frame = spark.read.format("delta").option("versionAsOf", version).load(path)
+        types = {field.name: field.dataType.simpleString() for field in frame.schema}
+        if any(types.get(field.name) != field.dataType.simpleString() for field in spark_schema(table)):
+            return None
+        frame = frame.select(*table.names)
+        for name, values in one_of.items():
+            frame = frame.where(col(name).isin([*values]))
+        frame.limit(1).collect()
+    except Exception:  # noqa: BLE001 whatever Java has against it: our tasks read it, or say what is wrong
+        return None
+    return frame
 
 
 def table_frame(shares: DataFrame, rows_of: BatchFunction, table: Table) -> DataFrame:

@@ -1,0 +1,94 @@
+"""The tables in a catalog that outlives the session: a Hive metastore on Derby, in processes of their own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults.scene import EARLIER, LATER, settings
+from tests.sessions import no_session
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import Settings
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import FINDINGS, LOG_BATCHES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from txn_analysis.storage.warehouse import Warehouse
+
+SESSION = """
+import sys
+from tests.delta_jars import session_with_delta
+from txn_analysis import register
+from txn_analysis.errors import AuditError
+
+folder, warehouse = sys.argv[1:3]
+spark = session_with_delta(
+    "local[2]",
+    **{
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": f"{folder}/hive",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+    },
+)
+"""
+REGISTER = """
+spark.sql("CREATE SCHEMA audit")
+spark.sql("CREATE TABLE audit.teams AS SELECT 'refunds' AS topic, 'shop' AS team")
+print("views", len(register(spark, warehouse, "audit")), len(register(spark, warehouse, "audit")))
+"""
+ASK = """
+print("findings", spark.sql("SELECT count(*) FROM audit.findings").collect()[0][0])
+print("of files", spark.sql("SELECT count(*) FROM audit.findings_files").collect()[0][0])
+print("joined", spark.sql("SELECT count(*) FROM audit.log_batches JOIN audit.teams USING (topic)").collect()[0][0])
+print("ended", spark.sql("SELECT count(*) FROM audit.ended_transactions").collect()[0][0])
+described = spark.sql("DESCRIBE TABLE audit.findings_files").collect()
+print("uncommented", sum(not row["comment"] for row in described if row["col_name"] == "verdict"))
+comment = [row["data_type"] for row in spark.sql("DESCRIBE EXTENDED audit.findings").collect() if row[0] == "Comment"]
+print("view", comment)
+"""
+ELSEWHERE = """
+try:
+    register(spark, warehouse, "audit")
+except AuditError as error:
+    print("refused", error)
+"""
+
+
+def ran(folder: Path, warehouse: Path, program: str) -> str:
+    command = [sys.executable, "-c", SESSION + program, str(folder), str(warehouse)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def batches_of(warehouse: Warehouse, topic: str) -> int:
+    return sum(row["topic"] == topic for row in warehouse.held(LOG_BATCHES, "topic").to_pylist())
+
+
+@pytest.mark.cluster
+def test_tables_are_registered_once_and_ask_as_sql_in_the_next_session(tmp_path: Path) -> None:
+    folder, warehouse, other = tmp_path / "catalog", tmp_path / "warehouse", tmp_path / "other"
+    folder.mkdir()
+    pipeline.audit(no_session, EARLIER, settings(warehouse))
+    stored = open_warehouse(no_session, str(warehouse))
+    rows = stored.held(FINDINGS)
+    gone = rows.set_column(0, "run_id", [["run-that-was-killed"] * len(rows)])
+    stored.replace(gone.cast(FINDINGS.arrow_schema).to_batches(), FINDINGS, run_id="run-that-was-killed")
+    pipeline.audit(no_session, LATER, Settings(warehouse=str(other), transaction_state_partitions=4))
+
+    assert "views 16 16" in ran(folder, warehouse, REGISTER)
+    said = ran(folder, warehouse, ASK).splitlines()
+    assert f"findings {len(rows)}" in said
+    assert f"of files {2 * len(rows)}" in said
+    assert f"joined {batches_of(stored, 'refunds')}" in said
+    assert "uncommented 0" in said
+    assert "view ['Of all complete audits. One row is one open transaction in one run.']" in said
+    refused = ran(folder, other, ELSEWHERE)
+    assert f"is of file:{warehouse}/" in refused
+    assert f"not of {other}/" in refused

@@ -1,0 +1,177 @@
+"""Tables in a lakehouse: what a colleague does to one by Delta in Spark, then an audit, then `findings`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.faults.scene import EARLIER, LATER, differences, settings, tables
+from tests.sessions import no_session
+from txn_analysis import findings, read
+from txn_analysis.errors import WarehouseError
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import (
+    FINDINGS,
+    INPUTS,
+    PARTITION_HEALTH,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tests.faults.scene import Tables
+
+TOUCHED = (FINDINGS, INPUTS)
+"""One that is written slice by slice, and one that grows row by row."""
+PROPERTY = "ALTER TABLE {table} SET TBLPROPERTIES ('delta.%s' = '%s')"
+VECTORS, NO_VECTORS = (PROPERTY % ("enableDeletionVectors", is_on) for is_on in ("true", "false"))
+# VACUUM may take what was taken out a moment ago; and a few files need no 10,000 tasks, or rows 200.
+OF_SESSION = {
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.sql.shuffle.partitions": "2",
+}
+GOES_ON = {
+    "deletion vectors": [VECTORS],
+    "deletion vectors on and off": [VECTORS, NO_VECTORS],
+    "OPTIMIZE, ZORDER, VACUUM": [
+        "OPTIMIZE {table} ZORDER BY ({column})",
+        "OPTIMIZE {table}",
+        "VACUUM {table} RETAIN 0 HOURS",
+    ],
+    "ADD COLUMN, change feed, checkpoints of version 2": [
+        "ALTER TABLE {table} ADD COLUMN (team STRING COMMENT 'whom to ask')",
+        PROPERTY % ("enableChangeDataFeed", "true"),
+        PROPERTY % ("checkpointPolicy", "v2"),
+    ],
+}
+REFUSED = {
+    "columnMapping": [PROPERTY % ("columnMapping.mode", "name")],
+    "rowTracking": [PROPERTY % ("enableRowTracking", "true")],
+    "inCommitTimestamp": [PROPERTY % ("enableInCommitTimestamps", "true")],
+    "checkpointProtection": [VECTORS, NO_VECTORS, "ALTER TABLE {table} DROP FEATURE deletionVectors"],
+}
+
+
+@pytest.fixture(autouse=True)
+def of_session(spark: SparkSession) -> Iterator[None]:
+    for name, value in OF_SESSION.items():
+        spark.conf.set(name, value)
+    yield
+    for name in OF_SESSION:
+        spark.conf.unset(name)
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse after its first night."""
+    folder = tmp_path_factory.mktemp("lakehouse") / "warehouse"
+    audit(folder, EARLIER)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def second_night(audited: Path, tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Tables:
+    """All of its tables after the second one, which nobody touched in between."""
+    folder = shutil.copytree(audited, tmp_path_factory.mktemp("untouched") / "warehouse")
+    audit(folder, LATER)
+    return tables(spark, folder)
+
+
+@pytest.fixture
+def warehouse(audited: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(audited, tmp_path / "warehouse")
+
+
+def audit(warehouse: Path, paths: list[str]) -> None:
+    pipeline.audit(no_session, paths, settings(warehouse))
+
+
+def touch(spark: SparkSession, warehouse: Path, statements: list[str]) -> None:
+    for table in TOUCHED:
+        for statement in statements:
+            spark.sql(statement.format(table=f"delta.`{warehouse}/{table.name}`", column=table.names[1])).collect()
+
+
+def let_two_days_pass(warehouse: Path) -> None:
+    """Whoever drops a feature has to wait for 24 hours: by the times of the log's files."""
+    for table in TOUCHED:
+        for file in (warehouse / table.name / "_delta_log").iterdir():
+            before_ns = file.stat().st_mtime_ns - 2 * 86_400 * 10**9
+            os.utime(file, ns=(before_ns, before_ns))
+
+
+def in_order(frame: DataFrame) -> list[str]:
+    return sorted(map(str, frame.collect()))
+
+
+@pytest.mark.parametrize("statements", GOES_ON.values(), ids=GOES_ON)
+def test_audits_and_findings_go_on(
+    spark: SparkSession, warehouse: Path, second_night: Tables, statements: list[str]
+) -> None:
+    before = in_order(findings(spark, warehouse))
+    first_run = findings(spark, warehouse).collect()[0]["run_id"]
+    touch(spark, warehouse, statements)
+    assert in_order(findings(spark, warehouse)) == before
+    audit(warehouse, LATER)
+    assert differences(tables(spark, warehouse), second_night) == []
+    assert findings(spark, warehouse, every_run=True).count() > len(before) > 0
+    assert in_order(findings(spark, warehouse, run_id=first_run)) == before
+
+
+@pytest.mark.parametrize("feature", REFUSED)
+def test_what_is_not_written_is_named_with_what_undoes_it(
+    spark: SparkSession, warehouse: Path, second_night: Tables, feature: str
+) -> None:
+    before = in_order(findings(spark, warehouse))
+    touch(spark, warehouse, REFUSED[feature])
+    let_two_days_pass(warehouse)
+    assert in_order(findings(spark, warehouse)) == before
+    for _ in TOUCHED:
+        with pytest.raises(WarehouseError, match=feature) as refused:
+            audit(warehouse, LATER)
+        assert "at the same time" not in str(refused.value)
+        for statement in statements_in(str(refused.value)):
+            spark.sql(statement).collect()
+    audit(warehouse, LATER)
+    assert differences(tables(spark, warehouse), second_night) == []
+
+
+def statements_in(message: str) -> list[str]:
+    """What a message says to type into Spark."""
+    return re.findall(r"((?:ALTER|REORG) TABLE .+?)(?=, then|, which|\. Or)", message)
+
+
+def test_a_feature_that_nobody_knows_here_is_no_race(spark: SparkSession, warehouse: Path) -> None:
+    touch(spark, warehouse, [PROPERTY % ("enableTypeWidening", "true")])
+    with pytest.raises(WarehouseError, match=r"a feature that is not written here .*TypeWidening"):
+        audit(warehouse, LATER)
+
+
+def test_rows_deleted_beside_the_files_stop_what_needs_them_alone(
+    spark: SparkSession, warehouse: Path, tmp_path: Path
+) -> None:
+    health = f"delta.`{warehouse}/{PARTITION_HEALTH.name}`"
+    spark.sql(VECTORS.format(table=health))
+    gone = read(spark, warehouse, PARTITION_HEALTH.name).orderBy("topic", "partition").first()
+    assert gone is not None
+    count = read(spark, warehouse, PARTITION_HEALTH.name).count()
+    spark.sql(f"DELETE FROM {health} WHERE topic = '{gone['topic']}' AND partition = {gone['partition']}").collect()
+
+    # Delta reads what is left, as does whoever needs another table.
+    assert read(spark, warehouse, PARTITION_HEALTH.name).count() == count - 1
+    assert findings(spark, warehouse).count() == open_warehouse(no_session, str(warehouse)).held(FINDINGS).num_rows
+    with pytest.raises(WarehouseError, match=r"partition_health: .*deletionVectors") as refused:
+        audit(warehouse, LATER)
+    for statement in statements_in(str(refused.value)):
+        spark.sql(statement).collect()
+    audit(warehouse, LATER)
+    assert read(None, warehouse, PARTITION_HEALTH.name).num_rows > count

@@ -1,0 +1,117 @@
+"""The tables of a warehouse in a session's catalog: external tables of their files, and views of rows that count."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.spark.workers import check_spark
+from txn_analysis.storage.errors import said_in_words
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.tables import Table
+
+
+def register(spark: SparkSession, warehouse: str | os.PathLike[str], schema: str) -> list[str]:
+    """Make the tables of a warehouse known to the session's catalog: `<name>_files`, and views `<name>` of what counts.
+
+    A view has the rows of all complete audits; those of one that was killed are not among them. What is there already
+    by us is made again, and nothing else is touched. Where the catalog outlives the session, so do they.
+
+    Args:
+        spark: a session with Delta.
+        warehouse: the folder, or URI, of the Delta tables.
+        schema: `schema` or `catalog.schema`; it is made where it is missing.
+
+    Returns:
+        The names of the views.
+
+    Raises:
+        ConfigError: the session has no Delta.
+        WarehouseError: there is no such warehouse, or a table or view of such a name is of something else.
+    """
+    root = os.fspath(warehouse)
+    with said_in_words(root):
+        opened = open_warehouse(check_spark(spark), root)
+        opened.versions([RUNS])
+        return _registered(spark, opened, schema)
+
+
+def _registered(spark: SparkSession, warehouse: Warehouse, schema: str) -> list[str]:
+    from txn_analysis.storage.spark_tasks import has_delta
+
+    if not has_delta(spark):
+        raise ConfigError("this session has no Delta, and a table without it cannot be registered: docs/lakehouse.md")
+    tables = [table for table in ALL_TABLES if warehouse.has(table)]
+    place = ".".join(f"`{part}`" for part in schema.replace("`", "").split("."))
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {place}")
+    for table in tables:
+        _check_names(spark, f"{place}.`{table.name}`", f"{place}.`{table.name}_files`", warehouse.path(table))
+    for table in tables:
+        path = _quoted(warehouse.path(table))
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {place}.`{table.name}_files` USING delta LOCATION {path}")
+    for table in tables:
+        comment = _quoted(f"Of all complete audits. One row is {table.grain}.")
+        spark.sql(
+            f"CREATE OR REPLACE VIEW {place}.`{table.name}` COMMENT {comment} AS {_rows_that_count(table, place)}"
+        )
+    return [f"{schema}.{table.name}" for table in tables]
+
+
+def _rows_that_count(table: Table, place: str) -> str:
+    """As `Table.committed_by` says it."""
+    rows, runs, inputs = (
+        f"SELECT {columns} FROM {place}.`{name}_files`"  # noqa: S608 names of ours, and a schema in backticks
+        for columns, name in (("*", table.name), ("run_id", RUNS.name), ("ingest_id, input_id", INPUTS.name))
+    )
+    if "run_id" in table.partition_by:
+        return f"{rows} WHERE run_id IN ({runs})"
+    if "ingest_id" not in table.partition_by:
+        return rows
+    read = f"{rows} WHERE (ingest_id, input_id) IN ({inputs})"
+    is_of_runs = any(column.name == "input_id" and column.nullable for column in table.columns)
+    return f"{read} UNION ALL {rows} WHERE ingest_id IN ({runs})" if is_of_runs else read
+
+
+def _check_names(spark: SparkSession, view: str, files: str, path: str) -> None:
+    """Refuse names that are of something else.
+
+    Raises:
+        WarehouseError: one is.
+    """
+    known = _described(spark, files)
+    if known and _plain(known.get("Location", "")) != _plain(path):
+        elsewhere = known.get("Location") or "no files at all"
+        raise WarehouseError(f"{files}: it is there, and is of {elsewhere}, not of {path}. Give another schema")
+    known = _described(spark, view)
+    if known and files.rpartition(".")[2] not in known.get("View Text", ""):
+        raise WarehouseError(f"{view}: it is there, and is no view of {files}. Give another schema")
+
+
+def _described(spark: SparkSession, name: str) -> dict[str, str]:
+    """What the catalog says of a table or view; empty where there is none."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
+    except AnalysisException as error:
+        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
+            return {}
+        raise
+    return {row["col_name"]: row["data_type"] for row in rows} or {"Location": ""}
+
+
+def _quoted(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _plain(place: str) -> str:
+    """A place by one name: Spark writes `file:` before a path, and reads `s3` as `s3a`."""
+    return place.removeprefix("file://").removeprefix("file:").replace("s3a://", "s3://").rstrip("/")
