@@ -130,7 +130,7 @@ def test_delta_in_spark_reads_and_writes_it(spark: SparkSession, empty_warehouse
     root = DiskRoot(shutil.copytree(empty_warehouse, tmp_path / "warehouse"))
     opened(root).replace([batch(REJECTS, row_of(REJECTS, ingest_id="old"))], REJECTS, ingest_id="old")
     warehouse = DeltaWarehouse(spark, root)
-    tasks = RowTasks(2, (GROWN,), lambda number: [(GROWN.name, loud("new").slice(0, number))], is_on_spark=True)
+    tasks = RowTasks((0, 1), (GROWN,), lambda number: [(GROWN.name, loud("new").slice(0, number))], is_on_spark=True)
     warehouse.fill(tasks, ingest_id="new")
     by_delta = spark.read.format("delta").load(warehouse.path(GROWN))
     found = {row.ingest_id: row.is_loud for row in by_delta.select("ingest_id", "is_loud").collect()}

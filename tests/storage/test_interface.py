@@ -109,7 +109,7 @@ def test_tasks_fill_several_tables_and_tell_the_rest(warehouse: Warehouse) -> No
         yield "done", pa.RecordBatch.from_pylist([{"number": number}])
 
     tasks = RowTasks(
-        2, (FINDINGS,), lambda n: [named for named in rows_of(n) if named[0] != REJECTS.name], is_on_spark=False
+        (0, 1), (FINDINGS,), lambda n: [named for named in rows_of(n) if named[0] != REJECTS.name], is_on_spark=False
     )
     told = warehouse.fill(tasks, run_id="x")
     assert sorted(row["partition"] for row in listed(warehouse, FINDINGS, run_id=["x"])) == [0, 1]

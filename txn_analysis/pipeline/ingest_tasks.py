@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from txn_analysis.columns.memory import keep_pages
@@ -52,7 +53,7 @@ def read_tasks(tasks: list[list[ScanRange]], ingest_id: str, *, is_on_spark: boo
         ingest_id: the ingest that reads them.
         is_on_spark: as of `RowTasks`.
     """
-    return RowTasks(len(tasks), _TABLES, lambda number: _read_task(tasks[number], ingest_id), is_on_spark)
+    return RowTasks(tasks, _TABLES, partial(_read_task, ingest_id=ingest_id), is_on_spark)
 
 
 def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:

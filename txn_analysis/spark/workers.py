@@ -6,17 +6,19 @@ Nothing here, and nothing that calls it, depends on a setting of the session: it
 from __future__ import annotations
 
 import gc
+import pickle
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.errors import MissingToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
@@ -52,14 +54,21 @@ def cores_of(spark: SparkSession, work_bytes: int) -> int:
     return max(cores, work_bytes // _DYNAMIC_CORE_BYTES) if is_dynamic else cores
 
 
-def numbered(spark: SparkSession, count: int) -> DataFrame:
-    """One row, and one task, for each number below a count."""
-    return spark.range(0, count, 1, max(count, 1))
+def work_for_tasks(spark: SparkSession, work: Sequence[Any]) -> DataFrame:
+    """One row, and one task, for each piece of work; a task unpickles its own alone, however many there are.
+
+    The work is joined to a range, as rows of a frame lie in as many parts as a session likes.
+    """
+    from pyspark.sql import functions as f  # noqa: PLC0415 no local audit loads PySpark
+
+    rows = pa.table({"id": range(len(work)), "work": pa.array([pickle.dumps(own) for own in work], pa.binary())})
+    frame = spark.range(0, len(work), 1, max(len(work), 1))
+    return frame.join(f.broadcast(spark.createDataFrame(rows, "id BIGINT, work BINARY")), "id").select("work")
 
 
-def numbers_in(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
-    """The numbers of the rows of `numbered` that a task has."""
-    return (number for batch in batches for number in batch.column(0).to_pylist())
+def work_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    """The pieces of work of the rows of `work_for_tasks` that a task has."""
+    return (pickle.loads(own) for batch in batches for own in batch.column(0).to_pylist())  # noqa: S301 of this driver
 
 
 def prepare_worker() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked, unpickled
 from txn_analysis.spark.jobs import named_jobs
-from txn_analysis.spark.workers import in_tasks, numbered, numbers_in
+from txn_analysis.spark.workers import in_tasks, work_for_tasks, work_in
 from txn_analysis.storage.data_files import write_data_files
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ def in_shares(
         shares[-1].append(file)
         room -= file.size_bytes
 
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in numbers_in(numbers):
-            yield from rows_of(shares[number])
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for share in work_in(batches):
+            yield from rows_of(share)
 
-    return numbered(spark, len(shares)), run
+    return work_for_tasks(spark, shares), run
 
 
 def spark_schema(table: Table) -> StructType:
@@ -123,15 +124,16 @@ def write_in_tasks(
     Returns:
         The files, and what the tasks told, by name.
     """
+    without_work = replace(tasks, work=())  # tasks take it along
 
-    def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for number in numbers_in(numbers):
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for work in work_in(batches):
             told: BatchesByName = {}
-            files = write_data_files(tasks.of_tables(tasks.rows_of(number), told), root, slice_of)
+            files = write_data_files(without_work.of_tables(without_work.rows_of(work), told), root, slice_of)
             streams = [(name, packed(batches, batches[0].schema)) for name, batches in told.items()]
             yield from rows_of_values((files, streams)).to_batches()
 
-    found = _values(numbered(spark, tasks.count), run)
+    found = _values(work_for_tasks(spark, tasks.work), run)
     return [file for files, _ in found for file in files], _told(one for _, streams in found for one in streams)
 
 

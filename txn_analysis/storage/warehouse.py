@@ -247,21 +247,21 @@ class RowTasks:
     """Work that fills tables.
 
     Attributes:
-        count: how many tasks there are.
+        work: of each task what it works on.
         tables: what they fill.
-        rows_of: run where the task is: the batches of one task, by its number, each with the name of its table, or with
+        rows_of: run where the task is: the batches of one task, of its work, each with the name of its table, or with
             another name for what the driver is told.
         is_on_spark: they are Spark's tasks; else this process does them one after another.
     """
 
-    count: int
+    work: Sequence[Any]
     tables: tuple[Table, ...]
-    rows_of: Callable[[int], Iterable[NamedRows]]
+    rows_of: Callable[[Any], Iterable[NamedRows]]
     is_on_spark: bool
 
     def all_rows(self) -> Iterator[NamedRows]:
         """What all tasks give, one after another in this process."""
-        return (named for number in range(self.count) for named in self.rows_of(number))
+        return (named for work in self.work for named in self.rows_of(work))
 
     def of_tables(self, named: Iterable[NamedRows], told: BatchesByName) -> Iterator[tuple[Table, pa.RecordBatch]]:
         """The rows of the tables, each batch with its table; all others are added to `told`."""

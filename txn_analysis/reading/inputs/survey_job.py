@@ -34,7 +34,7 @@ from txn_analysis.reading.inputs.survey_pieces import (
 from txn_analysis.reading.text.section import IsInPart, Section, no_part
 from txn_analysis.reading.text.text import Text
 from txn_analysis.spark.jobs import named_jobs, running
-from txn_analysis.spark.workers import cores_of, in_tasks, numbered
+from txn_analysis.spark.workers import cores_of, in_tasks, work_for_tasks, work_in
 from txn_analysis.stores.remote_file import ahead
 from txn_analysis.tables.inputs import is_asked
 
@@ -176,7 +176,7 @@ def _said_in_tasks(spark: Spark, pieces: list[Piece]) -> list[Said]:
     session = running(spark)
     tasks = _tasks(pieces, cores_of(session, sum(piece.weight_bytes for piece in pieces)))
     with named_jobs(session):
-        rows = in_tasks(numbered(session, len(tasks)), _surveyor(tasks), _SCHEMA).collect()
+        rows = in_tasks(work_for_tasks(session, tasks), _survey, _SCHEMA).collect()
     return [(row["file"], row["start"], pickle.loads(row["facts"])) for row in rows]  # noqa: S301 our own tasks wrote it
 
 
@@ -203,14 +203,9 @@ def _tasks(pieces: list[Piece], parallelism: int) -> list[list[Piece]]:
     return [joined(group) for group in pack(pieces, sizes, count)]
 
 
-def _surveyor(
-    tasks: list[list[Piece]],
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def survey(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            said = said_of(piece for task in batch.column(0).to_pylist() for piece in tasks[task])
-            packed = ((file, start, pickle.dumps(facts)) for file, start, facts in said)
-            while chunk := list(islice(packed, _ROWS_PER_BATCH)):
-                yield pa.RecordBatch.from_arrays([*map(pa.array, zip(*chunk, strict=True))], schema=_ARROW_SCHEMA)
-
-    return survey
+def _survey(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What the pieces of a task say, as rows of `_SCHEMA`."""
+    said = said_of(piece for pieces in work_in(batches) for piece in pieces)
+    rows = ((file, start, pickle.dumps(facts)) for file, start, facts in said)
+    while chunk := list(islice(rows, _ROWS_PER_BATCH)):
+        yield pa.RecordBatch.from_arrays([*map(pa.array, zip(*chunk, strict=True))], schema=_ARROW_SCHEMA)
