@@ -169,7 +169,7 @@ def test_finding_opens_by_keyboard_to_its_evidence_and_command(open_page: Callab
     assert "kafka-transactions.sh" in details.locator("pre").first.inner_text()
     details.locator("details.evidence summary").focus()
     page.keyboard.press("Enter")
-    assert "txn-analysis explain --topic payments --partition 0" in details.locator("pre").last.inner_text()
+    assert "txn-analysis explain payments-0@187" in details.locator("pre").last.inner_text()
     assert "its current transaction does not contain payments-0" in details.inner_text()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,9 +16,12 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import (
+    ABORT_PLAN,
     FINDINGS,
     INPUTS,
+    LOG_BATCHES,
     PARTITION_HEALTH,
+    RUNS,
 )
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
     from tests.faults.scene import Tables
 
+READ = (FINDINGS, ABORT_PLAN, PARTITION_HEALTH, LOG_BATCHES)
 TOUCHED = (FINDINGS, INPUTS)
 """One that is written slice by slice, and one that grows row by row."""
 PROPERTY = "ALTER TABLE {table} SET TBLPROPERTIES ('delta.%s' = '%s')"
@@ -175,3 +179,58 @@ def test_rows_deleted_beside_the_files_stop_what_needs_them_alone(
         spark.sql(statement).collect()
     audit(warehouse, LATER)
     assert read(None, warehouse, PARTITION_HEALTH.name).num_rows > count
+
+
+def test_frames_are_read_by_delta_where_the_session_has_it(spark: SparkSession, warehouse: Path) -> None:
+    audit(warehouse, LATER)
+    touch(spark, warehouse, GOES_ON["OPTIMIZE, ZORDER, VACUUM"])
+    first_run = min(read_runs(warehouse), key=lambda run: run["run_number"])["run_id"]
+    for table in READ:
+        frame = read(spark, warehouse, table.name, first_run)
+        assert reads_parquet(frame)
+        held = read(None, warehouse, table.name, first_run)
+        assert sorted(map(repr, frame.toArrow().to_pylist())) == sorted(map(repr, held.to_pylist()))
+        assert held.num_rows or table is ABORT_PLAN
+
+
+def read_runs(warehouse: Path) -> list[dict[str, Any]]:
+    held: list[dict[str, Any]] = open_warehouse(no_session, str(warehouse)).held(RUNS).to_pylist()
+    return held
+
+
+def reads_parquet(frame: DataFrame) -> bool:
+    """Java reads the data files; else Python does, in tasks of ours."""
+    plan = frame._jdf.queryExecution().executedPlan().toString()
+    return "FileScan parquet" in plan and "MapInArrow" not in plan
+
+
+def test_a_frame_stays_what_it_was_when_it_was_asked_for(spark: SparkSession, warehouse: Path) -> None:
+    every = findings(spark, warehouse, every_run=True)
+    plan = read(spark, warehouse, ABORT_PLAN.name)
+    counts = every.count(), plan.count()
+    audit(warehouse, LATER)
+    assert (every.count(), plan.count()) == counts
+    assert findings(spark, warehouse, every_run=True).count() > counts[0]
+
+
+def test_history_and_streams_of_findings_are_deltas(spark: SparkSession, warehouse: Path, tmp_path: Path) -> None:
+    """Time travel, the change feed, and a stream that a night adds rows to."""
+    path = f"{warehouse}/{FINDINGS.name}"
+    touch(spark, warehouse, [PROPERTY % ("enableChangeDataFeed", "true")])
+    stream = spark.readStream.format("delta").load(path).writeStream.format("memory").queryName("followed")
+    before = spark.read.format("delta").load(path).count()
+    version = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").agg({"version": "max"}).collect()[0][0]
+    query = stream.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        query.processAllAvailable()
+        assert spark.table("followed").count() == before
+        audit(warehouse, LATER)
+        audit(warehouse, LATER)  # the same again writes nothing
+        query.processAllAvailable()
+        after = spark.read.format("delta").load(path).count()
+        assert spark.table("followed").count() == after > before
+    finally:
+        query.stop()
+    assert spark.read.format("delta").option("versionAsOf", version).load(path).count() == before
+    changes = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", version + 1)
+    assert changes.load(path).where("_change_type = 'insert'").count() == after - before
