@@ -31,11 +31,6 @@ def either(*conditions: Truth) -> Truth:
     return None if None in conditions else False
 
 
-def proven(condition: Truth) -> bool:
-    """The condition with None as False, for what accuses only on proof."""
-    return condition is True
-
-
 def possible(condition: Truth) -> bool:
     """The condition with None as True, for what only proof can rule out."""
     return condition is not False

@@ -37,7 +37,7 @@ def reference() -> str:
 
 def _section(table: Table) -> str:
     key = ", ".join(f"`{name}`" for name in table.key)
-    lines = [f"## {table.name}", "", f"One row is {table.grain}. Key: {key}. {table.committed_by}".rstrip(), ""]
+    lines = [f"## {table.name}", "", f"One row is {table.grain}. Key: {key}. {table.counts_by}".rstrip(), ""]
     lines += ["| column | type | |", "|---|---|---|"]
     for column in table.columns:
         optional = "" if not column.nullable else " (may be NULL)"

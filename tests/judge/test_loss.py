@@ -17,7 +17,7 @@ EXPORT = with_partition(HOLDER, is_console=True)
 
 
 def evidence(**changes: object) -> judged_case.Case:
-    return Case("", "", **changes).judged().case  # type: ignore[arg-type]
+    return Case("", "", **changes).judged().case  # type: ignore[arg-type]  # of several types
 
 
 def test_where_the_history_is_whole_and_every_decision_has_its_marker_nothing_was_lost() -> None:

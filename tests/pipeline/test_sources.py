@@ -135,7 +135,7 @@ def test_planning_reads_no_file(tmp_path: Path) -> None:
         path.touch()
     assert len(source.reader(source.schema()).partitions()) == 1
     shares = source.reader(source.schema()).partitions()
-    assert {file.path for share in shares for file in share.files} == {str(path) for path in names}  # type: ignore[attr-defined]
+    assert {file.path for share in shares for file in share.files} == {str(path) for path in names}  # type: ignore[attr-defined]  # Spark's type has none
 
 
 def rows_without_spark(place: str) -> list[str]:

@@ -39,5 +39,5 @@ def test_what_a_task_unpickles_of_the_files_of_a_table_does_not_grow_with_them(s
         files = [StoredFile("r", f"run_id=r/{n:032}.parquet", 1 << 20, 1) for n in range(count)]
         shares, function = in_shares(spark, files, lambda _: iter(()))
         (share,) = shares.limit(1).collect()
-        unpickled.append(len(cloudpickle.dumps(function)) + len(share.work))  # type: ignore[no-untyped-call]
+        unpickled.append(len(cloudpickle.dumps(function)) + len(share.value))  # type: ignore[no-untyped-call]  # PySpark's
     assert unpickled[1] <= 1.1 * unpickled[0]

@@ -122,6 +122,11 @@ def log_followed(c: Case) -> str:
     return f"no end marker of the producer{last}{followed}"
 
 
+def what_absence_rests_on(c: Case) -> list[str | None]:
+    """How far state and log were read, and for how long nothing came: nobody is left who would end it."""
+    return [state_seen(c), log_followed(c), *copying(c), idle_for(c), topic_unnamed(c)]
+
+
 def doubts_of_loss(c: Case) -> list[str]:
     """Why a commit may have been lost of which no record is left; `--no-records-lost` is not asked."""
     doubts = []

@@ -289,11 +289,7 @@ WORDS: dict[str, Words] = {
         meaning="no transactional id has, or ever had, this producer id",
         evidence=lambda c: [
             f"no transactional id has, or had, producer id {c.txn.producer_id}",
-            say.state_seen(c),
-            say.log_followed(c),
-            *say.copying(c),
-            say.idle_for(c),
-            say.topic_unnamed(c),
+            *say.what_absence_rests_on(c),
         ],
         why_not=say.who_has_it,
         would_change="a record of __transaction_state with this producer id, or an end marker of it in a later copy",
@@ -308,11 +304,7 @@ WORDS: dict[str, Words] = {
         evidence=lambda c: [
             say.coordinator_says(c),
             say.instead(c),
-            say.state_seen(c),
-            say.log_followed(c),
-            *say.copying(c),
-            say.idle_for(c),
-            say.topic_unnamed(c),
+            *say.what_absence_rests_on(c),
         ],
         why_not=say.listed_here,
         would_change="a record of the coordinator that lists the partition in a transaction in progress, or an end "

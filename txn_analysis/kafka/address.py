@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from txn_analysis.kafka.names import INT32_MAX, INT64_MAX
 from txn_analysis.text import clip, shell_option, shell_word
 
 _ADDRESS = re.compile(r"(.+)-([0-9]{1,10})([@:])([0-9]{1,19})", re.DOTALL)
+
+
+class _Located(Protocol):
+    @property
+    def topic(self) -> str: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def txn_start_offset(self) -> int: ...
 
 
 class Address(NamedTuple):
@@ -36,6 +45,11 @@ class Address(NamedTuple):
                 "such as orders-0@161, or TOPIC-PARTITION:OFFSET for an offset"
             )
         return cls(match[1], int(match[2]), int(match[4]), match[3] == "@")
+
+    @classmethod
+    def of_transaction(cls, one: _Located) -> Address:
+        """The address of whatever says where its transaction begins."""
+        return cls(one.topic, one.partition, one.txn_start_offset)
 
     @property
     def words(self) -> str:

@@ -59,7 +59,7 @@ class Part:
             AuditError: an address is of no abort of the plan.
         """
         records = [*records]
-        planned = {_address(record) for record in records}
+        planned = {*map(Address.of_transaction, records)}
         for address in self.addresses:
             if address not in planned:
                 raise AuditError(f"{escape(str(address))}: the plan has no abort of it; `explain` says what it is")
@@ -67,15 +67,11 @@ class Part:
 
     def _is_wanted(self, record: AbortRecord) -> bool:
         return (
-            (not self.addresses or _address(record) in self.addresses)
+            (not self.addresses or Address.of_transaction(record) in self.addresses)
             and (not self.topics or record.topic in self.topics)
             and (not self.partitions or record.partition in self.partitions)
             and (not self.transactional_ids or record.transactional_id in self.transactional_ids)
         )
-
-
-def _address(record: AbortRecord) -> Address:
-    return Address(record.topic, record.partition, record.txn_start_offset)
 
 
 def check_size(records: Sequence[AbortRecord], most_partitions: int) -> None:

@@ -188,9 +188,9 @@ def explain(
     wanted: dict[str, Any] = dict(filters.rows)
     if start_offset is not None:
         wanted |= {"txn_start_offset": [start_offset]}
-    for name, at in (("topic", 0), ("partition", 1), ("txn_start_offset", 2)):
-        if addresses:
-            wanted[name] = sorted({address[at] for address in addresses})
+    if addresses:
+        topics, partitions, offsets, _ = zip(*addresses, strict=True)
+        wanted |= {"topic": [*topics], "partition": [*partitions], "txn_start_offset": [*offsets]}
     findings = run.records(Finding, FINDINGS, **wanted)
     if addresses:
         findings = _named(findings, addresses)
@@ -216,7 +216,7 @@ def _named(findings: Sequence[Finding], addresses: Sequence[Address]) -> list[Fi
     Raises:
         ConfigError: at one of them no open transaction begins.
     """
-    at = {Address(one.topic, one.partition, one.txn_start_offset): one for one in findings}
+    at = {Address.of_transaction(one): one for one in findings}
     for address in addresses:
         if address not in at:
             raise ConfigError(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.questions.readers import Run  # noqa: TC001 pydantic reads the fields of `OffsetAnswer`
+from txn_analysis.report.finding_text import explain_command
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.terminal import labelled
-from txn_analysis.text import clip, count, escape, iso_utc, shell_word, size
+from txn_analysis.text import clip, count, escape, iso_utc, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,7 +207,7 @@ def _paragraphs(answer: OffsetAnswer, options: str) -> Iterator[tuple[str, str]]
         yield "bounded", bounded_sentence(answer.bounded_reader)
     if answer.blocked_by is not None:
         address = Address(answer.topic, answer.partition, answer.blocked_by.txn_start_offset)
-        yield "explain", f"txn-analysis explain {address.words} --run {shell_word(answer.run_id)}{options}"
+        yield "explain", explain_command(address, answer.run_id, options)
 
 
 def _batch(answer: OffsetAnswer, batch: BatchAt) -> str:

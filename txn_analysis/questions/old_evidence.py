@@ -25,7 +25,6 @@ from txn_analysis.kafka.names import (
     STATE_TOPIC,
     STATED_OF_PARTITION,
     TOPIC_ID,
-    TXNINDEX,
 )
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.plan.standing import TOLD
@@ -283,12 +282,6 @@ class OldEvidence:
 
 def _has_state(item: ReadInput) -> bool:
     return any(section.kind == STATE or section.kind.startswith(_CONSOLE) for section in item.sections)
-
-
-def _is_of_no_partition(item: ReadInput) -> bool:
-    """Its cluster, its broker, a manifest, or what nobody understood."""
-    of_partitions = {LOG, STATE, SNAPSHOT, TXNINDEX, *STATED_OF_PARTITION}
-    return not any(s.kind in of_partitions or s.kind.startswith(_CONSOLE) for s in item.sections)
 
 
 def _by_partition(rows: pa.RecordBatch) -> Iterator[tuple[int, Any]]:

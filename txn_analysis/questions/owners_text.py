@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.questions.owners import Blocks, Kind
+from txn_analysis.report.finding_text import explain_command
 from txn_analysis.report.owner import owner_sentence
 from txn_analysis.report.terminal import labelled
-from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, shell_word
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -117,8 +118,7 @@ def _history(answer: OwnerAnswer) -> Iterator[str]:
 
 
 def _look(answer: OwnerAnswer, one: Opened, options: str) -> str:
-    address = Address(one.topic, one.partition, one.txn_start_offset)
-    return f"txn-analysis explain {address.words} --run {shell_word(answer.run_id)}{options}"
+    return explain_command(Address.of_transaction(one), answer.run_id, options)
 
 
 def _ids(answer: OwnerAnswer) -> str:

@@ -125,7 +125,8 @@ def why_sentence(finding: Finding) -> str:
 
 def explanation(report: AuditReport, finding: Finding, reader: Reader) -> Paragraph:
     """The command that prints all that is known of a finding."""
-    return Paragraph("explain", "", command=explain_command(report, finding, reader.options))
+    command = explain_command(Address.of_transaction(finding), report.run.run_id, reader.options)
+    return Paragraph("explain", "", command=command)
 
 
 def owner_line(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
@@ -280,10 +281,9 @@ def name_of(finding: _Owned) -> str:
     return clip(finding.transactional_id, _NAME_WIDTH)
 
 
-def explain_command(report: AuditReport, finding: Finding, options: str) -> str:
-    """The command that explains one finding."""
-    address = Address(finding.topic, finding.partition, finding.txn_start_offset)
-    return f"txn-analysis explain {address.words}{run_option(report)}{options}"
+def explain_command(address: Address, run_id: str, options: str) -> str:
+    """The command that explains one open transaction of a run."""
+    return f"txn-analysis explain {address.words} --run {shell_word(run_id)}{options}"
 
 
 def report_command(report: AuditReport, reader: Reader) -> str:

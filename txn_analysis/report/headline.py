@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.words import words_named
+from txn_analysis.kafka.address import Address
 from txn_analysis.plan.standing import ToldFinding
 from txn_analysis.report.build import looks_like, what_to_do
 from txn_analysis.report.figures import ANYBODY, age, by_damage
@@ -322,7 +323,7 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
         yield Step(
             f"{too_old} Copy the files again, the logs first and `__transaction_state` last, and "
             "audit them. This explains the first finding:",
-            explain_command(report, hanging[0], options),
+            explain_command(Address.of_transaction(hanging[0]), report.run.run_id, options),
         )
         return
     moments = [ms for ms in _moments_of(hanging) if not has_expired(report, ms, now_ms)]

@@ -6,7 +6,6 @@ Nothing here, and nothing that calls it, depends on a setting of the session: it
 from __future__ import annotations
 
 import gc
-import pickle
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from txn_analysis.columns.memory import keep_pages
+from txn_analysis.columns.values import rows_of_values, values_in
 from txn_analysis.errors import MissingToolError
 
 if TYPE_CHECKING:
@@ -61,14 +61,14 @@ def work_for_tasks(spark: SparkSession, work: Sequence[Any]) -> DataFrame:
     """
     from pyspark.sql import functions as f  # noqa: PLC0415 no local audit loads PySpark
 
-    rows = pa.table({"id": range(len(work)), "work": pa.array([pickle.dumps(own) for own in work], pa.binary())})
+    rows = rows_of_values(*work).append_column("id", pa.array(range(len(work)), pa.int64()))
     frame = spark.range(0, len(work), 1, max(len(work), 1))
-    return frame.join(f.broadcast(spark.createDataFrame(rows, "id BIGINT, work BINARY")), "id").select("work")
+    return frame.join(f.broadcast(spark.createDataFrame(rows, "value BINARY, id BIGINT")), "id").select("value")
 
 
 def work_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
     """The pieces of work of the rows of `work_for_tasks` that a task has."""
-    return (pickle.loads(own) for batch in batches for own in batch.column(0).to_pylist())  # noqa: S301 of this driver
+    return (own for batch in batches for own in values_in(batch))
 
 
 def prepare_worker() -> None:

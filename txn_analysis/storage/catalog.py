@@ -10,6 +10,7 @@ from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
+from txn_analysis.tables.schema import CountsBy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,18 +66,18 @@ def _registered(spark: SparkSession, warehouse: Warehouse, schema: str) -> list[
 
 
 def _rows_that_count(table: Table, place: str) -> str:
-    """As `Table.committed_by` says it."""
+    """As `Table.counts_by` says it."""
     rows, runs, inputs = (
         f"SELECT {columns} FROM {place}.`{name}_files`"  # noqa: S608 names of ours, and a schema in backticks
         for columns, name in (("*", table.name), ("run_id", RUNS.name), ("ingest_id, input_id", INPUTS.name))
     )
-    if "run_id" in table.partition_by:
-        return f"{rows} WHERE run_id IN ({runs})"
-    if "ingest_id" not in table.partition_by:
-        return rows
-    read = f"{rows} WHERE (ingest_id, input_id) IN ({inputs})"
-    is_of_runs = any(column.name == "input_id" and column.nullable for column in table.columns)
-    return f"{read} UNION ALL {rows} WHERE ingest_id IN ({runs})" if is_of_runs else read
+    of_input = f"{rows} WHERE (ingest_id, input_id) IN ({inputs})"
+    return {
+        CountsBy.ITSELF: rows,
+        CountsBy.RUN: f"{rows} WHERE run_id IN ({runs})",
+        CountsBy.INPUT: of_input,
+        CountsBy.INPUT_OR_RUN: f"{of_input} UNION ALL {rows} WHERE ingest_id IN ({runs})",
+    }[table.counts_by]
 
 
 def _check_names(spark: SparkSession, view: str, files: str, path: str) -> None:

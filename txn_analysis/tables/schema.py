@@ -8,6 +8,7 @@ audits have the number of their audit as well, so that thousands are judged as o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,18 @@ def columns_of(kind: Any) -> tuple[Col, ...]:
     )
 
 
+class CountsBy(StrEnum):
+    """Which rows of a table count, in words."""
+
+    ITSELF = ""
+    RUN = "A row counts only where `runs` has its `run_id`."
+    INPUT = "A row counts only where `inputs` has its `ingest_id` and `input_id`."
+    INPUT_OR_RUN = (
+        "A row counts only where `inputs` has its `ingest_id` and `input_id`, or `runs` has its `ingest_id` as "
+        "`run_id`."
+    )
+
+
 @dataclass(frozen=True)
 class Table:
     """One Delta table of the warehouse.
@@ -79,18 +92,14 @@ class Table:
     checks: Mapping[str, Check] = field(default_factory=dict)
 
     @property
-    def committed_by(self) -> str:
-        """Which of its rows count, in words; readers of the bare table must join in the same way."""
+    def counts_by(self) -> CountsBy:
+        """Which of its rows count; readers of the bare table must join in the same way."""
         if "run_id" in self.partition_by:
-            return "A row counts only where `runs` has its `run_id`."
-        if "ingest_id" in self.partition_by and any(c.name == "input_id" and c.nullable for c in self.columns):
-            return (
-                "A row counts only where `inputs` has its `ingest_id` and `input_id`, or `runs` has its `ingest_id` as "
-                "`run_id`."
-            )
-        if "ingest_id" in self.partition_by:
-            return "A row counts only where `inputs` has its `ingest_id` and `input_id`."
-        return ""
+            return CountsBy.RUN
+        if "ingest_id" not in self.partition_by:
+            return CountsBy.ITSELF
+        is_of_runs_too = any(c.name == "input_id" and c.nullable for c in self.columns)
+        return CountsBy.INPUT_OR_RUN if is_of_runs_too else CountsBy.INPUT
 
     @property
     def names(self) -> list[str]:
