@@ -30,13 +30,19 @@ VERSION = "4.3.1"
 COPIES = 10
 PLACES = [("counts", number) for number in range(6)]
 WRITERS = 3
-WRITES = 8
-PACE_S = 0.1
+PAUSE_S = 2
+WRITES = 20
+PACE_S = PAUSE_S / WRITES
+REST_S = 1.25 * PAUSE_S
 
 
 @dataclass
 class Writer:
-    """An application that commits about once a second, and dates all that it writes two hours back."""
+    """An application that writes, commits and rests, and dates all that it writes two hours back.
+
+    It writes for as long as the copy waits between logs and state, and rests longer: however slow the machine is, some
+    copies have the open transaction in their logs and its decision as the newest record of the state.
+    """
 
     client: RawClient
     name: str
@@ -57,6 +63,7 @@ class Writer:
                 self.is_over.wait(PACE_S)
             self.client.end(producer, commit=True)
             self.has_committed.set()
+            self.is_over.wait(REST_S)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +100,7 @@ def test_no_copy_under_load_is_a_question(busy: tuple[Cluster, Path]) -> None:
     answers, by_manifest, before, rows = [], [], [], 0
     for number in range(COPIES):
         name = f"copy-{number}"
-        run_kit(cluster, folder / "bin", folder / name, "--pause", "2", asks=False)
+        run_kit(cluster, folder / "bin", folder / name, "--pause", str(PAUSE_S), asks=False)
         report = audited(folder, name, as_of_ms=now_ms(), state_copied_last=True)
         answers.append(report.outcome.answer)
         by_manifest.append(audited(folder, name, state_copied_last=True).outcome.answer)
