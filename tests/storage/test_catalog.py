@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.scene import EARLIER, LATER, settings
+from tests.faults.scene import EARLIER, LATER
 from tests.sessions import no_session
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
@@ -20,29 +21,24 @@ if TYPE_CHECKING:
 
     from txn_analysis.storage.warehouse import Warehouse
 
+OF_HIVE = """
+    --conf spark.sql.catalogImplementation=hive
+    --conf spark.sql.warehouse.dir={0}/hive
+    --conf spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={0}/metastore;create=true
+    --conf spark.hadoop.datanucleus.schema.autoCreateAll=true
+    pyspark-shell
+"""
 SESSION = """
 import sys
-from tests.delta_jars import session_with_delta
 from txn_analysis import register
 from txn_analysis.errors import AuditError
+from txn_analysis.spark.session import session
 
-folder, warehouse = sys.argv[1:3]
-spark = session_with_delta(
-    "local[2]",
-    **{
-        "spark.sql.catalogImplementation": "hive",
-        "spark.sql.warehouse.dir": f"{folder}/hive",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
-    },
-)
-"""
-REGISTER = """
-spark.sql("CREATE SCHEMA audit")
-spark.sql("CREATE TABLE audit.teams AS SELECT 'refunds' AS topic, 'shop' AS team")
-print("views", len(register(spark, warehouse, "audit")), len(register(spark, warehouse, "audit")))
+warehouse, spark = sys.argv[1], session("local[2]")
 """
 ASK = """
+spark.sql("CREATE TABLE audit.teams AS SELECT 'refunds' AS topic, 'shop' AS team")
+print("views", len(register(spark, warehouse, "audit")))
 print("findings", spark.sql("SELECT count(*) FROM audit.findings").collect()[0][0])
 print("of files", spark.sql("SELECT count(*) FROM audit.findings_files").collect()[0][0])
 print("joined", spark.sql("SELECT count(*) FROM audit.log_batches JOIN audit.teams USING (topic)").collect()[0][0])
@@ -60,10 +56,12 @@ except AuditError as error:
 """
 
 
-def ran(folder: Path, warehouse: Path, program: str) -> str:
-    command = [sys.executable, "-c", SESSION + program, str(folder), str(warehouse)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+def ran(folder: Path, *words: str | Path) -> str:
+    environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": " ".join(OF_HIVE.format(folder).split())}
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, check=False, env=environment, cwd=folder
+    )
+    assert done.returncode < 2, done.stderr[-3000:]
     return done.stdout
 
 
@@ -75,20 +73,21 @@ def batches_of(warehouse: Warehouse, topic: str) -> int:
 def test_tables_are_registered_once_and_ask_as_sql_in_the_next_session(tmp_path: Path) -> None:
     folder, warehouse, other = tmp_path / "catalog", tmp_path / "warehouse", tmp_path / "other"
     folder.mkdir()
-    pipeline.audit(no_session, EARLIER, settings(warehouse))
+    words = ("--transaction-state-partitions", "4", "--engine", "local", "--register", "audit")
+    ran(folder, "-m", "txn_analysis", "audit", *EARLIER, "--warehouse", warehouse, *words)
     stored = open_warehouse(no_session, str(warehouse))
     rows = stored.held(FINDINGS)
     gone = rows.set_column(0, "run_id", [["run-that-was-killed"] * len(rows)])
     stored.replace(gone.cast(FINDINGS.arrow_schema).to_batches(), FINDINGS, run_id="run-that-was-killed")
     pipeline.audit(no_session, LATER, Settings(warehouse=str(other), transaction_state_partitions=4))
 
-    assert "views 16 16" in ran(folder, warehouse, REGISTER)
-    said = ran(folder, warehouse, ASK).splitlines()
+    said = ran(folder, "-c", SESSION + ASK, warehouse).splitlines()
+    assert "views 16" in said
     assert f"findings {len(rows)}" in said
     assert f"of files {2 * len(rows)}" in said
     assert f"joined {batches_of(stored, 'refunds')}" in said
     assert "uncommented 0" in said
     assert "view ['Of all complete audits. One row is one open transaction in one run.']" in said
-    refused = ran(folder, other, ELSEWHERE)
+    refused = ran(folder, "-c", SESSION + ELSEWHERE, other)
     assert f"is of file:{warehouse}/" in refused
     assert f"not of {other}/" in refused

@@ -46,6 +46,7 @@ from txn_analysis.cli.spark import believed, check_new_warehouse, progress, spar
 from txn_analysis.cli.verbs import exit_code, note_ignored
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import INPUT, RUNNING
+from txn_analysis.spark.jobs import running
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
@@ -84,6 +85,16 @@ NoJudge = Annotated[
     typer.Option("--no-judge", help="Only read the files, into the tables of their capture.", rich_help_panel=INPUT),
 ]
 
+RegisterIn = Annotated[
+    str | None,
+    typer.Option(
+        "--register",
+        metavar="SCHEMA",
+        help="Then put the tables, and views of the rows that count, into this schema of Spark's catalog.",
+        rich_help_panel=RUNNING,
+    ),
+]
+
 
 def audit(
     request: Request,
@@ -92,6 +103,7 @@ def audit(
     now: Now = None,
     show_accepted: ShowAccepted = False,
     no_judge: NoJudge = False,
+    register_in: RegisterIn = None,
     _print_config: PrintConfig = False,
 ) -> int:
     """Find transactions that nobody can end any more.
@@ -106,6 +118,8 @@ def audit(
     if no_judge:
         if forms := {str(target.form) for target in request.targets} - {"text", "json"}:
             raise ConfigError(f"--no-judge: there is no report to print as {', '.join(sorted(forms))}")
+        if register_in is not None:
+            raise ConfigError("--register: with --no-judge nothing is judged, and there is nothing new to register")
         note_ignored(request, {*JUDGING, *ENDING}.difference(READING))
         return ingest(request, paths)
     settings = request.settings()
@@ -114,7 +128,13 @@ def audit(
     with _given(paths, settings), spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
         from txn_analysis.pipeline.steps import audit as run_audit
 
+        if register_in is not None:
+            from txn_analysis.storage.catalog import check_lasting, register
+
+            check_lasting(running(spark), register_in)
         report = run_audit(spark, paths, settings, progress())
+        if register_in is not None:
+            register(running(spark), settings.warehouse, register_in)
         pictures = None
         if request.prints("html"):
             from txn_analysis.storage.opening import open_warehouse

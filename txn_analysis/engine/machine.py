@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from txn_analysis.errors import MissingToolError, WarehouseError
+from txn_analysis.spark.delta import delta_jars
 from txn_analysis.spark.jdk import check_jdk, java_program
 from txn_analysis.storage.opening import check_writable, free_memory_bytes, most_in_memory_bytes
 from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
@@ -90,7 +91,7 @@ def machine(settings: Settings, env: Mapping[str, str], version: str) -> Machine
         can_audit=can_audit,
         is_spark_ready=can_audit and all(check.is_ok for check in for_spark),
         most_local_bytes=most_in_memory_bytes(),
-        checks=(*needed, *for_spark),
+        checks=(*needed, *for_spark, _delta(env)),
         cluster=tuple(_missing_for_a_cluster(settings, env)),
     )
 
@@ -180,6 +181,14 @@ def _spark() -> Check:
         found=version or "PySpark is not installed",
         remedy=None if is_ok else f"pip install --upgrade {NAME}, which brings it along",
     )
+
+
+def _delta(env: Mapping[str, str]) -> Check:
+    """Without it audits run alike; with it a session that is started here reads and registers tables by Delta."""
+    jars = delta_jars(env)
+    found = f"{len(jars)} jars in {jars[0].parent}" if jars else "no jars, which only --register needs"
+    remedy = None if jars else "start Spark once with spark.jars.packages=io.delta:delta-spark_…: docs/lakehouse.md"
+    return Check(name="Delta", is_ok=bool(jars), is_needed=False, found=found, remedy=remedy)
 
 
 def _missing_for_a_cluster(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:

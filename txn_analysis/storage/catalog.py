@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.spark.delta import has_delta
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
@@ -39,16 +40,37 @@ def register(spark: SparkSession, warehouse: str | os.PathLike[str], schema: str
     """
     root = os.fspath(warehouse)
     with said_in_words(root):
+        check_delta(spark)
         opened = open_warehouse(check_spark(spark), root)
         opened.versions([RUNS])
         return _registered(spark, opened, schema)
 
 
-def _registered(spark: SparkSession, warehouse: Warehouse, schema: str) -> list[str]:
-    from txn_analysis.storage.spark_tasks import has_delta
+def check_delta(spark: SparkSession) -> None:
+    """Refuse a session in which no table can be registered.
 
+    Raises:
+        ConfigError: it has no Delta.
+    """
     if not has_delta(spark):
         raise ConfigError("this session has no Delta, and a table without it cannot be registered: docs/lakehouse.md")
+
+
+def check_lasting(spark: SparkSession, schema: str) -> None:
+    """Refuse a session whose catalog ends with it, or that has no Delta, before a command works for it.
+
+    Raises:
+        ConfigError: it is one.
+    """
+    check_delta(spark)
+    if "." not in schema and spark.conf.get("spark.sql.catalogImplementation") == "in-memory":
+        raise ConfigError(
+            f"--register {schema}: the catalog of this session ends with it. Give one that stays: by spark-submit, or"
+            " PYSPARK_SUBMIT_ARGS with --conf spark.sql.catalogImplementation=hive (docs/lakehouse.md)"
+        )
+
+
+def _registered(spark: SparkSession, warehouse: Warehouse, schema: str) -> list[str]:
     tables = [table for table in ALL_TABLES if warehouse.has(table)]
     place = ".".join(f"`{part}`" for part in schema.replace("`", "").split("."))
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {place}")

@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arro
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked, unpickled
+from txn_analysis.spark.delta import has_delta
 from txn_analysis.spark.jobs import named_jobs
 from txn_analysis.spark.workers import in_tasks, work_for_tasks, work_in
 from txn_analysis.storage.data_files import write_data_files
@@ -60,18 +61,6 @@ def spark_schema(table: Table) -> StructType:
     return StructType(
         [StructField(c.name, from_arrow_type(c.type), c.nullable, {"comment": c.comment}) for c in columns]
     )
-
-
-_HAS_DELTA = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
-"""What a session is told that reads Delta tables by itself."""
-
-
-def has_delta(spark: SparkSession) -> bool:
-    """Whether a session was told to read Delta tables by itself."""
-    return all(word in str(spark.conf.get(name, "")) for name, word in _HAS_DELTA.items())
 
 
 def delta_frame(
