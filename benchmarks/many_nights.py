@@ -50,7 +50,6 @@ QUESTIONS = (
     ("verify",),
     ("verify", "--history"),
     ("ended", "--by", "application"),
-    ("at-risk",),
     ("captures",),
     ("captures", "--format", "html"),
 )

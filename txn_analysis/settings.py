@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.kafka.log_part import LogPart
 from txn_analysis.kafka.names import INT32_MAX, INT64_MAX, LAST_TIME_MS, MAX_STATE_PARTITIONS, TOPIC_CONFIGS
 from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.verdict import Verdict
@@ -106,12 +105,7 @@ def _time(value: object) -> object:
     return parse_time(value) if isinstance(value, str | int) and not isinstance(value, bool) else value
 
 
-def _part(value: object) -> object:
-    return "/".join(map(str, LogPart.of(value))) if isinstance(value, str) else value
-
-
 Name = Annotated[str, Field(min_length=1)]
-Part = Annotated[str, BeforeValidator(_part)]
 # A number without an upper bound would be one that nobody can have meant: each kind has its own.
 KafkaInt = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=INT32_MAX)]
 StatePartitions = Annotated[int, BeforeValidator(_not_bool), Field(gt=0, le=MAX_STATE_PARTITIONS)]
@@ -236,12 +230,6 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     verify: Annotated[bool, Flag(INPUT, clearer="--check-checksums"), Decides.READING] = Field(
         default=False,
         description="look at the checksum of every batch of a log directory, not only of those that decide a verdict",
-    )
-    verify_part: Annotated[Part | None, Flag(INPUT, "K/N"), Decides.READING, Decides.MORE] = Field(
-        default=None,
-        examples=["1/7"],
-        description="look at the checksum of every batch in one part of the segments of a log directory, such as 3/7; "
-        "over seven nights in all",
     )
     fail_on: Annotated[Verdict, Flag(EXIT_CODE), Decides.EXIT_CODE] = Field(
         default=Verdict.HANGING, description="the most harmless verdict that makes the exit code 1"

@@ -19,7 +19,6 @@ VERBS = (
     "explain",
     "ended",
     "ended --by application",
-    "at-risk",
     "abort-plan",
     "verify",
     "report",

@@ -28,8 +28,6 @@ OF_THE_LIVE_ONE = (
     "ended --outcome any --format json",
     "ended --cause coordinator_timeout",
     "ended --stale --limit 1",
-    "at-risk",
-    "at-risk --within 15 --format json",
     "ended --by application",
     "ended --by id --since 2026-11-21T02:59:00Z --format json",
     "ended --by topic --topic orders --format csv",

@@ -19,7 +19,6 @@ VERBS = (
     "describe-producers",
     "explain",
     "ended",
-    "at-risk",
     "query",
     "abort-plan",
     "verify",
@@ -101,7 +100,6 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
                 "describe-producers",
                 "ended",
                 "query",
-                "at-risk",
                 "abort-plan",
                 "accept",
             )

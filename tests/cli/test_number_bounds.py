@@ -33,7 +33,6 @@ ABSURD = "9" * 26
         ("explain", "--topic", "orders", "--partition", "0", "--offset", ABSURD),
         ("ended", "--limit", ABSURD),
         ("ended", "--by", "id", "--limit", ABSURD),
-        ("at-risk", "--within", ABSURD),
         ("ended", "--by", "id", "--since", ABSURD),
         ("explain", "--producer-id", ABSURD),
         ("abort-plan", "--topic", "orders", "--partition", ABSURD),

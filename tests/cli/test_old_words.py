@@ -19,6 +19,7 @@ NEW_FORMS = {
     "version --verbose": "--version --verbose",
     "ingest copies/": "audit --no-judge copies/",
     "who --producer-id 1002": "explain --producer-id 1002",
+    "at-risk --within 15 --format json": "report --format json",
     "stats": "ended --by application",
     "stats --by id": "ended --by id",
     "prune --keep 90d --dry-run": "forget --older-than 90d --dry-run",

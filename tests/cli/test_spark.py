@@ -16,7 +16,6 @@ READING = (
     ("explain",),
     ("ended",),
     ("ended", "--by", "id"),
-    ("at-risk",),
     ("abort-plan",),
     ("verify",),
     ("report",),

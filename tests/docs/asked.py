@@ -60,7 +60,6 @@ ASKED = (
     Asked("tiered", TIERED, "explain --topic clicks", 0, ("blocks",), _OF_TIERED),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
     Asked("statistics", EDGE, "ended --by application"),
-    Asked("at-risk", DEMO, "at-risk --within 15"),
 )
 
 

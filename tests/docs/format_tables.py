@@ -11,7 +11,6 @@ from txn_analysis.engine.machine import Machine
 from txn_analysis.plan.plan_file import record_schema
 from txn_analysis.questions import answers as kafkas
 from txn_analysis.questions.answers import HISTORY, VERIFY
-from txn_analysis.questions.at_risk import COLUMNS as AT_RISK
 from txn_analysis.questions.captured_nights import COLUMNS as CAPTURES
 from txn_analysis.questions.ended import ENDED_COLUMNS
 from txn_analysis.questions.explain import Explanation
@@ -30,7 +29,6 @@ _ROWS: dict[str, tuple[Column, ...]] = {
     "describe-producers": kafkas.DESCRIBE_PRODUCERS,
     "describe-producers --all": kafkas.DESCRIBE_ALL_PRODUCERS,
     "ended": ENDED_COLUMNS,
-    "at-risk": AT_RISK,
     "accept": kafkas.ACCEPT,
     "captures": CAPTURES,
     "verify": VERIFY,

@@ -75,7 +75,6 @@ def questions(case: Case) -> Iterator[Question]:
         "ended": ("ended", "--limit", "15"),
         "stats": ("ended", "--by", "application"),
         "stats-by-id": ("ended", "--by", "id", "--limit", "8"),
-        "at-risk": ("at-risk", "--within", "120"),
         "explain": ("explain",),
         "explain-offset": ("explain", f"{topic}-{partition}:{offset}"),
         "who": ("explain", *of_id),

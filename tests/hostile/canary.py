@@ -30,7 +30,6 @@ VERBS = (
     ("describe-producers", "--topic", "orders", "--partition", "0"),
     ("list",),
     ("ended", "--by", "id", "--format", "json"),
-    ("at-risk", "--format", "json"),
     ("report", "--format", "chat"),
 )
 # Runs commands with their outputs in files, and prints their exit codes.

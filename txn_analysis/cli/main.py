@@ -86,7 +86,6 @@ _causes = (
     "  txn-analysis ended --by id --since 2026-11-20T00:00:00Z"
 )
 verb(app, "ended", _causes, form=RowFormat)(why_verbs.ended)
-verb(app, "at-risk", "txn-analysis at-risk --within 120", form=RowFormat)(why_verbs.at_risk)
 _each_topic = 'txn-analysis query "SELECT topic, count(*) AS hanging FROM findings GROUP BY topic ORDER BY topic"'
 verb(app, "query", _each_topic, form=RowFormat)(query_verbs.query)
 _planned = "txn-analysis abort-plan --format commands -o plan.sh\n  txn-analysis abort-plan orders-0@161"

@@ -19,6 +19,7 @@ _NEW_FORMS: dict[str, tuple[str, Callable[[list[str]], list[str]]]] = {
     "help": ("VERB --help", lambda rest: [*(word for word in rest if not word.startswith("-")), "--help"]),
     "version": ("--version", lambda rest: ["--version", *rest]),
     "ingest": ("audit --no-judge", lambda rest: ["audit", "--no-judge", *rest]),
+    "at-risk": ("report (its section `Upcoming`)", lambda rest: ["report", *_without(rest, "--within", "--limit")]),
     "who": ("explain", lambda rest: ["explain", *rest]),
     "stats": ("ended --by application", lambda rest: ["ended", *_by_default(rest), *rest]),
     "prune": (
@@ -49,6 +50,12 @@ def of_today(words: Sequence[str]) -> list[str]:
 
 def _by_default(rest: list[str]) -> list[str]:
     return [] if any(word.partition("=")[0] == "--by" for word in rest) else ["--by", "application"]
+
+
+def _without(rest: list[str], *options: str) -> list[str]:
+    """The words without some options, each of which has one value."""
+    told = [word for word in rest if word.partition("=")[0] not in options or "=" not in word]
+    return [word for word, before in zip(told, ["", *told], strict=False) if not {word, before} & {*options}]
 
 
 def _answered(word: str, today: str, text: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The verbs that say why: `explain`, `ended` for what came to an end, `at-risk` for what will happen."""
+"""The verbs that say why: `explain`, and `ended` for what came to an end."""
 
 from __future__ import annotations
 
@@ -51,11 +51,6 @@ Limit = Annotated[
     int | None,
     number("--limit", "N", "At most so many, the newest first. [1000; 50 with --by]", INT32_MAX, least=1),
 ]
-Within = Annotated[
-    int,
-    number("--within", "MINUTES", "Up to so many minutes after the copy. [60]", most=INT32_MAX, least=1),
-]
-MostRisks = Annotated[int, number("--limit", "N", "At most so many, the soonest first. [50]", most=INT32_MAX, least=1)]
 PutTogether = Annotated[
     Literal["application", "id", "topic"] | None,
     typer.Option("--by", help="Count them by the application whose an id looks, by transactional id, or by topic."),
@@ -279,34 +274,4 @@ def _ended_by(
     deliver(request.targets, forms)
     if answer.left_out_count and any(target.form in {"csv", "ndjson"} for target in request.targets):
         typer.echo(f"note: {answer.left_out_count} more rows are not shown; raise --limit", err=True)
-    return 0
-
-
-def at_risk(
-    request: Request,
-    within: Within = 60,
-    run_id: RunId = None,
-    topic: Topics = None,
-    partition: Partitions = None,
-    limit: MostRisks = 50,
-) -> int:
-    """List what will happen, to whom and when.
-
-    Partitions and groups that are stuck come first. Then, by their moment: open transactions that will be late, those
-    that their coordinator will abort, hidden records that retention may delete, a disk that will be full. Moments count
-    from the copy of the files: what the cluster did since is not known.
-
-    Exit code: 0, or 2 where there is no such run, topic or the like.
-    """
-    settings = request.settings()
-    from txn_analysis.questions import at_risk as risks
-    from txn_analysis.questions.filters import check_seen
-
-    filters = filters_of(topic, partition)
-    with asked_run(settings, run_id) as tables:
-        check_seen(tables, filters)
-        answer, left_out_count = risks.at_risk(tables, filters, within * 60_000, limit)
-    deliver(request.targets, forms_of(answer))
-    if left_out_count:
-        typer.echo(f"note: {left_out_count} more rows are not shown; raise --limit or say more", err=True)
     return 0

@@ -15,7 +15,6 @@ from txn_analysis.errors import ConfigError, InputError
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.segments import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import PLACES, read_tasks
-from txn_analysis.pipeline.verified_part import verified_part
 from txn_analysis.reading.inputs.accounting import (
     ReadPiece,
     changed_text,
@@ -148,13 +147,11 @@ def _plan(
         warehouse.create()
         _check_capture(warehouse, settings, asked)
         manifests, others = split_manifests(files)
-        is_in_part = verified_part(warehouse, settings)
         planning = plan_inputs(
             warehouse.session,
             others,
             is_on_spark=partial(is_on_spark, settings),
             is_verified=settings.verify,
-            is_in_part=is_in_part,
             asked=asked,
         )
         of_manifests, misfits = manifest_inputs(manifests, others, planning.inputs, is_verified=settings.verify)

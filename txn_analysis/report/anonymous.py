@@ -61,7 +61,7 @@ _KINDS = {
     "input_id": "input",
 }
 _PLACES = frozenset({"partitions_missing", "partitions", "doubtful_partitions", "oldest_partition", "worst_partition"})
-_OF_ANY_KIND = frozenset({"subject", "example"})
+_OF_ANY_KIND = frozenset({"subject", "example", "whom"})
 _DIGITS = 12
 _SETTINGS = frozenset(Settings.model_fields)
 _HOUSE = ("coordinator", "judge", "kafka", "log", "pipeline", "plan", "reading", "report", "runs", "tables", "text")

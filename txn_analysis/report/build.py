@@ -16,8 +16,7 @@ from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, row
 from txn_analysis.judge.rules import evidence_broken
 from txn_analysis.judge.settling import SHALLOW_DUMP, Doubtful
 from txn_analysis.judge.words import words_named
-from txn_analysis.kafka.log_part import LogPart
-from txn_analysis.kafka.names import BINARY_GRAMMARS, BINARY_VERIFIED, CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE_TOPIC
+from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE_TOPIC
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.plan.standing import ToldFinding, unaccepted
 from txn_analysis.report.model import (
@@ -29,9 +28,9 @@ from txn_analysis.report.model import (
     Remedy,
     RunItem,
     SkippedInput,
-    VerifiedPart,
     WarningItem,
 )
+from txn_analysis.report.upcoming import upcoming_of
 from txn_analysis.tables import Impact, Problem  # noqa: TC001 records are made by the types of their fields
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
@@ -93,6 +92,7 @@ def build_report(
         own = {*finding_items.column("finding_id").to_pylist()}
         accepted = [one for one in accepted if one.finding_id in own]
     of_run = [] if topics else json.loads(run.warnings)
+    upcoming, left_out_count = upcoming_of(finding_items, partitions, run.as_of_ms)
     return AuditReport(
         run=run_item,
         inputs=tuple(input_items),
@@ -105,6 +105,8 @@ def build_report(
         since=since,
         accepted=tuple(accepted),
         topics=tuple(sorted(topics)),
+        upcoming=upcoming,
+        upcoming_left_out_count=left_out_count,
     )
 
 
@@ -226,33 +228,6 @@ def _coverage(run: RunRecord, inputs: list[ReadInput], partitions: list[Partitio
             SkippedInput(path=item.path, problem=item.problem) for item in inputs if item.problem is not None
         ),
         asked=run.asked or (),
-        verified_part=_verified_part(json.loads(run.parameters).get("verify_part"), inputs),
-    )
-
-
-def _verified_part(part: str | None, inputs: list[ReadInput]) -> VerifiedPart | None:
-    """What was looked at of the segments of the judged capture: each is in the part, or was found damaged before."""
-    if part is None:
-        return None
-    found = [
-        (section, item.size_bytes)
-        for item in inputs
-        for section in item.sections
-        if section.kind == LOG and section.grammar in BINARY_GRAMMARS
-    ]
-    asked = LogPart.of(part)
-    checked = [
-        (section, size_bytes)
-        for section, size_bytes in found
-        if section.grammar == BINARY_VERIFIED or asked.holds(section.topic, section.partition, section.file_base_offset)
-    ]
-    return VerifiedPart(
-        part=part,
-        segment_count=len(checked),
-        segment_bytes=sum(size_bytes for _, size_bytes in checked),
-        of_segment_count=len(found),
-        of_segment_bytes=sum(size_bytes for _, size_bytes in found),
-        damaged_count=sum(section.grammar == BINARY_VERIFIED for section, _ in checked),
     )
 
 

@@ -16,6 +16,7 @@ from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, row
 from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS, Ending
 from txn_analysis.log.two_logs import TwoClusters
 from txn_analysis.plan.standing import AcceptedFinding, Since, Standing, StillOpen, ToldFinding, unaccepted
+from txn_analysis.report.upcoming import Upcoming
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth, Problem
 from txn_analysis.tables.finding_rows import FindingRows
@@ -85,6 +86,7 @@ _IN_JSON |= {tuple[ToldFinding, ...]: tuple[ToldItem, ...], tuple[StillOpen, ...
 SinceItem = Annotated[Since, InJson("SinceItem")]
 
 AcceptedItem = Annotated[AcceptedFinding, InJson("AcceptedItem")]
+UpcomingItem = Annotated[Upcoming, InJson("UpcomingItem")]
 
 _SENTENCES = ("evidence", "missing_evidence")
 _OF_FINDINGS = *(name for name in SINGLE_VALUES if name not in {"run_id", "application"}), *_SENTENCES
@@ -214,20 +216,6 @@ class SkippedInput(Item):
     problem: str
 
 
-class VerifiedPart(Item):
-    """Of how many segments of log directories all checksums were looked at, where `--verify-part` asked for one part.
-
-    `damaged_count` are those in which one is wrong. Of all others only the checksums of what decides were looked at.
-    """
-
-    part: str
-    segment_count: int
-    segment_bytes: int
-    of_segment_count: int
-    of_segment_bytes: int
-    damaged_count: int
-
-
 class Coverage(Item):
     """How much of the truth the run could see.
 
@@ -235,7 +223,7 @@ class Coverage(Item):
     partitions that an earlier capture of the cluster holds and this one does not. `has_logs` says that the log of at
     least one partition is in the capture, beside those of `__transaction_state`. `asked` are the partitions that alone
     were asked for, all of a topic where `partition` is null: of others nothing is said; empty where all were.
-    `verified_part` says what `--verify-part` looked at; None without it.
+    `verified_part` is always null: an option of 1.0 filled it.
     """
 
     transaction_state: dict[str, Any]
@@ -246,7 +234,7 @@ class Coverage(Item):
     rejected_bytes: int
     skipped_inputs: tuple[SkippedInput, ...]
     asked: tuple[AskedPartitionItem, ...] = ()
-    verified_part: VerifiedPart | None = None
+    verified_part: None = None
 
     @property
     def disproved(self) -> dict[str, str]:
@@ -306,8 +294,9 @@ class AuditReport(Item):
 
     Findings: worst verdict first, then topic, partition, start offset. `since` holds them against the run before; None
     where no earlier run of the cluster is in the warehouse. `accepted` says what people decided about findings: what is
-    accepted stays among the findings, and `outcome` leaves it out. `anonymized` says of a report whose names are
-    pseudonyms what its reader can do and what not; None of all others.
+    accepted stays among the findings, and `outcome` leaves it out. `upcoming` is what happens because of findings: what
+    has happened, then the soonest, counted from the copy; `upcoming_left_out_count` more is not in it.
+    `anonymized` says of a report whose names are pseudonyms what its reader can do and what not; None of all others.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -323,6 +312,8 @@ class AuditReport(Item):
     since: SinceItem | None = None
     accepted: tuple[AcceptedItem, ...] = ()
     topics: tuple[str, ...] = ()
+    upcoming: tuple[UpcomingItem, ...] = ()
+    upcoming_left_out_count: int = 0
 
     @cached_property
     def partitions_by_place(self) -> dict[tuple[str, int], PartitionItem]:

@@ -12,6 +12,7 @@ from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import block_lines, folded, of_one_id
 from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
 from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
+from txn_analysis.report.upcoming import upcoming_lines
 from txn_analysis.settings import EngineName
 from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, ranges, size
 from txn_analysis.verdict import Verdict
@@ -74,6 +75,7 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     seen = {*_ids(hanging[: _MOST_BLOCKS + len(more)]), *_ids(rows)}
     yield from _left_out(report, ordered.where([name not in seen for name in _ids(ordered)]), width, reader)
     yield from _since(report, width, reader)
+    yield from upcoming_lines(report, width)
     yield Line("")
     yield rule_line("What was read", width)
     for label, text in statements(report, reader.now_ms):
@@ -253,11 +255,6 @@ def _inputs(report: AuditReport) -> Iterator[tuple[str, str]]:
     total = sum(item.size_bytes for item in report.inputs)
     text = f"{size(coverage.parsed_bytes)} of text parsed, {size(coverage.rejected_bytes)} rejected"
     yield "inputs", f"{count(len(report.inputs), 'file')}, {size(total)}; {text}"
-    if (checked := coverage.verified_part) is not None:
-        of = f"{checked.segment_count} of {count(checked.of_segment_count, 'segment')}"
-        sizes = f"{size(checked.segment_bytes)} of {size(checked.of_segment_bytes)}"
-        wrong = f"; in {count(checked.damaged_count, 'segment')} some are wrong" if checked.damaged_count else ""
-        yield "checksums", f"part {checked.part}: all of {of}, {sizes}; of the others those of what decides{wrong}"
     yield from _capped("not understood", [f"{clip(s.path, 200)}: {escape(s.problem)}" for s in coverage.skipped_inputs])
     partly = [item for item in report.inputs if item.rejected_bytes and item.problem is None]
     yield from _capped("rejected", [f"{clip(item.path, 200)}: {size(item.rejected_bytes)}" for item in partly])

@@ -130,9 +130,9 @@ class FindingRows(Sequence[Finding]):
         columns = {name: (beside if name in _PACKED.names else rows)[name] for name in SHOWN}
         return records_of(Finding, pa.table(columns).combine_chunks())
 
-    def told(self, kind: type[Record]) -> list[Record]:
-        """Records of a kind that has some of the columns in which all findings are asked; little of each."""
-        fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]  # of every NamedTuple
+    def told(self, kind: type[Record], *names: str) -> list[Record]:
+        """Records of a kind that has some of the columns in which all findings are asked, or of `names` alone."""
+        fields: tuple[str, ...] = names or kind._fields  # type: ignore[attr-defined]  # of every NamedTuple
         return records_of(kind, self._held.rows.select([*fields]).take(self._places).combine_chunks())
 
     def column(self, name: str) -> pa.Array:

@@ -27,13 +27,12 @@ from txn_analysis.kafka.names import (
     BINARY_VERIFIED,
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK,
-    LOG,
     LOG_KINDS,
     SNAPSHOT,
     STATE,
     TXNINDEX,
 )
-from txn_analysis.kafka.record_batch import checked, crcs, is_right
+from txn_analysis.kafka.record_batch import crcs, is_right
 from txn_analysis.reading.inputs.broker_files import statements
 from txn_analysis.reading.inputs.find_files import is_there
 from txn_analysis.reading.inputs.planned_input import PlannedInput
@@ -66,15 +65,11 @@ _REASONS = {
 }
 
 
-def survey_broker_file(
-    file: Section, path: str, *, is_verified: bool, is_in_part: bool = False, version: Version | None = None
-) -> PlannedInput:
+def survey_broker_file(file: Section, path: str, *, is_verified: bool, version: Version | None = None) -> PlannedInput:
     """The plan of a file as large as it was when it was listed; what was appended since is not looked at.
 
     A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length. An
-    object, which has a `version`, is what was listed, or gone. Of a segment that `is_in_part` every checksum is looked
-    at: where one is wrong it is planned as one that is verified, else as any other, so that its rows are those of other
-    nights.
+    object, which has a `version`, is what was listed, or gone.
 
     Raises:
         OSError: it is there, but cannot be read.
@@ -90,7 +85,6 @@ def survey_broker_file(
                 return survey_content(file, Held(data), is_verified=is_verified)
             # A file that became shorter is another one, of which only the beginning was seen.
             if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
-                is_verified = is_verified or (is_in_part and is_damaged(file, text))
                 return survey_content(file, text, is_verified=is_verified)
     except (FileNotFoundError, ChangedError):
         pass
@@ -168,14 +162,6 @@ def _content(path: str, size_bytes: int) -> bytes:
     except OSError:
         return b""
     return data if len(data) == size_bytes else b""
-
-
-def is_damaged(file: Section, text: Text) -> bool:
-    """The checksum of some batch of a segment is wrong; of all other files nobody asks."""
-    if file.kind != LOG:
-        return False
-    walk = HeaderWalk(text, 0, file.text_end_bytes, file.file_base_offset)
-    return not all(checked(text, block, np.arange(len(block))).all() for block in walk.blocks())
 
 
 def _read_to_end(read: Read) -> bytes:

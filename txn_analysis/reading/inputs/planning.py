@@ -22,7 +22,7 @@ from txn_analysis.reading.inputs.recognise import HEAD_BYTES
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.inputs.survey_job import certain_plans, in_this_process, survey_files
 from txn_analysis.reading.inputs.survey_pieces import group_count, pack
-from txn_analysis.reading.text.section import IsInPart, ScanRange, no_part
+from txn_analysis.reading.text.section import ScanRange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -81,19 +81,17 @@ def plan_inputs(
     *,
     is_on_spark: IsOnSpark = in_this_process,
     is_verified: bool = False,
-    is_in_part: IsInPart = no_part,
     asked: Asked | None = None,
 ) -> Planning:
     """What each file is, by reading it once; a content given twice is planned once, by its first path.
 
     With `is_verified` the checksums of all batches of brokers' own segments are to be looked at. Such an input has
-    another fingerprint, so that one that was read without is read again. Of the segments that are `is_in_part` that is
-    so of those alone in which a checksum is wrong. A file that holds nothing of the partitions
+    another fingerprint, so that one that was read without is read again. A file that holds nothing of the partitions
     that are `asked` for, nor of `__transaction_state`, is left out. `is_on_spark` says of how many bytes Spark's tasks
     do it.
     """
     plans, passed_over, partitions = survey_files(
-        spark, sorted(files), is_on_spark=is_on_spark, is_verified=is_verified, is_in_part=is_in_part, asked=asked
+        spark, sorted(files), is_on_spark=is_on_spark, is_verified=is_verified, asked=asked
     )
     same: dict[str, list[PlannedInput]] = {}
     for plan in plans:

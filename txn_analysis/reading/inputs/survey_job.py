@@ -31,7 +31,7 @@ from txn_analysis.reading.inputs.survey_pieces import (
     survey_piece,
     unreadable,
 )
-from txn_analysis.reading.text.section import IsInPart, Section, no_part
+from txn_analysis.reading.text.section import Section
 from txn_analysis.reading.text.text import Text
 from txn_analysis.spark.jobs import named_jobs, running
 from txn_analysis.spark.workers import cores_of, in_tasks, work_for_tasks, work_in
@@ -66,7 +66,6 @@ def survey_files(
     *,
     is_on_spark: IsOnSpark = in_this_process,
     is_verified: bool = False,
-    is_in_part: IsInPart = no_part,
     asked: Asked | None = None,
     beside: Sequence[SourceFile] = (),
 ) -> tuple[list[PlannedInput], Counter[str], set[tuple[str, int]]]:
@@ -81,7 +80,7 @@ def survey_files(
     every = every[: len(files)]
     found = [what if _is_asked(what, asked) else NOT_ASKED for what in every]
     kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
-    pieces = [pieces_of(k, files[k], heads[k], found[k], is_verified=is_verified, is_in_part=is_in_part) for k in kept]
+    pieces = [pieces_of(k, files[k], heads[k], found[k], is_verified=is_verified) for k in kept]
     facts = _read(spark, [piece for of_file in pieces for piece in of_file], is_on_spark)
     plans = [_plan(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
     needed = [plan for plan in plans if plan.problem is not None or _is_needed(plan, asked)]

@@ -12,7 +12,7 @@ from txn_analysis.reading.inputs.broker_survey import is_small_log, survey_broke
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
-from txn_analysis.reading.text.section import IsInPart, Section
+from txn_analysis.reading.text.section import Section
 from txn_analysis.reading.text.text import TEXT_PER_PACKED_BYTE, Text, TextError, detect_compression, may_unpack_to
 from txn_analysis.stores.remote_file import ahead
 
@@ -54,7 +54,6 @@ class Piece(NamedTuple):
     is_verified: bool = False
     weight_bytes: int = 0
     version: Version | None = None
-    is_in_part: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -69,12 +68,11 @@ def pieces_of(
     broker: Sorted,
     *,
     is_verified: bool,
-    is_in_part: IsInPart,
 ) -> list[Piece]:
     """One file's work; nothing of a file that cannot be read, or is refused."""
     if isinstance(broker, Section):
         weight = max(file.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
-        of_file = is_verified, weight, file.version, is_in_part(broker)
+        of_file = is_verified, weight, file.version
         return [Piece(number, place_of(file.path), None, 0, file.size_bytes, broker, *of_file)]
     if broker is not None or isinstance(head, ReadFailure):
         return []
@@ -119,7 +117,7 @@ def said_of(pieces: Iterable[Piece]) -> Iterator[Said]:
     keep_pages()
     small, others = list[tuple[Section, Piece]](), list[Piece]()
     for piece in pieces:
-        if piece.broker is None or piece.version is not None or piece.is_in_part or not is_small_log(piece.broker):
+        if piece.broker is None or piece.version is not None or not is_small_log(piece.broker):
             others.append(piece)
         else:
             small.append((piece.broker, piece))
@@ -149,8 +147,7 @@ def _facts(piece: Piece) -> Iterator[tuple[int, Facts]]:
         yield from survey_piece(piece)
         return
     try:
-        of_file = {"is_verified": piece.is_verified, "is_in_part": piece.is_in_part}
-        yield 0, survey_broker_file(piece.broker, piece.path, version=piece.version, **of_file)
+        yield 0, survey_broker_file(piece.broker, piece.path, version=piece.version, is_verified=piece.is_verified)
     except OSError as error:
         yield 0, unreadable(error)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,15 +37,6 @@ class Section:
     grammar: str
     stated: str | None = None
     cuts: tuple[int, ...] = ()
-
-
-IsInPart = Callable[[Section], bool]
-"""Says of a segment whether all of its checksums are looked at in a call."""
-
-
-def no_part(_: Section) -> bool:
-    """No part was asked for."""
-    return False
 
 
 @dataclass(frozen=True)

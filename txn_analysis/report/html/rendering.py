@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from txn_analysis.report import figures, headline
+from txn_analysis.report.upcoming import TITLE, shown
 from txn_analysis.text import clip, count, duration, html_text, iso_utc, size
 from txn_analysis.verdict import Verdict
 
@@ -61,6 +62,8 @@ def _environment() -> Environment:
         folded=_FOLDED,
         warning_subject=figures.warning_subject,
         soonest_warnings=figures.soonest_warnings,
+        upcoming=shown,
+        upcoming_title=TITLE,
         warnings_left_out=figures.warnings_left_out,
         most_places=headline.MOST_PLACES,
         how_sure=headline.how_sure,
