@@ -1,8 +1,7 @@
 """The real captures counted: what transactions did, by whom, why they were aborted, and how long they took."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,13 +10,9 @@ from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.stats import stats_of
 from txn_analysis.questions.stats_answer import By, Group, StatsAnswer, stats_text
 from txn_analysis.questions.stats_columns import Window
+from txn_analysis.runs.run_tables import RunTables
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.runs.run_tables import RunTables
-
-    Counted = Callable[..., StatsAnswer]
+Counted = Callable[..., StatsAnswer]
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 OLD = Variant("kafka-2.8/capture-1", SEGMENTS)

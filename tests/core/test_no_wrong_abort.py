@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.core.histories import File, Snapshot
-from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, begun, exported, holder, removed
+from tests.core.stories import ORDERS_0, ORDERS_1, Story, at, begun, holder, removed
 from txn_analysis.judge import rules
 from txn_analysis.judge.rules import RULES
 from txn_analysis.verdict import Verdict
@@ -19,21 +19,7 @@ def lost(word: str = "Commit") -> Story:
     return story.others_commit("10:30").others_commit("11:00")
 
 
-def lost_commit() -> Story:
-    return lost()
-
-
-def lost_commit_compacted() -> Story:
-    return lost().compacts_the_state()
-
-
-def lost_on_a_deleted_partition() -> Story:
-    """`addTxnMarkersToBrokerQueue` drops a partition without a known leader; the state is compacted later."""
-    story = begun().decides("Commit", "10:00:00", "10:00:01")
-    return story.others_commit("10:30").others_commit("11:00").compacts_the_state()
-
-
-def rotated(*, names_previous: bool, is_named_since: bool = True) -> Story:
+def rotated(*, is_named_since: bool = True) -> Story:
     """Transaction version 2 at the last epoch: the Complete record runs under the next producer id.
 
     The log was copied between Prepare and marker.
@@ -43,16 +29,10 @@ def rotated(*, names_previous: bool, is_named_since: bool = True) -> Story:
     story.others_commit("9:55").writes("9:59", producer_epoch=32_765).others_commit("9:59:30")
     story.records("10:00", "PrepareCommit", producer_epoch=32_766, next_producer_id=8)
     story.others_commit("10:00:02")
-    previous = 7 if names_previous else None
-    story.records("10:00:05", "CompleteCommit", producer_id=8, producer_epoch=0, previous_producer_id=previous)
+    story.records("10:00:05", "CompleteCommit", producer_id=8, producer_epoch=0, previous_producer_id=7)
     if not is_named_since:
         story.records("10:20", "Ongoing", producer_id=8, on=(ORDERS_1,))
     return story.others_commit("11:00", ORDERS_1)
-
-
-def rotated_and_compacted() -> Story:
-    """No record of the old producer id is left."""
-    return rotated(names_previous=False).compacts_the_state()
 
 
 def of_another_cluster(*, is_compacted: bool = False) -> Story:
@@ -70,42 +50,11 @@ def of_another_cluster(*, is_compacted: bool = False) -> Story:
     )
 
 
-def miscounted() -> Story:
-    """Of two partitions of the state the first was copied, and stated to be all; `b` is in the second one."""
-    assert (holder("a", 2), holder("b", 2)) == (1, 0)
-    story = Story()
-    story.begins("9:00", name="a").decides("Commit", "9:10", "9:10", name="a").writes("9:05").marks("9:10")
-    story.begins("9:50", name="a").writes("9:59").marks("10:30", "ABORT", producer_id=9)
-    story.marks("11:00", "ABORT", producer_id=9)
-    story.world.states[0] = []
-    return story.records("8:00", "Empty", name="b", producer_id=9).records(
-        "11:30", "CompleteAbort", name="b", producer_id=9
-    )
-
-
 def said_to_be_copied_last() -> Story:
     """The state was copied first, and the assurance given all the same; a commit of `others` is newer than it."""
     story = Story().begins("8:10").decides("Commit", "8:20", "8:20").others_commit("9:00").others_commit("9:30")
     story.writes("9:59").writes("10:30", 9).marks("10:30", producer_id=9).marks("11:00", "ABORT", producer_id=9)
     return story.says(state_copied_last=True)
-
-
-def audited_as_of_before() -> Story:
-    """The marker of a commit was stuck for days; when the state was copied, the id was forgotten and all compacted."""
-    story = begun().others_commit("11:00")
-    story.log(ORDERS_1)
-    story.world.states[0] = [row for row in story.world.states[0] if row["transactional_id"] == "others"]
-    story.records("240:00", "CompleteCommit", name="others", producer_id=9)
-    return story.says(as_of_ms=at("12:00"), no_records_lost=True)
-
-
-def exported_decision() -> Story:
-    """Every assurance is true; the marker was written 74 s after the decision, which an export does not show."""
-    story = begun()
-    story.log(ORDERS_1)
-    story.records("10:00", "PrepareCommit").others_commit("10:00:30").records("10:01:14", "CompleteCommit")
-    story.others_commit("11:00", ORDERS_1)
-    return exported(story).says(transaction_state_complete=True, state_copied_last=True, no_records_lost=True)
 
 
 def next_is_open(word: str) -> Story:
@@ -236,22 +185,12 @@ def topic_made_again() -> Story:
 
 
 NOT_ABORTED: dict[str, tuple[Callable[[], Story], str]] = {
-    "a commit's marker is lost": (lost_commit, "commit_marker_missing"),
-    "the same, its decision compacted away": (lost_commit_compacted, "commit_may_be_missing"),
-    "never sent, as the partition was taken for deleted": (lost_on_a_deleted_partition, "commit_may_be_missing"),
-    "the producer id rotates": (lambda: rotated(names_previous=True), "log_may_end_early"),
-    "it rotates, and nothing names the old one": (lambda: rotated(names_previous=False), "log_may_end_early"),
-    "it rotates, and the id goes on": (
-        lambda: rotated(names_previous=True, is_named_since=False),
-        "log_may_end_early",
-    ),
-    "it rotates, and the state is compacted": (rotated_and_compacted, "log_may_end_early"),
+    "a commit's marker is lost": (lost, "commit_marker_missing"),
+    "the producer id rotates": (rotated, "log_may_end_early"),
+    "it rotates, and the id goes on": (lambda: rotated(is_named_since=False), "log_may_end_early"),
     "another cluster's state": (of_another_cluster, "state_does_not_fit"),
     "another cluster's state, compacted": (lambda: of_another_cluster(is_compacted=True), "state_does_not_fit"),
-    "a wrong count of partitions": (miscounted, "state_does_not_fit"),
     "an untrue assurance": (said_to_be_copied_last, "state_older_than_log"),
-    "--as-of is earlier than the copy": (audited_as_of_before, "log_may_end_early"),
-    "an export, whose Complete record has the decision's time": (exported_decision, "log_may_end_early"),
     "the next transaction hides a lost commit": (lambda: next_is_open("Commit"), "commit_marker_missing"),
     "the next transaction hides a lost abort": (lambda: next_is_open("Abort"), "stale_data_in_live_transaction"),
     "the next transaction is all that is left": (next_is_open_and_all_else_compacted, "coordinator_overdue"),
@@ -357,13 +296,11 @@ def marker_twice() -> Story:
 
 HANGING: dict[str, Callable[[], Story]] = {
     "written after its abort": late_write,
-    "a lost abort": lambda: lost("Abort"),
     "a compacted topic whose old markers are gone": old_commits_cleaned,
     "only the id's own partition of the state": lambda: late_write(only_its_own_partition()),
     "a hole between the cleaned files and the active one": cleaned_and_active,
     "a Prepare written twice": prepare_twice,
     "a COMMIT marker written twice": marker_twice,
-    "compacted, and nothing was lost": lambda: late_write().compacts_the_state().says(no_records_lost=True),
 }
 
 

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql import SparkSession
 
 from txn_analysis.engine.buckets import Buckets, bucket_count, gathered
+from txn_analysis.engine.engine import Engine
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.engine.engine import Engine
 
 DATA = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("size", pa.int64()), ("ids", pa.list_(pa.int64()))]

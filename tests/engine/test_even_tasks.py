@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from txn_analysis.engine import on_spark
 from txn_analysis.engine.buckets import Buckets, numbers_for_parts
 from txn_analysis.engine.on_spark import OnSpark
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 KEY = ["topic", "partition"]
 PARTITIONS, PRODUCERS, BUCKETS = 20_000, 1_000_000, 320  # of 20 GiB

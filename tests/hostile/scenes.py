@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
+from tests.core.histories import World
+from tests.core.stories import ORDERS_0, Story, at
 from tests.hostile.forgeries import FORGERIES, Forgery, Place
-from tests.oracle.copies import Copy, Truth
 from tests.oracle.dump_writer import Tool
 from tests.oracle.model import Batch, History, Record, Segment
-from tests.oracle.recipes import LONG_AGO_MS, ORDERS, PAYMENTS, Client, new_cluster, unknown_producer
+from tests.world.texts import Copy, copy_of
+from txn_analysis.settings import Settings
 
 Files = dict[str, bytes]
 Row = dict[str, Any]
@@ -58,6 +61,22 @@ HOSTILE_IDS = {
 }
 
 
+COPIED_MS = at("10:00:20")
+LONG_AGO_MS = -3 * 3_600_000
+PAYMENTS, CLICKS = ("payments-eu", 0), ("clicks", 0)
+NOBODYS_ID = 987_654_321
+_STATES = 4
+_NEVER_MS = 2**31 - 1
+
+
+class Truth(StrEnum):
+    """What is true of a transaction that is open in the copy."""
+
+    LIVE = "live"  # the coordinator has the partition in an ongoing transaction of this producer
+    PENDING = "pending"  # the outcome is decided, this partition's marker is on its way
+    HANGING = "hanging"  # nobody will write a marker
+
+
 @dataclass(frozen=True)
 class Scene:
     """The files of one capture, and the open transactions of the cluster that it was copied from."""
@@ -71,8 +90,7 @@ class Scene:
         return [row for row in findings if row["verdict"] == "hanging" and self._is_wrong(row)]
 
     def _is_wrong(self, row: Row) -> bool:
-        truth = self.truth.get(key_of(row))
-        return truth is None or truth.is_abort_wrong
+        return self.truth.get(key_of(row)) is not Truth.HANGING
 
 
 def key_of(row: Row) -> tuple[str, int, int, int]:
@@ -80,28 +98,45 @@ def key_of(row: Row) -> tuple[str, int, int, int]:
     return row["topic"], row["partition"], row["producer_id"], row["txn_start_offset"]
 
 
+LATE, LIVE = 2, 3
+TRUTH = {
+    (*ORDERS_0, NOBODYS_ID, 6): Truth.HANGING,
+    (*PAYMENTS, LATE, 6): Truth.PENDING,
+    (*ORDERS_0, LIVE, 8): Truth.LIVE,
+    (*CLICKS, LIVE, 0): Truth.LIVE,
+}
+
+
 def copied(transactional_id: str = "billing") -> Copy:
     """One transaction in progress, one whose commit is decided, one aborted, and one orphan."""
-    cluster = new_cluster()
-    for name, outcome in (("settlement", "Commit"), ("refunds", "Abort")):
-        client = Client(cluster, name).init()
-        client.transact(PAYMENTS)
-        client.transact(ORDERS, clock_ms=LONG_AGO_MS)
-        client.end(outcome)
-        cluster.sleep(1000)
-    late = Client(cluster, "late").init()
-    late.transact(PAYMENTS, clock_ms=LONG_AGO_MS)
-    cluster.unreachable.add(PAYMENTS)
-    late.end("Commit")
-    unknown_producer(cluster)
-    live = Client(cluster, transactional_id).init(timeout_ms=2**31 - 1)
-    live.transact(ORDERS, clock_ms=LONG_AGO_MS)
-    live.transact(("clicks", 0))
-    done = Client(cluster, "done").init()
-    done.transact(ORDERS)
-    done.end("Commit")
-    cluster.sleep(1000)
-    return cluster.copy()
+    story = Story(World(Settings(transaction_state_partitions=_STATES), states={n: [] for n in range(_STATES)}))
+    for number, (name, word) in enumerate((("settlement", "Commit"), ("refunds", "Abort"))):
+        clock = f"10:00:0{number}"
+        _transact(story, clock, name, number, PAYMENTS, ORDERS_0)
+        story.decides(word, f"{clock}.500", f"{clock}.600", name=name, producer_id=number, on=[PAYMENTS, ORDERS_0])
+        for place in (PAYMENTS, ORDERS_0):
+            story.marks(f"{clock}.550", word.upper(), number, place)
+    _transact(story, "10:00:03", "late", LATE, PAYMENTS)
+    story.records("10:00:04", "PrepareCommit", name="late", producer_id=LATE, on=[PAYMENTS])
+    _write(story, "10:00:05", NOBODYS_ID, ORDERS_0)
+    _transact(story, "10:00:06", transactional_id, LIVE, ORDERS_0, CLICKS, timeout_ms=_NEVER_MS)
+    _transact(story, "10:00:07", "done", 4, ORDERS_0)
+    story.decides("Commit", "10:00:08", "10:00:09", name="done", producer_id=4).marks("10:00:08.500", producer_id=4)
+    return copy_of(story.world)
+
+
+def _transact(
+    story: Story, clock: str, name: str, producer_id: int, *places: tuple[str, int], timeout_ms: int = 60_000
+) -> None:
+    """A new id begins a transaction and writes to some partitions, with a clock that is hours late."""
+    whose: Row = {"name": name, "producer_id": producer_id, "timeout_ms": timeout_ms}
+    story.records(clock, "Empty", **whose).records(clock, "Ongoing", start_ms=at(clock), on=places, **whose)
+    for place in places:
+        _write(story, clock, producer_id, place)
+
+
+def _write(story: Story, clock: str, producer_id: int, place: tuple[str, int]) -> None:
+    story.writes(clock, producer_id, place, record_count=2, max_timestamp_ms=at(clock) + LONG_AGO_MS)
 
 
 def honest(tool: Tool) -> Scene:
@@ -110,7 +145,7 @@ def honest(tool: Tool) -> Scene:
     return Scene(
         "honest",
         replace(copy, logs=tuple(_written(log, None, "key", tool) for log in copy.logs)).files(tool),
-        dict(copy.open_transactions),
+        TRUTH,
     )
 
 
@@ -126,7 +161,7 @@ def forged_scenes() -> Iterator[Scene]:
                 yield Scene(
                     f"{name} in the {where}, {tool_name}",
                     replace(copy, logs=logs).files(tool),
-                    dict(copy.open_transactions),
+                    TRUTH,
                 )
 
 
@@ -134,14 +169,10 @@ def named_scenes() -> Iterator[Scene]:
     """Every hostile transactional id, in every form that prints ids."""
     for id_name, transactional_id in HOSTILE_IDS.items():
         copy = copied(transactional_id)
-        truth = dict(copy.open_transactions)
         for tool_name in ("4.2 payload", "4.0 payload", "2.8 payload", "2.5 payload"):
-            yield Scene(f"id {id_name}, {tool_name}", copy.files(TOOLS[tool_name]), truth)
-        logs = {n: text for n, text in copy.files(TOOLS["4.2 deep"]).items() if not n.startswith("__transaction_state")}
-        for as_json in (False, True):
-            form = "JSON" if as_json else "text"
-            files = logs | {"console.txt": copy.console(as_json=as_json)}
-            yield Scene(f"id {id_name}, console {form}", files, truth)
+            yield Scene(f"id {id_name}, {tool_name}", copy.files(TOOLS[tool_name]), TRUTH)
+        for form in ("text", "json"):
+            yield Scene(f"id {id_name}, console {form}", copy.files(TOOLS["4.2 deep"], form), TRUTH)
 
 
 def _written(history: History, forgery: Forgery | None, where: str, tool: Tool) -> History:

@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.hostile.scenes import SETTINGS, copied
+from tests.hostile.scenes import COPIED_MS, LONG_AGO_MS, SETTINGS, copied
 from tests.hostile.test_header_keys import batch, record
 from tests.oracle.dump_writer import Tool, batch_line, log_section, record_line
 from tests.oracle.model import Batch, Segment
-from tests.oracle.recipes import LONG_AGO_MS
 from tests.torture.harness import Answer, audit_each
 from tests.torture.inputs import InputReader
 from txn_analysis.settings import Settings
 
 COPY = copied()
-NOW_MS = COPY.copied_ms
+NOW_MS = COPIED_MS
 OPENED_MS = NOW_MS - 1_000  # by the brokers' clocks; clients say `LONG_AGO_MS`
 VICTIM, INVENTED, ATTACKER = 4711, 9, 5
 DEEP, PAYLOAD, SHALLOW = Tool((4, 2), deep=True), Tool((4, 2), payload=True), Tool((4, 2))

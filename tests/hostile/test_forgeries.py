@@ -6,8 +6,7 @@ from itertools import islice
 import pytest
 
 from tests.hostile.corpus import SMALL_RANGES_BYTES
-from tests.hostile.scenes import SETTINGS, TOOLS, Scene, forged_scenes, honest, key_of, named_scenes
-from tests.oracle.copies import Truth
+from tests.hostile.scenes import SETTINGS, TOOLS, Scene, Truth, forged_scenes, honest, key_of, named_scenes
 from tests.torture.harness import Answer, audit_each
 from tests.torture.inputs import RANGE_BYTES, InputReader
 from txn_analysis.settings import Settings

@@ -5,21 +5,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from chispa import assert_df_equality
+from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import CASES
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.quick
 

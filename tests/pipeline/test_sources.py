@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from chispa import assert_df_equality
 from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from tests.acceptance.captures import CASES
+from tests.stores.s3_server import Bucket
 from txn_analysis import sources
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from tests.stores.s3_server import Bucket
-    from txn_analysis.tables import Table
+from txn_analysis.tables import INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES, Table
 
 pytestmark = pytest.mark.quick
 

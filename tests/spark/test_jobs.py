@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
 
 from txn_analysis.spark import jobs
 from txn_analysis.spark.jobs import followed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import pyarrow as pa
-    import pytest
-    from pyspark.sql import SparkSession
 
 TASKS = 4
 

@@ -7,15 +7,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.faults.interrupts import IN_TASKS
 from txn_analysis.storage.opening import OWNER_ONLY, make_private
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 DUMP = ROOT / "data" / "cases" / "kafka-4.2" / "capture-1" / "shallow"

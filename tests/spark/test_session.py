@@ -6,20 +6,16 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from txn_analysis.errors import MissingToolError
 from txn_analysis.spark.hidden_pandas import hide_pandas
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.session import session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +14,8 @@ from tests.sessions import no_session
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import FINDINGS, LOG_BATCHES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.storage.warehouse import Warehouse
 
 OF_HIVE = """
     --conf spark.sql.catalogImplementation=hive
@@ -28,6 +24,7 @@ OF_HIVE = """
     --conf spark.hadoop.datanucleus.schema.autoCreateAll=true
     pyspark-shell
 """
+
 SESSION = """
 import sys
 from txn_analysis import register

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame, SparkSession
 
-from tests.faults.scene import EARLIER, LATER, differences, settings, tables
+from tests.faults.scene import EARLIER, LATER, Tables, differences, settings, tables
 from tests.sessions import no_session
 from txn_analysis import findings, read
 from txn_analysis.errors import WarehouseError
@@ -23,14 +26,6 @@ from txn_analysis.tables import (
     PARTITION_HEALTH,
     RUNS,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from tests.faults.scene import Tables
 
 READ = (FINDINGS, ABORT_PLAN, PARTITION_HEALTH, LOG_BATCHES)
 TOUCHED = (FINDINGS, INPUTS)

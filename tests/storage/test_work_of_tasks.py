@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 
 from txn_analysis.spark.workers import in_tasks, work_for_tasks, work_in
 from txn_analysis.storage.delta_folder import StoredFile
 from txn_analysis.storage.spark_tasks import in_shares
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pyspark.sql import SparkSession
 
 
 def sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -39,12 +39,12 @@ def differences(reader: InputReader, seed: str) -> list[str]:
 
 
 def _with_two_captures(seed: str) -> Simulated:
-    """The first of the cluster's neighbours that was copied twice, with its state dumped."""
+    """The first of the cluster's neighbours that was copied twice, with its state dumped; nothing was lost between."""
     source = random.Random(seed)
     while True:
         subject = simulated(f"{seed}/{source.random()}")
         is_dumped = any("__transaction_state" in path for path in subject.captures["2-new"])
-        if len(subject.captures) == 2 and is_dumped:
+        if len(subject.captures) == 2 and is_dumped and not subject.moments[-1].lost:
             return subject
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from tests.oracle.state_writer import STATE_TOPIC
 from tests.torture.inputs import RANGE_BYTES
-from tests.torture.subjects import CONSOLE, Files, Subject
+from tests.torture.subjects import Files, Subject
+from tests.world.texts import CONSOLE
 
 COMPLETE, COPIED_LAST = "transaction_state_complete", "state_copied_last"
 _SECTION = b"\nDumping "

@@ -1,4 +1,4 @@
-"""What is tortured: real captures and random simulated clusters, each with the truth about its transactions."""
+"""What is tortured: real captures and random worlds, each with the truth about its transactions."""
 
 import json
 import random
@@ -9,31 +9,27 @@ from functools import cache
 from typing import Any
 
 from tests.acceptance.captures import CASES, PARAMETERS
-from tests.oracle.cluster import LAST_PRODUCER_EPOCH, Cluster
-from tests.oracle.copies import Copy, Truth
 from tests.oracle.dump_writer import Tool
-from tests.oracle.model import Batch, History, Segment, StateRecord, TopicPartition, state_partition
-from tests.oracle.recipes import HOUR_MS, RECIPES, TOPICS, Client, new_cluster
-from tests.oracle.state_writer import STATE_TOPIC
-from tests.oracle.stories import NAMES, play, random_actions
-from tests.oracle.truth import moment_of, truth_at
 from tests.torture.harness import Answer
+from tests.world.evidence import SKEW_MS, TOPIC, is_acknowledged, is_owned
+from tests.world.files import ONE_FILE
+from tests.world.model import NOBODYS, Batch, World
+from tests.world.random_worlds import Plot, random_plot
+from tests.world.steps import after
+from tests.world.teller import copies
+from tests.world.texts import Copy, copy_of, rolled
 
 Row = dict[str, Any]
 Files = dict[str, bytes]
 
-CONSOLE = "console"
 VERSIONS = ((2, 8), (3, 3), (3, 7), (4, 0), (4, 1), (4, 2))
-PARTITIONS: tuple[TopicPartition, ...] = tuple((topic, n) for topic, count in TOPICS.items() for n in range(count))
-STATE_PARTITIONS = 4
 
 
 class Meaning(StrEnum):
     """What a `hanging` verdict is worth, by the truth."""
 
     RIGHT = "right"
-    ADMINISTRATOR = "an administrator's marker lies in the part that was cut off"
-    ADOPTED = "an orphan as far as the evidence reaches, and adopted by a transaction after it"
+    LATER = "an orphan as far as the evidence reaches, and ended by an administrator or a transaction after it"
     WRONG = "wrong"
 
 
@@ -67,36 +63,52 @@ class RealCase(Subject):
         key = (row["topic"], row["partition"], row["producer_id"])
         if key not in self.orphans or row["txn_start_offset"] < self.orphans[key]:
             return Meaning.WRONG
-        return Meaning.ADMINISTRATOR if key in self.repaired else Meaning.RIGHT
+        return Meaning.LATER if key in self.repaired else Meaning.RIGHT
 
 
 @dataclass
 class Simulated(Subject):
-    """A simulated cluster at its present moment, and copies of its files."""
+    """A world at its end, and copies that were made of it; `moments` are the worlds on the way there."""
 
-    cluster: Cluster = field(default_factory=new_cluster)
+    moments: tuple[World, ...] = ()
     is_compacted: bool = False
 
     def meaning(self, row: Row, answer: Answer) -> Meaning:
-        """By the simulator: at present, and at the moment up to which the evidence reaches."""
-        where, producer, start = (row["topic"], row["partition"]), row["producer_id"], row["txn_start_offset"]
-        now = self.cluster.truth(where, producer, start)
-        if truth_at(self.cluster, where, producer, start, self._reached(where, producer, answer)).is_abort_wrong:
+        """By what is true in the end, and at the moment up to which the evidence reaches."""
+        number, producer, start = row["partition"], row["producer_id"], row["txn_start_offset"]
+        now, reached_ms = self.moments[-1], self._reached_ms(number, producer, answer)
+        then = next((world for world in self.moments if world.now_ms > reached_ms), now)
+        data = {b for b in self._data(number, producer) if start <= b.offset <= row["last_offset"]}
+        is_lost = any(is_acknowledged(now, number, batch) for batch in data)
+        if is_lost or is_owned(then, number, producer) or _is_ended(then, number, data):
             return Meaning.WRONG
-        if now.is_abort_wrong:
-            return Meaning.ADOPTED
-        return Meaning.ADMINISTRATOR if now is Truth.ENDED_BY_ADMINISTRATOR else Meaning.RIGHT
+        is_open = any(batch.offset == start for batch in now.logs[number].open_data(producer))
+        return Meaning.RIGHT if is_open and not is_owned(now, number, producer) else Meaning.LATER
 
-    def _reached(self, where: TopicPartition, producer: int, answer: Answer) -> int:
+    def _data(self, number: int, producer: int) -> set[Batch]:
+        logs = (world.logs[number].batches for world in self.moments)
+        return {b for batches in logs for b in batches if b.producer_id == producer and not b.word}
+
+    def _reached_ms(self, number: int, producer: int, answer: Answer) -> int:
         """The last moment that this log, or the coordinator's records of the producer's ids, show."""
-        end = next(h["end_offset"] for h in answer.health if (h["topic"], h["partition"]) == where)
-        moments = [moment_of(self.cluster.logs[where], end - 1)]
-        for number, log in enumerate(self.cluster.states):
-            records = [(at, r.state.value) for at, b in log.batches for r in b.all_records() if r.state]
-            if any(value and value.producer_id == producer for _, value in records):
-                seen_to_ms = answer.state_seen_to_ms.get(number, -1)
-                moments += [at for at, value in records if value and value.last_update_ms <= seen_to_ms]
+        end = next(h["end_offset"] for h in answer.health if h["partition"] == number and h["topic"] == TOPIC)
+        logs = (world.logs[number].batches for world in self.moments)
+        moments = {batch.at_ms for batches in logs for batch in batches if batch.offset < end}
+        for place in range(len(self.moments[-1].states)):
+            seen_to_ms = answer.state_seen_to_ms.get(place, -1)
+            rows = {row for world in self.moments for row in world.states[place].rows}
+            moments |= {r.at_ms for r in rows if r.producer_id == producer and r.update_ms <= seen_to_ms}
         return max(moments)
+
+
+def _is_ended(world: World, number: int, data: set[Batch]) -> bool:
+    """A marker of its own transaction ended some of it; one of an administrator, or of a later transaction, did not."""
+    markers = [batch for batch in world.logs[number].batches if batch.word]
+    return any(
+        marker.producer_id == batch.producer_id and marker.offset > batch.offset and batch.txn != NOBODYS
+        for batch in data
+        for marker in markers
+    )
 
 
 @cache
@@ -148,110 +160,43 @@ def _logs(files: Files) -> set[str]:
 
 
 def simulated(seed: str) -> Simulated:
-    """A random cluster with a past, copied one or two times in a random order of partitions."""
+    """A random world, copied one or two times in a random order, as one version of the tools prints it."""
     source = random.Random(seed)
-    skew_ms = source.choice((0, 0, 1000))
-    cluster = _cluster(source, skew_ms)
+    plot = replace(random_plot(f"{seed}, tortured", is_faulty=False), files=ONE_FILE, is_shallow=(), cluster_id=None)
+    moments = _moments(plot)
     tool = Tool(version=source.choice(VERSIONS), deep=source.random() < 0.7, payload=source.random() < 0.3)
     form = source.choice(("dump", "dump", "dump", "text", "json"))
-    earlier = cluster.moment // 2 + source.randrange(cluster.moment // 2)
-    how = source.choice(("present", "present", "logs first", "state first", "scattered"))
-    copies = {"2-new": _copy(source, how, cluster, earlier)}
-    if source.random() < 0.6:
-        copies = {"1-old": cluster.copy(_all_at(cluster, earlier, earlier))} | copies
-    settings: Row = {"transaction_state_partitions": STATE_PARTITIONS, "max_clock_skew_ms": skew_ms}
+    world = moments[-1]
+    made = {"2-new": _copied(plot, world, seed, may_delete=True)}
+    begun = [one for one in moments if all(log.batches for log in one.logs) and not _is_being_copied(one)]
+    if begun and source.random() < 0.6:
+        whole = _with_copies(source.choice(begun))
+        made = {"1-old": _copied(plot, whole, seed, may_delete=False)} | made
+    settings: Row = {"transaction_state_partitions": plot.states, "max_clock_skew_ms": SKEW_MS if plot.clocks_ms else 0}
     settings["transaction_state_complete"] = form != "dump"
-    settings["state_copied_last"] = how in {"present", "logs first"} and source.random() < 0.5
-    is_compacted = source.random() < 0.4
-    if is_compacted:
-        copies["2-new"] = compacted(copies["2-new"], source)
-    captures = {name: files_of(copy, tool, form) for name, copy in copies.items()}
-    return Simulated(f"simulated {seed}", captures, settings, {"2-new": cluster.now_ms}, cluster, is_compacted)
+    settings["state_copied_last"] = world.is_state_last and source.random() < 0.5
+    captures = {name: copy.files(tool, form) for name, copy in made.items()}
+    is_compacted = any(step.kind in {"compact", "busy"} for step in world.steps)
+    return Simulated(f"simulated {seed}", captures, settings, {"2-new": world.now_ms}, moments, is_compacted)
 
 
-def _cluster(source: random.Random, skew_ms: int) -> Cluster:
-    """Some known ways to leave transactions open between random events; at the end time passes and others go on."""
-    partitions = [*PARTITIONS, *((STATE_TOPIC, n) for n in range(STATE_PARTITIONS))]
-    skews = {where: source.randint(0, skew_ms) for where in partitions} if skew_ms else {}
-    cluster = new_cluster(transaction_version=source.choice((0, 0, 2)), skew_ms=skews)
-    if source.random() < 0.2:
-        cluster.init_producer(NAMES[0], first_epoch=LAST_PRODUCER_EPOCH - source.randrange(3))
-    play(random_actions(source.randrange(1 << 30), source.randrange(40)), cluster)
-    if source.random() < 0.7:
-        cluster.stopped_coordinators.clear()
-        cluster.unreachable.clear()
-        cluster.write_markers()
-        RECIPES[source.choice(sorted(RECIPES))](cluster)
-    play(random_actions(source.randrange(1 << 30), source.randrange(40)), cluster)
-    if source.random() < 0.7:
-        cluster.sleep(2 * HOUR_MS)
-        cluster.unreachable -= {where for where in sorted(cluster.unreachable) if source.random() < 0.5}
-        heartbeat(cluster)
-    play(random_actions(source.randrange(1 << 30), source.randrange(15)), cluster)
-    if source.random() < 0.5:
-        heartbeat(cluster)
-    return cluster
+def _moments(plot: Plot) -> tuple[World, ...]:
+    """The world before its first step, and after each that happens."""
+    moments = [plot.start()]
+    for step in (*plot.steps, *copies(moments[0])):
+        moments.append(after(moments[-1], step) or moments[-1])
+    return tuple(moments)
 
 
-def heartbeat(cluster: Cluster) -> None:
-    """One committed transaction of each coordinator in every partition that can be reached: all clocks speak."""
-    for number in range(STATE_PARTITIONS):
-        name = next(n for k in range(100) if state_partition(n := f"beat-{k}", STATE_PARTITIONS) == number)
-        client = Client(cluster, name).init()
-        for where in sorted(set(cluster.logs) - cluster.unreachable) if client.producer_id >= 0 else ():
-            client.transact(where)
-        client.end("Commit")
+def _is_being_copied(world: World) -> bool:
+    return any(log.copy is not None for log in world.logs) or any(state.copy is not None for state in world.states)
 
 
-def _all_at(cluster: Cluster, logs_at: int, state_at: int) -> dict[TopicPartition, int]:
-    states: dict[TopicPartition, int] = {(log.topic, log.partition): state_at for log in cluster.states}
-    return dict.fromkeys(cluster.logs, logs_at) | states
+def _with_copies(world: World) -> World:
+    """As if all of it had been copied at one moment."""
+    logs = tuple(replace(log, copy=log.batches) for log in world.logs)
+    return replace(world, logs=logs, states=tuple(replace(state, copy=state.rows) for state in world.states))
 
 
-def _copy(source: random.Random, how: str, cluster: Cluster, earlier: int) -> Copy:
-    """A copy that began at `earlier` and ended at present."""
-    now = cluster.moment
-    if how == "scattered":
-        names = sorted(_all_at(cluster, now, now))
-        return cluster.copy({name: source.randint(earlier, now) for name in names})
-    logs_at, state_at = {"present": (now, now), "logs first": (earlier, now), "state first": (now, earlier)}[how]
-    return cluster.copy(_all_at(cluster, logs_at, state_at))
-
-
-def compacted(copy: Copy, source: random.Random) -> Copy:
-    """The copy after the log cleaner has been at each partition of `__transaction_state`, up to some offset."""
-    return replace(copy, states=tuple(_cleaned(history, source) for history in copy.states))
-
-
-def _cleaned(history: History, source: random.Random) -> History:
-    """A first segment with the last record of each id only, and the others; old tombstones may be gone."""
-    first_dirty = source.randint(0, history.end_offset)
-    clean = [batch for batch in history.batches if batch.base_offset < first_dirty]
-    if not clean or len(clean) == len(history.batches):
-        return history
-    last = {record.transactional_id: batch for batch in history.batches for record in _states_of(batch)}
-    keeps_tombstones = source.random() < 0.5
-    kept = [
-        batch
-        for batch in clean
-        for record in _states_of(batch)
-        if last[record.transactional_id] is batch and (record.value or keeps_tombstones)
-    ]
-    if not kept or kept[-1] is not clean[-1]:
-        # LogCleaner keeps the last batch of what it cleaned, without its records.
-        kept.append(replace(clean[-1], record_count=0, records=()))
-    dirty = tuple(batch for batch in history.batches if batch.base_offset >= first_dirty)
-    return replace(history, segments=(Segment(0, tuple(kept)), Segment(first_dirty, dirty)))
-
-
-def _states_of(batch: Batch) -> list[StateRecord]:
-    return [record.state for record in batch.all_records() if record.state]
-
-
-def files_of(copy: Copy, tool: Tool, form: str) -> Files:
-    """The copy's files; `form` is how the state was exported: dump, text or json."""
-    files = copy.files(tool)
-    if form == "dump":
-        return files
-    kept = {name: data for name, data in files.items() if not name.startswith(STATE_TOPIC)}
-    return kept | {f"{CONSOLE}.txt": copy.console(as_json=form == "json")}
+def _copied(plot: Plot, world: World, seed: str, *, may_delete: bool) -> Copy:
+    return rolled(copy_of(plot.evidence(world).copies()), seed, may_delete=may_delete)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+from pyspark.sql import SparkSession
 
 from benchmarks.batches import Partition
 from benchmarks.dumps import SHALLOW, write_segment
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.storage import opening
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
 
 PRODUCERS = 20  # each can leave one transaction open, which is a finding
 MORE = 8

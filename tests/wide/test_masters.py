@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.acceptance.captures import CASES
-from tests.faults.scene import differences, tables
+from tests.faults.scene import Tables, differences, tables
 from tests.wide.event_logs import PHASES, executors_of, spark_jobs
 from tests.wide.installed import Installed, Printed, install
 from tests.wide.standalone import standalone_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-    from pathlib import Path
-
-    from pyspark.sql import SparkSession
-
-    from tests.faults.scene import Tables
 
 # Every kind of input: one log shallow, deep and with payloads, a snapshot, a transaction index, the coordinator's state
 # dumped and exported.

@@ -7,8 +7,8 @@ segments of the state, and it may be killed. A weaker reading of what it writes 
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from tests.core.histories import STATE_TOPIC
 from tests.world.described import Answer, epoch_start, fetch, last_stable_offset, producers_of
@@ -23,15 +23,10 @@ from tests.world.disturbances import (
     Clock,
 )
 from tests.world.evidence import TOPIC
-from tests.world.model import Step
+from tests.world.model import Batch, Log, StateLog, StateRow, Step, World
 from tests.world.steps import after
+from tests.world.teller import Teller
 from txn_analysis.tables.inputs import CopiedFile, Manifest
-
-if TYPE_CHECKING:
-    import random
-
-    from tests.world.model import Batch, Log, StateLog, StateRow, World
-    from tests.world.teller import Teller
 
 Place = tuple[str, int]
 

@@ -5,26 +5,21 @@ The only module of the world that knows the product.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tests.core.answer import Answer
 from tests.core.histories import STATE_TOPIC, Described, File, data, marker, record, undecoded
 from tests.core.histories import World as Copies
-from tests.world.files import files_of, manifest_of
+from tests.core.history import History
+from tests.world.described import Answer as Description
+from tests.world.files import Folder, files_of, manifest_of
 from tests.world.ids import id_of
-from tests.world.model import NOBODYS, ONGOING
+from tests.world.model import NOBODYS, ONGOING, Batch, StateRow, World
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tests.core.answer import Answer
-    from tests.core.history import History
-    from tests.world.described import Answer as Description
-    from tests.world.files import Folder
-    from tests.world.model import Batch, StateRow, World
-    from txn_analysis.tables.inputs import Manifest
+from txn_analysis.tables.inputs import Manifest
 
 Row = dict[str, Any]
 
@@ -87,6 +82,10 @@ class Evidence:
 
     def history(self) -> History:
         """It as the core takes it."""
+        return self.copies().history()
+
+    def copies(self) -> Copies:
+        """What was copied, as a story told by hand has it."""
         settings = Settings(
             transaction_state_partitions=None if self.is_count_unsaid else self.stated_count or len(self.states),
             max_clock_skew_ms=SKEW_MS if self.clocks_ms else 0,
@@ -122,7 +121,7 @@ class Evidence:
         elif self.is_folder:
             copies.files = [File((STATE_TOPIC, n), rows, folder="copied") for n, rows in copies.states.items()]
             copies.states = {}
-        return copies.history()
+        return copies
 
 
 def _described(number: int, answer: Description) -> Described:
@@ -286,12 +285,12 @@ def _hanging(world: World, as_of_ms: int) -> Iterable[tuple[int, int]]:
             is_same = not {b.offset for b in copied}.isdisjoint(b.offset for b in there)
             if not is_same or any(is_acknowledged(world, n, b) for b in there):
                 continue
-            is_owned = _is_owned(world, n, producer_id) or _is_owned(world, n, producer_id, of_copy=True)
-            if not is_owned and as_of_ms - copied[-1].client_ms > LATE_MS:
+            has_owner = is_owned(world, n, producer_id) or is_owned(world, n, producer_id, of_copy=True)
+            if not has_owner and as_of_ms - copied[-1].client_ms > LATE_MS:
                 yield n, producer_id
 
 
-def _is_owned(world: World, partition: int, producer_id: int, *, of_copy: bool = False) -> bool:
+def is_owned(world: World, partition: int, producer_id: int, *, of_copy: bool = False) -> bool:
     """Its coordinator still has to end it: now, or as far as it was copied."""
     last = {row.name: row for state in world.states for row in (state.copy or () if of_copy else state.rows)}
     return any(
