@@ -1,10 +1,7 @@
 """The state machine gives the brokers' own answers on the real captures."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from tests.oracle.broker import Partition, ProducerEntry, replay
 from tests.oracle.capture_reader import LogReader, read_snapshots
@@ -19,16 +16,8 @@ ANSWERS = sorted(
 )
 SNAPSHOTS = sorted(CASES.glob("kafka-*/capture-*/producer-snapshots/*.txt"))
 INDEXES = sorted(CASES.glob("kafka-*/capture-*/aborted-transactions/*.txt"))
-# Those with texts; brokers' own files, as of the others, are not for this reader.
-CAPTURES = sorted(path.parent for path in CASES.glob("kafka-*/capture-*/segments"))
-HANGING = sorted(path for capture in CAPTURES for path in capture.glob("oracle/find-hanging-*.txt"))
 
 Answer = tuple[int | None, ...]
-
-
-def case_id(path: Path) -> str:
-    """The path inside the captures."""
-    return str(path.relative_to(CASES))
 
 
 def printed(entry: ProducerEntry) -> Answer:
@@ -95,40 +84,6 @@ def test_aborted_transactions_are_those_of_the_index() -> None:
     for path in INDEXES:
         name = path.name.partition(".")[2].removesuffix(".txt")
         assert txnindex_section(name, 0, state_at_end(path.parents[1], name).ended) == path.read_text(), path
-
-
-@pytest.mark.parametrize("capture", CAPTURES, ids=case_id)
-def test_open_transactions_are_those_expected(capture: Path) -> None:
-    expected = json.loads((capture / "expected.json").read_text())["open_transactions"]
-    fields = (
-        "topic",
-        "partition",
-        "producer_id",
-        "producer_epoch",
-        "coordinator_epoch",
-        "txn_start_offset",
-        "record_count",
-    )
-    found: set[tuple[object, ...]] = set()
-    for path in (capture / "segments").iterdir():
-        name = path.name.partition(".")[2].removesuffix(".txt")
-        topic, _, partition = name.rpartition("-")
-        for producer, entry in state_at_end(capture, name).producers.items():
-            if txn := entry.txn:
-                epochs = (entry.producer_epoch, entry.coordinator_epoch)
-                found.add((topic, int(partition), producer, *epochs, txn.start_offset, txn.record_count))
-    assert found == {tuple(row[name] for name in fields) for row in expected}
-
-
-@pytest.mark.parametrize("path", HANGING, ids=case_id)
-def test_hanging_transactions_are_open(path: Path) -> None:
-    for row in path.read_text().split("\n")[1:-1]:
-        topic, partition, producer, epoch, coordinator_epoch, start, last_time = (
-            cell.strip() for cell in row.split("\t")[:7]
-        )
-        entry = state_at_end(path.parents[1], f"{topic}-{partition}").producers[int(producer)]
-        answered = (int(epoch), int(coordinator_epoch), int(last_time), int(start))
-        assert printed(entry)[:2] + printed(entry)[3:] == answered
 
 
 def test_an_empty_control_batch_ends_nothing_and_an_empty_data_batch_begins_a_transaction() -> None:
