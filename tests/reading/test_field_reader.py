@@ -17,7 +17,7 @@ from txn_analysis.reading.dump import batch_text
 from txn_analysis.reading.dump.records import Walk, walk_records
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.batch_lines import Candidates, Lines, read_batch_lines
-from txn_analysis.reading.grammar.field_reader import read_fields
+from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
 from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
 from txn_analysis.reading.grammar.line_form import LineForm
 from txn_analysis.reading.text.section import ScanRange, Section
@@ -33,9 +33,9 @@ LINES = {
     b"compresscodec: lz4 crc: 4294967295 isvalid: true",
     MIDDLE: HEAD + b" position: 9 LogAppendTime: -1 size: 100 magic: 2 compresscodec: NONE crc: 1 isvalid: false",
     OLD: HEAD + b" position: 9 NoTimestampType: -1 isvalid: true size: 100 magic: 2 compresscodec: ZSTD crc: 1",
-    BARE_RECORD_FORMS[0]: b"| offset: 7 CreateTime: 5 keySize: 1 valueSize: -1 sequence: 3 headerKeys: [a,b]",
-    BARE_RECORD_FORMS[1]: b"| offset: 7 LogAppendTime: 5 keysize: 1 valuesize: 12 sequence: 3 headerKeys: []",
-    MARKER_FORMS[0]: b"| offset: 7 CreateTime: 5 keySize: 4 valueSize: 6 sequence: -1 headerKeys: [] "
+    BARE_RECORD_FORMS.forms[0]: b"| offset: 7 CreateTime: 5 keySize: 1 valueSize: -1 sequence: 3 headerKeys: [a,b]",
+    BARE_RECORD_FORMS.forms[1]: b"| offset: 7 LogAppendTime: 5 keysize: 1 valuesize: 12 sequence: 3 headerKeys: []",
+    MARKER_FORMS.forms[0]: b"| offset: 7 CreateTime: 5 keySize: 4 valueSize: 6 sequence: -1 headerKeys: [] "
     b"endTxnMarker: COMMIT coordinatorEpoch: 12",
 }
 WORDS = (
@@ -61,10 +61,10 @@ def read_one(line: bytes, form: LineForm) -> dict[str, int] | None:
     data = b"a line\n" + line + b"\n" + bytes(160)
     start = len(b"a line\n")
     with loading_takes(NOTHING):
-        read = read_fields(data, np.array([start]), np.array([start + len(line)]), form)
+        read = read_lines(data, np.array([start]), np.array([start + len(line)]), form.alone)
     assert read is not None
-    values, fits = read
-    return {name: int(value[0]) for name, value in values.items()} if fits[0] else None
+    values, form_of = read
+    return None if form_of[0] == NO_FORM else {name: int(value[0]) for name, value in values.items()}
 
 
 @pytest.mark.parametrize("form", LINES, ids=["3.2", "2.2", "2.1", "record", "old record", "marker"])
@@ -166,7 +166,7 @@ def test_an_end_marker_that_is_not_its_batches_own_is_not_believed() -> None:
     control = HEAD.replace(b"isControl: false", b"isControl: true")
     control = control.replace(b"lastOffset: 7 count: 3", b"lastOffset: 5 count: 1")
     control += b" position: 0 CreateTime: 7 size: 78 magic: 2 compresscodec: NONE crc: 1 isvalid: true\n"
-    text = dumping("orders-0") + control + LINES[MARKER_FORMS[0]] + b"\n" + batch(6, 1, 78) * 2
+    text = dumping("orders-0") + control + LINES[MARKER_FORMS.forms[0]] + b"\n" + batch(6, 1, 78) * 2
     for offset, word in ((b"offset: 7", None), (b"offset: 5", "COMMIT")):
         own = text.replace(b"| offset: 7", b"| " + offset)
         (section,) = plan(own).sections
@@ -205,7 +205,7 @@ def assert_read_alike(data: bytes) -> Candidates:
 @example([(True, []), (True, [(6, b"-9223372036854775808")])])
 def test_record_lines_without_payload_are_read_alike(texts: list[tuple[bool, list[tuple[int, bytes]]]]) -> None:
     """By the compiled reader, and by the walk from record to record."""
-    new, old = (LINES[form].replace(b"offset: 7", b"offset: %d") for form in BARE_RECORD_FORMS)
+    new, old = (LINES[form].replace(b"offset: 7", b"offset: %d") for form in BARE_RECORD_FORMS.forms)
     parts = [changed((new if is_new else old) % k, c) + b"\n" for k, (is_new, c) in enumerate(texts)]
     text = dumping("orders-0") + b"".join(batch(k, 1, BATCH_SIZE * k) + line for k, line in enumerate(parts))
     (section,) = plan(text).sections

@@ -14,7 +14,7 @@ import numpy as np
 
 from txn_analysis.kafka.names import CONTROL_KEY_BYTES, END_MARKERS, INT32_MAX, MARKER_VALUE_BYTES
 from txn_analysis.reading.dump.records import RECORD_HEAD, BatchRange, walk_records
-from txn_analysis.reading.grammar.field_reader import read_alike
+from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
 from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, END_MARKER, MARKER_FORMS, OTHER_CONTROL
 from txn_analysis.reading.grammar.line_form import either
 from txn_analysis.reading.grammar.noise import noise_end, others_end
@@ -79,8 +79,8 @@ def _read_markers(lines: Lines, batches: Candidates) -> tuple[Array, Array, Arra
     rows, index = rows[is_next], index[is_next]
     offsets = batches.columns["base_offset"][rows]
     fits = np.zeros(len(rows), bool)
-    if alike := read_alike(lines.data, lines.starts[index], lines.ends[index], MARKER_FORMS):
-        read, fits = alike
+    if found := read_lines(lines.data, lines.starts[index], lines.ends[index], MARKER_FORMS):
+        read, fits = found[0], found[1] != NO_FORM
         kept = fits & (read["offset"] == offsets)
         words[rows[kept]] = np.array(END_MARKERS, object)[read["marker"][kept]]
         epochs[rows[kept]] = read["coordinator_epoch"][kept]
@@ -231,13 +231,13 @@ def _are_bare(lines: Lines, found: Candidates, regions: Regions) -> Array:
         return is_bare
     batch, first_row = np.repeat(np.arange(len(found)), own), np.cumsum(own) - own
     index = lines.record_lines[np.arange(len(batch)) - first_row[batch] + regions.first_record[batch]]
-    alike = read_alike(lines.data, lines.starts[index], lines.ends[index], BARE_RECORD_FORMS)
+    alike = read_lines(lines.data, lines.starts[index], lines.ends[index], BARE_RECORD_FORMS)
     if alike is None:
         is_bare &= own == 0
         return is_bare
-    read, fits = alike
+    read, form = alike
     before = np.append(-1, read["offset"][:-1])
     before[first_row[own > 0]] = found.columns["base_offset"][own > 0] - 1
-    is_own = fits & (read["offset"] > before) & (read["offset"] <= found.columns["last_offset"][batch])
+    is_own = (form != NO_FORM) & (read["offset"] > before) & (read["offset"] <= found.columns["last_offset"][batch])
     is_bare[batch[~is_own]] = False
     return is_bare

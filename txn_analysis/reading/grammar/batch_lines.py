@@ -1,7 +1,7 @@
 """The physical lines of one slice of a dump, and its batch lines, as columns.
 
-Where there are many, the compiled reader takes those that have the form of the first one; whatever does not fit exactly
-is read line by line with a form's regular expression. Both give the same rows.
+Where there are many, the compiled reader takes those that fit a form exactly; the others are read line by line with a
+form's regular expression. Both give the same rows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT, rows_at
 from txn_analysis.kafka.names import CODECS, TIMESTAMP_TYPES
-from txn_analysis.reading.grammar.field_reader import index_lines, read_alike, read_run
+from txn_analysis.reading.grammar.field_reader import NO_FORM, index_lines, read_lines, read_run
 from txn_analysis.reading.grammar.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH, LINE_STARTS
+from txn_analysis.reading.grammar.line_form import LineForms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
 
 COLUMNS = BATCH_COLUMNS
+_FORMS = LineForms(tuple(BATCH_FORMS.values()))
 _NUMBERS = ("last_offset", "position", "max_timestamp", "size", "crc")
 _WORDS = ("timestamp_type", "codec")
 LEGACY_LINE = re.compile(LEGACY_BATCH.bounded(*_NUMBERS, *_WORDS, "valid_early", "valid_late"))
@@ -144,22 +146,21 @@ def read_batch_lines(lines: Lines) -> Candidates:
 
 def read_run_of_batches(data: bytes) -> tuple[Candidates, Array]:
     """The batch lines that a text begins with, and where each ends."""
-    read, ends = read_run(data, BATCH_FORMS.values()) or ({}, np.empty(0, np.int64))
+    read, ends = read_run(data, _FORMS) or ({}, np.empty(0, np.int64))
     return _alike(np.arange(len(ends)), read), ends
 
 
 def _read_alike(lines: Lines, index: Array) -> Candidates:
-    """Of many lines, those that have the form of the first one."""
-    found = read_alike(lines.data, lines.starts[index], lines.ends[index], BATCH_FORMS.values())
+    """Of many lines, those that the compiled reader takes."""
+    found = read_lines(lines.data, lines.starts[index], lines.ends[index], _FORMS)
     if found is None:
         return _alike(index[:0], {})
-    read, fits = found
-    alike = _alike(index, read)
-    return alike if fits.all() else alike.take(np.flatnonzero(fits))
+    read, form = found
+    return _alike(index, read).take(np.flatnonzero(form != NO_FORM))
 
 
 def _alike(line: Array, read: dict[str, Array]) -> Candidates:
-    """Lines of one form by the fields that it has."""
+    """Lines by the fields of their forms."""
     columns = {name: np.full(len(line), ABSENT) for name in COLUMNS if name not in read} | read
     columns |= {"magic": np.full(len(line), _MAGIC_2), "codec": columns["codec"] % len(CODECS)}
     return _candidates(line, columns)

@@ -13,43 +13,43 @@ import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.columns.compiled import NO_PLACE, compiled
-from txn_analysis.reading.grammar.line_form import FIELD_COLUMNS, NUMBER, OPTIONAL_LONG, WORD, WORD_BYTES
+from txn_analysis.reading.grammar.line_form import (
+    FIELD_COLUMNS,
+    JSON_NUMBER,
+    LIST,
+    NUMBER,
+    OPTIONAL_LONG,
+    PLACE,
+    QUOTED,
+    SIZED,
+    UNTIL,
+    WORD,
+    WORD_BYTES,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.reading.grammar.line_form import LineForm
+    from txn_analysis.reading.grammar.line_form import LineForm, LineForms, Tables
 
-_KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, _FIRST_CHOICE, _STOP_CHOICE = range(
-    len(FIELD_COLUMNS)
-)
+_KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, *_OTHER_COLUMNS = range(len(FIELD_COLUMNS))
+_FIRST_CHOICE, _STOP_CHOICE, _IS_TAGGED, _COLUMN, _SIZE_COLUMN = _OTHER_COLUMNS
 _IS_ABLE = sys.byteorder == "little"
 _U = np.uint64
 _USUAL_LINE_BYTES = 240
 _COPIED_BYTES = 1 << 20
 _EXPRESSION_US = 15  # for each line
 _EXPRESSION_BYTES_PER_US = 20
-_NEWLINE, _MINUS, _OPEN, _CLOSE = b"\n-[]"
+_NEWLINE, _MINUS, _OPEN, _CLOSE, _LEADING, _SPACE, _QUOTE, _BACKSLASH, _TILDE = b'\n-[]0 "\\~'
 _ZERO, _NINE, _TEN = _U(48), _U(9), _U(10)
 _MAX_INT64 = _U(2**63 - 1)
 _LOOK_AHEAD_BYTES = 128  # more than the longest text of a form, and two machine words
+NO_FORM = -1
 _NEWLINES, _ONES, _HIGHS = _U(0x0A0A0A0A0A0A0A0A), _U(0x0101010101010101), _U(0x8080808080808080)
 
 
-def read_alike(
-    data: bytes, starts: Array, ends: Array, forms: Iterable[LineForm]
+def read_lines(
+    data: bytes, starts: Array, ends: Array, forms: LineForms, *, plain_us: int = _EXPRESSION_US
 ) -> tuple[dict[str, Array], Array] | None:
-    """`read_fields` with the first one of some forms that the first line has; None also where it has none of them."""
-    form = _form_of(data[starts[0] : ends[0]] if len(starts) else b"", forms)
-    return None if form is None else read_fields(data, starts, ends, form)
-
-
-def _form_of(line: bytes, forms: Iterable[LineForm]) -> LineForm | None:
-    return next((form for form in forms if form.pattern.fullmatch(line)), None)
-
-
-def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tuple[dict[str, Array], Array] | None:
     """The fields of some lines; None where so few are read sooner by their expression (`is_worth_loading`), and on the
     few machines whose words begin with their big end.
 
@@ -57,32 +57,33 @@ def read_fields(data: bytes, starts: Array, ends: Array, form: LineForm) -> tupl
         data: the text.
         starts: the first byte of each line.
         ends: the byte after its last one, the newline not counted.
-        form: of the lines.
+        forms: of the lines.
+        plain_us: how long the reader that takes one at a time needs for each.
 
     Returns:
-        The values by name, and which lines have the form; values of the others mean nothing. A line at the very end of
-        the text may be called another one's.
+        The values by name, ABSENT where the line's form has no such field, and the form of each line; NO_FORM, and
+        values that mean nothing, where it has none. A line at the very end of the text may be called such.
     """
-    _read_lines.count(len(starts) * _EXPRESSION_US)
+    _read_lines.count(len(starts) * plain_us)
     if not _IS_ABLE or not _read_lines.is_worth_loading:
         return None
-    values = np.empty((len(form.fields), len(starts)), np.int64)
-    fits = np.empty(len(starts), np.bool_)
-    raw, words = _views(data)
-    _read_lines(raw, words, starts, ends, *form.tables, values, fits)
-    return dict(zip(form.names, values, strict=True)), fits
+    values = np.full((len(forms.names), len(starts)), ABSENT)
+    form_of = np.full(len(starts), NO_FORM)
+    _read_lines(*_views(data), starts, ends, forms.tables, values, form_of)
+    return dict(zip(forms.names, values, strict=True)), form_of
 
 
-def read_run(data: bytes, forms: Iterable[LineForm]) -> tuple[dict[str, Array], Array] | None:
+def read_run(data: bytes, forms: LineForms) -> tuple[dict[str, Array], Array] | None:
     """The lines that a text begins with, as long as all have the same one of some forms: found and read in one look.
 
-    None as with `read_alike`.
+    None as with `read_lines`, and where the first line has none of the forms.
 
     Returns:
         The values by name, and the byte after each line, the newline not counted.
     """
     _read_run.count(len(data) / _EXPRESSION_BYTES_PER_US)
-    form = _form_of(data[: data.find(b"\n")], forms)
+    first_line = data[: data.find(b"\n")]
+    form = next((form for form in forms.forms if form.pattern.fullmatch(first_line)), None)
     if form is None or not _IS_ABLE or not _read_run.is_worth_loading:
         return None
     if len(data) <= _COPIED_BYTES:  # the last lines by their expression would take longer than the copy
@@ -90,12 +91,12 @@ def read_run(data: bytes, forms: Iterable[LineForm]) -> tuple[dict[str, Array], 
     last_newline = data.rfind(b"\n", 0, max(0, len(data) - WORD_BYTES - _LOOK_AHEAD_BYTES))
     room = len(data) // _USUAL_LINE_BYTES + 1
     values, ends = np.empty((len(form.fields), room), np.int64), np.empty(room, np.int64)
-    count = _read_run(*_views(data), last_newline, *form.tables, values, ends)
+    count = _read_run(*_views(data), last_newline, form.alone.tables, values, ends)
     return dict(zip(form.names, values[:, :count], strict=True)), ends[:count]
 
 
 def index_lines(data: bytes, at: int, form: LineForm) -> tuple[list[tuple[Array, Array, Array]], int] | None:
-    """The lines that begin with one of the words of a form that is nothing but these; None as with `read_fields`.
+    """The lines that begin with one of the words of a form that is nothing but these; None as with `read_lines`.
 
     Args:
         data: the text.
@@ -115,7 +116,7 @@ def index_lines(data: bytes, at: int, form: LineForm) -> tuple[list[tuple[Array,
     room, is_full = left_bytes // _USUAL_LINE_BYTES + 1, True
     while is_full:
         part = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8)
-        count, at = _index_lines(raw, words, at, *form.tables, *part)
+        count, at = _index_lines(raw, words, at, form.alone.tables, *part)
         found.append((part[0][:count], part[1][:count], part[2][:count]))
         is_full = count == room
     return found, at
@@ -156,35 +157,33 @@ def _number(raw: Array, at: int, digits: int) -> tuple[Any, int]:
 
 
 @compiled
-def _word(words: Array, at: int, fields: Array, choices: Array, texts: Array, field: int) -> tuple[int, int]:
+def _word(words: Array, at: int, tables: Tables, field: int) -> tuple[int, int]:
     """Which of a field's words stands at a place, and where it ends; NO_PLACE where none does."""
-    first = fields[field, _FIRST_CHOICE]
-    for k in range(first, fields[field, _STOP_CHOICE]):
-        if _stands_at(words, at, texts, choices[k, 0], choices[k, 1]):
-            return k - first, at + choices[k, 2]
+    first = tables.fields[field, _FIRST_CHOICE]
+    for k in range(first, tables.fields[field, _STOP_CHOICE]):
+        if _stands_at(words, at, tables.texts, tables.choices[k, 0], tables.choices[k, 1]):
+            return k - first, at + tables.choices[k, 2]
     return 0, NO_PLACE
 
 
 @compiled
-def _number_within(raw: Array, at: int, fields: Array, field: int) -> tuple[int, int]:
+def _number_within(raw: Array, at: int, tables: Tables, field: int) -> tuple[int, int]:
     """A field's number, and where it ends; NO_PLACE where it is out of bounds."""
-    if raw[at] == _MINUS and fields[field, _LOW] >= 0:
+    if raw[at] == _MINUS and tables.fields[field, _LOW] >= 0:
         return 0, NO_PLACE
-    value, end = _number(raw, at, fields[field, _DIGITS])
-    is_within = fields[field, _LOW] <= value <= fields[field, _HIGH]
+    value, end = _number(raw, at, tables.fields[field, _DIGITS])
+    is_within = tables.fields[field, _LOW] <= value <= tables.fields[field, _HIGH]
     return value, end if is_within else NO_PLACE
 
 
 @compiled
-def _optional(
-    raw: Array, words: Array, at: int, fields: Array, choices: Array, texts: Array, field: int
-) -> tuple[int, int]:
-    choice, at = _word(words, at, fields, choices, texts, field)
+def _optional(raw: Array, words: Array, at: int, tables: Tables, field: int) -> tuple[int, int]:
+    choice, at = _word(words, at, tables, field)
     if at == NO_PLACE or choice == 0:
         return ABSENT, at
     if raw[at] == _MINUS:
         return 0, NO_PLACE
-    value, at = _number(raw, at, fields[field, _DIGITS])
+    value, at = _number(raw, at, tables.fields[field, _DIGITS])
     return value, at + 1 if at != NO_PLACE and raw[at] == _CLOSE else NO_PLACE
 
 
@@ -198,60 +197,101 @@ def _list_end(raw: Array, at: int) -> int:
 
 
 @compiled
-def _value(
-    raw: Array, words: Array, at: int, fields: Array, choices: Array, texts: Array, field: int
-) -> tuple[int, int]:
-    """The value that stands at a place, and where it ends; NO_PLACE where it is none of the field's."""
-    kind = fields[field, _KIND]
-    if kind == NUMBER:
-        return _number_within(raw, at, fields, field)
-    if kind == WORD:
-        return _word(words, at, fields, choices, texts, field)
-    if kind == OPTIONAL_LONG:
-        return _optional(raw, words, at, fields, choices, texts, field)
-    return ABSENT, _list_end(raw, at)
+def _quoted_end(raw: Array, at: int, stop: int) -> int:
+    while at < stop and raw[at] >= _SPACE and raw[at] <= _TILDE and raw[at] != _BACKSLASH:
+        if raw[at] == _QUOTE:
+            return at
+        at += 1
+    return NO_PLACE
 
 
 @compiled
-def _read_line(
-    raw: Array, words: Array, at: int, fields: Array, choices: Array, texts: Array, values: Array, row: int
-) -> int:
+def _next_text(raw: Array, words: Array, at: int, stop: int, tables: Tables, field: int) -> int:
+    """Where the text before the next field stands."""
+    first, stop_text = tables.fields[field + 1, _FIRST_TEXT], tables.fields[field + 1, _STOP_TEXT]
+    first_byte = tables.texts[first, 0] & _U(0xFF)
+    while at < stop:
+        if raw[at] == first_byte and _stands_at(words, at, tables.texts, first, stop_text):
+            return at
+        at += 1
+    return NO_PLACE
+
+
+@compiled
+def _sized_end(at: int, stop: int, tables: Tables, field: int, size: int) -> int:
+    end = at + size - tables.fields[field, _LOW]
+    is_within = end >= at and end - at <= tables.fields[field, _HIGH] and end <= stop
+    return end if is_within else NO_PLACE
+
+
+@compiled
+def _value(
+    raw: Array, words: Array, at: int, stop: int, tables: Tables, field: int, values: Array, row: int
+) -> tuple[int, int]:
+    """The value that stands at a place, and where it ends; NO_PLACE where it is none of the field's."""
+    kind, value, end = tables.fields[field, _KIND], ABSENT, NO_PLACE
+    if kind in (NUMBER, JSON_NUMBER):
+        first = at + 1 if raw[at] == _MINUS else at
+        value, end = _number_within(raw, at, tables, field)
+        if kind == JSON_NUMBER and raw[first] == _LEADING and end != first + 1:
+            end = NO_PLACE
+    elif kind == WORD:
+        value, end = _word(words, at, tables, field)
+    elif kind == OPTIONAL_LONG:
+        value, end = _optional(raw, words, at, tables, field)
+    elif kind == LIST:
+        end = _list_end(raw, at)
+    elif kind == PLACE:
+        value = end = at
+    elif kind == QUOTED:
+        value = end = _quoted_end(raw, at, stop)
+    elif kind == UNTIL:
+        value = end = _next_text(raw, words, at, stop, tables, field)
+    elif kind == SIZED:
+        value = end = _sized_end(at, stop, tables, field, values[tables.fields[field, _SIZE_COLUMN], row])
+    return value, end
+
+
+@compiled
+def _read_line(raw: Array, words: Array, at: int, stop: int, form: int, tables: Tables, values: Array, row: int) -> int:
     """Fills `values` by one line, and gives where the last field ends; NO_PLACE where the line has another form."""
-    for field in range(len(fields)):
-        if not _stands_at(words, at, texts, fields[field, _FIRST_TEXT], fields[field, _STOP_TEXT]):
+    for field in range(tables.first_fields[form], tables.first_fields[form + 1]):
+        value = ABSENT
+        if _stands_at(words, at, tables.texts, tables.fields[field, _FIRST_TEXT], tables.fields[field, _STOP_TEXT]):
+            at += tables.fields[field, _BYTES_BEFORE]
+            value, at = _value(raw, words, at, stop, tables, field, values, row)
+        elif not tables.fields[field, _IS_TAGGED]:
             return NO_PLACE
-        values[field, row], at = _value(raw, words, at + fields[field, _BYTES_BEFORE], fields, choices, texts, field)
         if at == NO_PLACE:
             return NO_PLACE
+        values[tables.fields[field, _COLUMN], row] = value
     return at
 
 
 @compiled
 def _read_lines(
-    raw: Array,
-    words: Array,
-    starts: Array,
-    ends: Array,
-    fields: Array,
-    choices: Array,
-    texts: Array,
-    values: Array,
-    fits: Array,
+    raw: Array, words: Array, starts: Array, ends: Array, tables: Tables, values: Array, form_of: Array
 ) -> None:
-    last_end = len(words) - _LOOK_AHEAD_BYTES
-    for k in range(len(starts)):
-        is_inside = ends[k] <= last_end
-        fits[k] = is_inside and _read_line(raw, words, starts[k], fields, choices, texts, values, k) == ends[k]
+    """Fills `values` and `form_of` by lines; the form of the line before is tried first."""
+    last_end, count, usual = len(words) - _LOOK_AHEAD_BYTES, len(tables.first_fields) - 1, 0
+    for row in range(len(starts)):
+        if ends[row] > last_end:
+            continue
+        for k in range(count):
+            form = usual + k if usual + k < count else usual + k - count
+            end = _read_line(raw, words, starts[row], ends[row], form, tables, values, row)
+            if end == ends[row]:
+                form_of[row] = usual = form
+                break
+            values[:, row] = ABSENT
 
 
 @compiled
-def _read_run(
-    raw: Array, words: Array, last_newline: int, fields: Array, choices: Array, texts: Array, values: Array, ends: Array
-) -> int:
+def _read_run(raw: Array, words: Array, last_newline: int, tables: Tables, values: Array, ends: Array) -> int:
     """Fills `values` and `ends` by the lines that the text begins with, and gives how many of them have the form."""
     count = at = 0
     while count < len(ends) and at <= last_newline:
-        end = _read_line(raw, words, at, fields, choices, texts, values, count)
+        end = _read_line(raw, words, at, len(words), 0, tables, values, count)
         if end == NO_PLACE or raw[end] != _NEWLINE:
             break
         ends[count] = end
@@ -269,15 +309,7 @@ def _first_byte(marks: Any) -> Any:
 
 @compiled
 def _index_lines(
-    raw: Array,
-    words: Array,
-    at: int,
-    fields: Array,
-    choices: Array,
-    texts: Array,
-    starts: Array,
-    ends: Array,
-    kinds: Array,
+    raw: Array, words: Array, at: int, tables: Tables, starts: Array, ends: Array, kinds: Array
 ) -> tuple[int, int]:
     """Fills the arrays by the lines from `at` on that begin with one of the form's words, as long as they have room.
 
@@ -293,7 +325,7 @@ def _index_lines(
             marks &= marks - _U(1)
             if raw[place] != _NEWLINE:
                 continue
-            kind, found = _word(words, start, fields, choices, texts, 0)
+            kind, found = _word(words, start, tables, 0)
             if found != NO_PLACE:
                 if count == len(starts):
                     return count, start

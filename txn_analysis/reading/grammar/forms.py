@@ -14,8 +14,10 @@ from txn_analysis.reading.grammar.line_form import (
     KEY_LIST,
     NEWEST,
     OPTIONAL,
+    STARTS_HERE,
     Field,
     LineForm,
+    LineForms,
     Value,
     Version,
     natural,
@@ -166,9 +168,11 @@ _MARKER = {
     "header_keys": "[]",
 }
 _SPELLINGS: tuple[Version, Version] = (3, 0), (2, 2)
-BARE_RECORD_FORMS = tuple(RECORD.at(version) for version in _SPELLINGS)
+BARE_RECORD_FORMS = LineForms(tuple(RECORD.at(version) for version in _SPELLINGS))
 """Whole record lines of dumps without payloads: of tools 3.0 on, and 2.2 to 2.7."""
-MARKER_FORMS = tuple(LineForm(form.fields + END_MARKER.fields).saying(**_MARKER) for form in BARE_RECORD_FORMS)
+MARKER_FORMS = LineForms(
+    tuple(LineForm(form.fields + END_MARKER.fields).saying(**_MARKER) for form in BARE_RECORD_FORMS.forms)
+)
 """The record lines of end markers, of the same tools; `MARKER_LINE` is the reference, and reads all others."""
 
 LINE_STARTS = LineForm(
@@ -211,7 +215,8 @@ PRODUCER_BATCH = LineForm(
 _NEWEST_PRODUCER = (*PRODUCER.fields[:-1], replace(PRODUCER.fields[-1], value=OPTIONAL))
 _TIME = tuple(replace(field, before=b" " + field.before) for field in PRODUCER_TIME.fields)
 _BATCH = (replace(PRODUCER_BATCH.fields[0], before=b" " + PRODUCER_BATCH.fields[0].before), *PRODUCER_BATCH.fields[1:])
-PRODUCER_FORMS = LineForm((*_NEWEST_PRODUCER, *_TIME, *_BATCH)), LineForm((*_NEWEST_PRODUCER, *_TIME))
+_NO_BATCH = Field(b" ", "stop", STARTS_HERE)
+PRODUCER_FORMS = LineForms(tuple(LineForm((*_NEWEST_PRODUCER, *_TIME, *last)) for last in (_BATCH, (_NO_BATCH,), ())))
 """Whole lines of producer snapshots, of tools 3.5 on: with a cached data batch, and without one."""
 ABORTED_TRANSACTION = LineForm(
     (

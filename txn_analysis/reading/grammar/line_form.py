@@ -21,20 +21,22 @@ if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
 
 
-NUMBER, WORD, OPTIONAL_LONG, LIST, TEXT = range(5)
-"""The kinds of values; the compiled reader reads all but TEXT."""
+NUMBER, WORD, OPTIONAL_LONG, LIST, TEXT, JSON_NUMBER, PLACE, SIZED, QUOTED, UNTIL = range(10)
+"""The kinds of values; the compiled reader reads all but TEXT, and expressions none behind it."""
 WORD_BYTES = 8
 
 
 class Tables(NamedTuple):
-    """A form for the compiled reader.
+    """Some forms for the compiled reader.
 
     Attributes:
+        first_fields: of each form, and behind the last one, its first row of `fields`.
         fields: a row for each field, its columns as FIELD_COLUMNS.
         choices: a row for each word of each field: its first row of `texts`, the one after its last, and its bytes.
         texts: machine words of all texts, each with a mask of the bytes that count.
     """
 
+    first_fields: Array
     fields: Array
     choices: Array
     texts: Array
@@ -50,6 +52,9 @@ FIELD_COLUMNS = (
     "stop_text",
     "first_choice",
     "stop_choice",
+    "is_tagged",
+    "column",
+    "size_column",
 )
 
 Version = tuple[int, int]
@@ -68,6 +73,10 @@ class Value:
     `pattern` is its whole text, with one group; `bounded` and `loose` are without. `low`, `high` and `digits` bound a
     number, which has a sign only where `low` is negative. An OPTIONAL_LONG is the first of its words alone, or a number
     between the second one and `]`. A TEXT is not read by the compiled reader.
+
+    Only the compiled reader reads these: a JSON_NUMBER, which no zero leads; a PLACE, the first byte of what follows;
+    and the byte behind a text that is SIZED, by the number `size_of` less `low`, QUOTED, up to the closing quote if all
+    of it is plain ASCII without escapes, or reaches UNTIL the text before the next field.
     """
 
     kind: int
@@ -78,6 +87,7 @@ class Value:
     high: int = 2**63 - 1
     digits: int = _LONG_DIGITS
     words: tuple[str, ...] = ()
+    size_of: str = ""
 
     def read(self, text: bytes | None) -> int:
         """The value of a text that the pattern's group matched."""
@@ -128,6 +138,19 @@ KEY_LIST = Value(LIST, rb"(\[[^\]\n]*\])", rb"\[[^\]\n]*\]", rb"\[[^\]\n]*\]")
 """A list in brackets that is closed once, at the end of the line; what is in it is not read."""
 
 
+def json_number(low: int, high: int) -> Value:
+    """A whole number in JSON."""
+    return Value(JSON_NUMBER, b"", b"", b"", low, high)
+
+
+def sized(size_of: str, *, less_bytes: int, most_bytes: int) -> Value:
+    """A text whose size, with some bytes more, an earlier field says."""
+    return Value(SIZED, b"", b"", b"", less_bytes, most_bytes, size_of=size_of)
+
+
+STARTS_HERE, ENDS_AT_QUOTE, ENDS_AT_NEXT = (Value(kind, b"", b"", b"") for kind in (PLACE, QUOTED, UNTIL))
+
+
 @dataclass(frozen=True)
 class Field:
     """What stands before a value, and the value.
@@ -139,6 +162,7 @@ class Field:
         since: the first version of the tool that prints the field.
         until: the last one.
         earlier: how tools up to a version spelled the text before it.
+        is_tagged: it is left out where it has its default, and is ABSENT then; only for the compiled reader.
     """
 
     before: bytes
@@ -147,6 +171,7 @@ class Field:
     since: Version = FIRST
     until: Version = NEWEST
     earlier: tuple[bytes, Version] | None = None
+    is_tagged: bool = False
 
     def of(self, first: Version, last: Version) -> Field:
         """The field as tools from one version to another print it; without bounds where all of them do."""
@@ -277,17 +302,39 @@ class LineForm:
         return all(f.value.low <= numbers[f.name] <= f.value.high for f in bound)
 
     @cached_property
+    def alone(self) -> LineForms:
+        """It as the only form."""
+        return LineForms((self,))
+
+
+@dataclass(frozen=True)
+class LineForms:
+    """Forms of lines that stand among each other."""
+
+    forms: tuple[LineForm, ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The fields that any of them has."""
+        return tuple(dict.fromkeys(name for form in self.forms for name in form.names))
+
+    @cached_property
     def tables(self) -> Tables:
-        """The form as the compiled reader takes it, whose fields are spelled in one way, and always printed."""
+        """The forms as the compiled reader takes them, whose fields are spelled in one way, and always printed."""
         rows: list[tuple[int, ...]] = []
         choices: list[tuple[int, ...]] = []
-        texts = _Texts()
-        for field in self.fields:
-            value, first = field.value, len(choices)
-            choices += [(*texts.add(w.encode()), len(w)) for w in value.words]
-            before = (len(field.before), *texts.add(field.before))
-            rows.append((value.kind, value.low, value.high, value.digits, *before, first, len(choices)))
+        texts, first_fields, column = _Texts(), [0], self.names.index
+        for form in self.forms:
+            for field in form.fields:
+                value, first = field.value, len(choices)
+                choices += [(*texts.add(w.encode()), len(w)) for w in value.words]
+                before = (len(field.before), *texts.add(field.before))
+                columns = column(field.name), column(value.size_of) if value.size_of else ABSENT
+                bounds = value.low, value.high, value.digits
+                rows.append((value.kind, *bounds, *before, first, len(choices), field.is_tagged, *columns))
+            first_fields.append(len(rows))
         return Tables(
+            np.array(first_fields, np.int64),
             np.array(rows, np.int64),
             np.array(choices, np.int64).reshape(-1, 3),
             np.array(texts.masked_words, np.uint64),

@@ -79,28 +79,6 @@ ANY_DECODER_ERROR = re.compile(
 )
 JSON_KEY = re.compile(KEY + rb'\{"type":"\d{1,5}","data":\{' + REST_OF_LINE + rb"\n")
 JSON_PAYLOAD = re.compile(rb"\}\}" + PAYLOAD + b"(?:" + TOMBSTONE + rb'\n|\{"version":"\d{1,5}","data":\{)')
-DUMPED_JSON = (
-    b'{"type":"0","data":{"transactionalId":"',
-    b'"}}' + PAYLOAD + b'{"version":"',
-    b'","data":{',
-    b"}",
-    b'"}}' + PAYLOAD + TOMBSTONE,
-)
-"""What stands around key and value as JSON: before the id, the version and the members, behind them, and behind the id
-of a tombstone.
-"""
-EXPORTED_JSON = {
-    grammar: (
-        b'{"key":{"%s":0,"data":{"transactionalId":"' % word_for_version,
-        b'"}},"value":{"version":',
-        b',"data":{',
-        b"}}",
-        b'"}},"value":null}',
-    )
-    for grammar, word_for_version in {"4.0+": b"type", "3.9": b"version"}.items()
-}
-"""The same of the objects of an export, by its grammar."""
-
 CONSOLE_SEPARATOR = b"::TransactionMetadata(transactionalId="
 CONSOLE_VALUE = LineForm(
     (

@@ -13,10 +13,10 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT, known, nullable, rows_at
+from txn_analysis.columns.arrays import ABSENT, known, nullable
 from txn_analysis.columns.records import fields_of
 from txn_analysis.kafka.names import INT64_MAX, LAST_TIME_MS
-from txn_analysis.reading.grammar.field_reader import read_fields
+from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
 from txn_analysis.reading.grammar.forms import (
     ABORTED_TRANSACTION,
     PRODUCER,
@@ -149,7 +149,6 @@ _TXNINDEX_LINE = re.compile(ABORTED_TRANSACTION.bounded(*ABORTED_TRANSACTION.nam
 
 
 _SNAPSHOT_SCHEMA = pa.schema([(name, field.type) for name, field in fields_of(ProducerStateEntry).items()])
-_LINE_BYTES = 100  # of an entry at least
 
 
 def read_snapshot_section(text: Text, section: Section) -> Iterator[ProducerStateEntry | Reject | pa.RecordBatch]:
@@ -184,39 +183,29 @@ def _snapshot_entries(text: Text, section: Section) -> Iterator[ProducerStateEnt
 
 def _snapshot_rows(data: bytes, starts: Array, ends: Array, section: Section) -> tuple[pa.RecordBatch, Array]:
     """The entries that the compiled reader takes, and which lines these are; the same that `_snapshot_entry` says."""
-    is_read, parts = np.zeros(len(starts), bool), []
-    raw = np.frombuffer(data, np.uint8)
-    for form in PRODUCER_FORMS:
-        left = np.flatnonzero(~is_read & (ends - starts >= _LINE_BYTES))
-        # Without a cached batch the line ends with the space before it, which 4.3 leaves out.
-        has_space = (raw[ends[left] - 1] == ord(" ")) & (form is PRODUCER_FORMS[-1])
-        found = read_fields(data, starts[left], ends[left] - has_space, form)
-        if found is None:
-            continue
-        read, fits = found
-        none = np.full(len(left), ABSENT)
-        times = read["last_timestamp"], read.get("timestamp", none)
-        fits &= np.logical_and.reduce([values >= ABSENT for values in read.values()])
-        fits &= (times[0] == times[1]) | (times[0] == ABSENT) | (times[1] == ABSENT)
-        is_read[left[fits]] = True
-        numbers = {
-            "producer_id": read["producer_id"],
-            "producer_epoch": read["producer_epoch"],
-            "coordinator_epoch": read["coordinator_epoch"],
-            "current_txn_start_offset": read["txn_start_offset"],
-            "last_timestamp_ms": known_times(np.maximum(*times)),
-            "last_sequence": read.get("last_sequence", none),
-            "last_offset": read.get("last_offset", none),
-        }
-        parts.append(rows_at(numbers, fits))
+    found = read_lines(data, starts, ends, PRODUCER_FORMS)
+    if found is None:
+        return pa.RecordBatch.from_pylist([], _SNAPSHOT_SCHEMA), np.zeros(len(starts), bool)
+    read, form = found
+    last_timestamp, timestamp = read["last_timestamp"], read["timestamp"]
+    is_read = (form != NO_FORM) & np.logical_and.reduce([values >= ABSENT for values in read.values()])
+    is_read &= (last_timestamp == timestamp) | (last_timestamp == ABSENT) | (timestamp == ABSENT)
+    numbers = {
+        "producer_id": read["producer_id"],
+        "producer_epoch": read["producer_epoch"],
+        "coordinator_epoch": read["coordinator_epoch"],
+        "current_txn_start_offset": read["txn_start_offset"],
+        "last_timestamp_ms": known_times(np.maximum(last_timestamp, timestamp)),
+        "last_sequence": read["last_sequence"],
+        "last_offset": read["last_offset"],
+    }
     count = int(is_read.sum())
     alike = {"topic": section.topic, "partition": section.partition, "snapshot_offset": section.file_base_offset}
     columns = {
         name: pa.repeat(pa.scalar(value, _SNAPSHOT_SCHEMA.field(name).type), count) for name, value in alike.items()
     }
-    for field in list(_SNAPSHOT_SCHEMA)[len(alike) :]:
-        values = np.concatenate([part[field.name] for part in parts]) if parts else np.zeros(0, np.int64)
-        columns[field.name] = nullable(values).cast(field.type)
+    for name, values in numbers.items():
+        columns[name] = nullable(values[is_read]).cast(_SNAPSHOT_SCHEMA.field(name).type)
     return pa.RecordBatch.from_pydict(columns, schema=_SNAPSHOT_SCHEMA), is_read
 
 

@@ -176,20 +176,25 @@ def _read_value(
 
 
 @compiled
+def ascii_hash(raw: Array, start: int, stop: int) -> int:
+    """Java's hash of an id, without its sign; NOT_ASCII where it is not plain ASCII."""
+    hashed = 0
+    for at in range(start, stop):
+        byte = int(raw[at])
+        if byte < _SPACE or byte > _TILDE:
+            return NOT_ASCII
+        hashed = (31 * hashed + byte) & _UINT32_MASK
+    return hashed
+
+
+@compiled
 def _read_key(raw: Array, at: int, stop: int, id_hash: Array, places: Array, row: int) -> bool:
     """Fills a row by a key; whether it is one of an id, to the byte."""
     record_type, behind = _number(raw, at, stop, 2)
     size, behind = _number(raw, behind, stop, 2)
     if behind == NO_PLACE or record_type != 0 or size != stop - behind:
         return False
-    hashed = 0
-    for k in range(behind, stop):
-        byte = int(raw[k])
-        if byte < _SPACE or byte > _TILDE:
-            hashed = NOT_ASCII
-            break
-        hashed = (31 * hashed + byte) & _UINT32_MASK
-    places[_ID_START, row], places[_ID_STOP, row], id_hash[row] = behind, stop, hashed
+    places[_ID_START, row], places[_ID_STOP, row], id_hash[row] = behind, stop, ascii_hash(raw, behind, stop)
     return True
 
 

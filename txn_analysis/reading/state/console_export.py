@@ -20,8 +20,8 @@ from txn_analysis.reading.grammar.state_forms import (
     CONSOLE_TOMBSTONE,
     CONSOLE_UNKNOWN_KEY,
 )
-from txn_analysis.reading.state.compiled_records import read_objects
 from txn_analysis.reading.state.records import PRINTED_LISTS, UNREAD, ReadStateRecord, StateColumns
+from txn_analysis.reading.state.text_records import read_objects
 from txn_analysis.reading.state.values import (
     JSON_DECODER,
     BadValueError,
@@ -261,15 +261,15 @@ def _json_items(window: Window, grammar: str) -> Iterator[ReadStateRecord | Reje
 def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
     """The next objects that are held, up to the first unusual one; None where so few are read sooner one by one."""
     data = window.peek(0, window.held)
-    found = read_objects(data, grammar)
-    if found is None:
+    read = read_objects(data, grammar)
+    if read is None:
         return None
-    read, end = found
     columns = StateColumns.of(data, read, PRINTED_LISTS)
-    unread = np.flatnonzero(read.kind == UNREAD)
-    count = int(unread[0]) if len(unread) else len(read.kind)
+    starts = np.append(read.start, len(data))
+    is_next = not data[: starts[0]].strip(_JSON_SPACE.encode())
+    count = int(np.append(read.kind, UNREAD).argmin()) if is_next else 0
     rows = columns.rows(0, count, {"ordinal": read.start[:count] + window.offset})
-    window.advance(int(read.start[count]) if len(unread) else end)
+    window.advance(int(starts[count]) if count else 0)
     return rows
 
 

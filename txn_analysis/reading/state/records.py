@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 UNREAD, IS_TOMBSTONE, IS_TEXT = -2, -1, 2
 """What `ReadRecords.kind` is beside 0 and 1, the versions of a value."""
-HEAD_COLUMNS = ("offset", "recorded_ms", "key_bytes", "value_bytes")
+HEAD_COLUMNS = ("offset", "timestamp", "key_bytes", "value_bytes")
 PLACE_COLUMNS = ("id_start", "id_stop", "list_start", "list_stop")
 _WHERE_READ_COLUMNS = 3  # which ingest, input and section
 STATE_SCHEMA = pa.schema(list(TRANSACTION_STATES.arrow_schema)[_WHERE_READ_COLUMNS:])
@@ -141,7 +141,7 @@ class ReadRecords:
         return ReadRecords(self.kind[own], self.start[own], self.id_hash[own], *columns)
 
     def head(self, name: str) -> Array:
-        """Of the prefix of a dump's record line: `offset`, `recorded_ms`, `key_bytes` or `value_bytes`."""
+        """Of the prefix of a dump's record line: `offset`, `timestamp`, `key_bytes` or `value_bytes`."""
         values: Array = self.heads[HEAD_COLUMNS.index(name)]
         return values
 

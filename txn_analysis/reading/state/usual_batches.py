@@ -16,7 +16,6 @@ from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.reading.dump.batch_text import Regions
 from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES
-from txn_analysis.reading.state.compiled_records import read_record_lines
 from txn_analysis.reading.state.records import (
     IS_TEXT,
     IS_TOMBSTONE,
@@ -25,6 +24,7 @@ from txn_analysis.reading.state.records import (
     StateColumns,
     offsets_leave_gaps,
 )
+from txn_analysis.reading.state.text_records import read_record_lines
 from txn_analysis.reading.state.value_sizes import KNOWN_TAGS_BYTES, PRODUCER_ID_BYTES
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ class UsualBatches:
             "ordinal": self.columns.read.start[row:row_stop] + self.first_bytes,
             "state_partition": before.state_partition,
             "offset": offset,
-            "recorded_ms": np.maximum(self.columns.read.head("recorded_ms")[row:row_stop], ABSENT),
+            "recorded_ms": np.maximum(self.columns.read.head("timestamp")[row:row_stop], ABSENT),
             "is_after_gap": offsets_leave_gaps(offset, before.last_offset, has_lost=before.has_lost),
         }
         last = {name: int(values[stop - 1]) for name, values in self.batches.items()}
@@ -184,7 +184,7 @@ def _has_good_records(columns: StateColumns, batches: dict[str, Array], first: A
     """Whether each of a batch's records is one that fits its sizes and its place in the batch."""
     read, (plain, flexible) = columns.read, columns.value_bytes
     kind, offset, value_bytes = read.kind, read.head("offset"), read.head("value_bytes")
-    is_good = (kind != UNREAD) & (offset >= 0) & (read.head("recorded_ms") <= LAST_TIME_MS)
+    is_good = (kind != UNREAD) & (offset >= 0) & (read.head("timestamp") <= LAST_TIME_MS)
     is_good &= read.head("key_bytes") == KEY_HEAD_BYTES + read.place("id_stop") - read.place("id_start")
     expected = np.select([kind == IS_TOMBSTONE, kind == 0, kind == 1], [_NULL_BYTES, plain, flexible], value_bytes)
     is_good &= (value_bytes == expected) & (value_bytes < _MOST_SIZE) & ((kind == IS_TOMBSTONE) | (value_bytes >= 0))

@@ -1,0 +1,212 @@
+"""Records of `__transaction_state` in the texts that Kafka's tools print, many at once, each form declared.
+
+What has none of these forms to the byte (an escape, other white space, an id beyond ASCII, another order of fields) is
+left to the readers of one record at a time, which are the reference. Whether numbers, sizes and lists can be is for the
+caller.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.compiled import compiled
+from txn_analysis.kafka.names import ID_MAX_BYTES
+from txn_analysis.reading.grammar.field_reader import read_lines
+from txn_analysis.reading.grammar.forms import KEY, PAYLOAD, RECORD
+from txn_analysis.reading.grammar.line_form import (
+    ENDS_AT_NEXT,
+    ENDS_AT_QUOTE,
+    STARTS_HERE,
+    Field,
+    LineForm,
+    LineForms,
+    json_number,
+    natural,
+    number,
+    sized,
+    word,
+)
+from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES, TEXT_VALUE, TOMBSTONE
+from txn_analysis.reading.state.compiled_segment import NOT_ASCII, ascii_hash
+from txn_analysis.reading.state.records import (
+    HEAD_COLUMNS,
+    IS_TEXT,
+    IS_TOMBSTONE,
+    PLACE_COLUMNS,
+    UNREAD,
+    ReadRecords,
+)
+from txn_analysis.reading.state.values import (
+    JSON_NUMBERS,
+    JSON_PARTITIONS,
+    JSON_TAGGED,
+    PRINTED_STATES,
+    STATES,
+    STATUS,
+    number_bounds,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from txn_analysis.columns.arrays import Array
+    from txn_analysis.reading.grammar.line_form import Version
+
+_PYTHON_US = 80  # for each record
+_JSON_STATE = word(*map(str, range(len(STATES))), *(f'"{state}"' for state in PRINTED_STATES))
+_SPACES = np.frombuffer(b" \t\r\n", np.uint8)
+
+
+_Form = tuple[int, LineForm]
+
+
+class Forms:
+    """Forms of a record; each prints one `ReadRecords.kind`."""
+
+    def __init__(self, *forms: _Form) -> None:
+        self.kinds = [kind for kind, _ in forms]
+        self.lines = LineForms(tuple(form for _, form in forms))
+
+
+def _members(version: int) -> Iterable[Field]:
+    """The members of a value in JSON, in the order of Kafka's schema; only version 1 has tagged ones."""
+    before = b""
+    for name in JSON_NUMBERS:
+        is_tagged = name in JSON_TAGGED
+        if is_tagged and version == 0:
+            continue
+        value = _JSON_STATE if name == STATUS else json_number(*number_bounds(name))
+        yield Field(before + f'"{name}":'.encode(), name, value, is_tagged=is_tagged)
+        before = b","
+        if name == STATUS:
+            yield Field(f',"{JSON_PARTITIONS}":'.encode(), "list_start", STARTS_HERE)
+            yield Field(b"", "list_stop", ENDS_AT_NEXT)
+
+
+def _json(
+    head: tuple[Field, ...], key: bytes, tombstone: bytes, value: bytes, end: bytes
+) -> list[tuple[int, LineForm]]:
+    """The forms of a record as JSON.
+
+    Args:
+        head: the fields before it.
+        key: the text from there to the id.
+        tombstone: the text behind the id, where there is no value.
+        value: the text from behind the id to the members, the version of the value in it.
+        end: the text behind the members.
+    """
+    with_id = (*head, Field(key, "id_start", STARTS_HERE), Field(b"", "id_stop", ENDS_AT_QUOTE))
+    forms = [(IS_TOMBSTONE, LineForm((*with_id, Field(tombstone, "stop", STARTS_HERE))))]
+    for version in (0, 1):
+        first, *members = _members(version)
+        first = replace(first, before=value % version + first.before)
+        forms.append((version, LineForm((*with_id, first, *members, Field(end, "stop", STARTS_HERE)))))
+    return forms
+
+
+def _text(head: tuple[Field, ...], opening: bytes, closing: bytes) -> list[_Form]:
+    """The forms of a record in the text form, whose id is as long as the key's size says."""
+    prefix = Field(KEY, "prefix", word("transaction_metadata::transactionalId=", "transactionalId="))
+    size = sized("key_bytes", less_bytes=KEY_HEAD_BYTES, most_bytes=ID_MAX_BYTES)
+    with_id = (*head, prefix, Field(b"", "id_start", STARTS_HERE), Field(b"", "id_stop", size))
+    producer_id, epoch, state, listed, updated_ms, timeout_ms = (field.before for field in TEXT_VALUE.fields)
+    value = (
+        Field(PAYLOAD + producer_id, "producerId", number(64)),
+        Field(epoch, "producerEpoch", number(16)),
+        Field(state, STATUS, word(*STATES)),
+        Field(listed + opening, "list_start", STARTS_HERE),
+        Field(b"", "list_stop", ENDS_AT_NEXT),
+        Field(closing + updated_ms, "transactionLastUpdateTimestampMs", number(64)),
+        Field(timeout_ms, "transactionTimeoutMs", natural(2**31 - 1, digits=10)),
+    )
+    tombstone = Field(PAYLOAD + TOMBSTONE, "stop", STARTS_HERE)
+    return [(IS_TEXT, LineForm(with_id + value)), (IS_TOMBSTONE, LineForm((*with_id, tombstone)))]
+
+
+def _head(version: Version) -> tuple[Field, ...]:
+    """The fields of a record line of a tool before the key; what stands before that is a field without a value."""
+    return (*RECORD.at(version).part("offset", "sequence").fields, Field(b" headerKeys: []", "keys", STARTS_HERE))
+
+
+_NEW, _OLD = _head((3, 0)), _head((2, 2))
+_DUMPED = Forms(
+    *_json(
+        _NEW,
+        KEY + b'{"type":"0","data":{"transactionalId":"',
+        b'"}}' + PAYLOAD + TOMBSTONE,
+        b'"}}' + PAYLOAD + b'{"version":"%d","data":{',
+        b"}}",
+    ),
+    *_text(_NEW, b"[", b"]"),
+    *_text(_OLD, b"[", b"]"),
+    *_text(_OLD, b"HashSet(", b")"),
+    *_text(_OLD, b"Set(", b")"),
+)
+_BEFORE_ID = {
+    grammar: b'{"key":{"%s":0,"data":{"transactionalId":"' % word_for_version
+    for grammar, word_for_version in {"4.0+": b"type", "3.9": b"version"}.items()
+}
+_EXPORTED = {
+    grammar: Forms(*_json((), key, b'"}},"value":null}', b'"}},"value":{"version":%d,"data":{', b"}}}"))
+    for grammar, key in _BEFORE_ID.items()
+}
+
+
+def read_record_lines(data: bytes, starts: Array, ends: Array) -> ReadRecords | None:
+    """The records of some record lines of a decoded dump; None where so few are read sooner one by one.
+
+    Args:
+        data: the text.
+        starts: the first byte of each line.
+        ends: the byte after its last one, the newline not counted.
+    """
+    return _read(data, starts, ends, _DUMPED)
+
+
+def read_objects(data: bytes, grammar: str) -> ReadRecords | None:
+    """The objects of a console export's text as JSON: of each that begins as usual the record, if nothing else stands
+    between it and the next one. None as with lines.
+
+    Args:
+        data: the text.
+        grammar: of the export; formatters call the version of a key by other names.
+    """
+    # No string in JSON holds this text, as its quotes would be escaped.
+    starts = np.fromiter(map(re.Match.start, re.finditer(re.escape(_BEFORE_ID[grammar]), data)), np.int64)
+    ends = np.append(starts[1:], len(data))[: len(starts)]
+    raw = np.frombuffer(data, np.uint8)
+    while (is_space := np.isin(raw[ends - 1], _SPACES)).any():
+        ends = ends - is_space
+    return _read(data, starts, ends, _EXPORTED[grammar])
+
+
+def _read(data: bytes, starts: Array, ends: Array, forms: Forms) -> ReadRecords | None:
+    """What some texts say that have one of some forms; the others are UNREAD."""
+    found = read_lines(data, starts, ends, forms.lines, plain_us=_PYTHON_US)
+    if found is None:
+        return None
+    read, form = found
+    absent = np.full(len(starts), ABSENT)
+    heads, places, numbers = (
+        np.array([read.get(name, absent) for name in names]) for names in (HEAD_COLUMNS, PLACE_COLUMNS, JSON_NUMBERS)
+    )
+    numbers[JSON_NUMBERS.index(STATUS)] %= len(STATES)
+    kind = np.array([*forms.kinds, UNREAD])[form]
+    id_start, id_stop = (places[PLACE_COLUMNS.index(name)] for name in ("id_start", "id_stop"))
+    kind[id_stop - id_start > ID_MAX_BYTES] = UNREAD
+    id_hash = np.full(len(starts), NOT_ASCII)
+    _hash_ids(np.frombuffer(data, np.uint8), id_start, id_stop, kind != UNREAD, id_hash)
+    kind[id_hash == NOT_ASCII] = UNREAD
+    return ReadRecords(kind, starts, id_hash, heads, places, numbers)
+
+
+@compiled
+def _hash_ids(raw: Array, starts: Array, stops: Array, is_read: Array, id_hash: Array) -> None:
+    for row in range(len(starts)):
+        if is_read[row]:
+            id_hash[row] = ascii_hash(raw, starts[row], stops[row])
