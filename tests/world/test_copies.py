@@ -8,12 +8,12 @@ import pytest
 
 from tests.world.copies_proof import report_of
 from tests.world.disturbances import BEHIND, CALM, CLEANED, DEMOTED, KILLED, SEVERAL, STALE, STATE_FIRST, STEPS, UNNAMED
+from txn_analysis.judge import copy_order
 from txn_analysis.judge.case import Case
-from txn_analysis.judge.copied import NOTHING_COPIED, Copying
-from txn_analysis.log import copy_order
-from txn_analysis.log.copy_order import OrderOfCopies
+from txn_analysis.judge.copied import NOTHING_COPIED
+from txn_analysis.judge.copy_order import OrderOfCopies
+from txn_analysis.judge.manifest_proof import ManifestProof
 from txn_analysis.log.snapshots import NOTHING_STATED, DescribedProducers, Snapshot
-from txn_analysis.log.whole_copies import WholeCopies
 
 HISTORIES, OF_ONE_KIND = 300, 10
 
@@ -49,19 +49,19 @@ def a_leader_is_asked_once(patch: pytest.MonkeyPatch) -> None:
         epoch: int | None = files[0].leader_epoch
         return epoch
 
-    patch.setattr(WholeCopies, "_leaders_epoch", asked_before)
+    patch.setattr(ManifestProof, "_leaders_epoch", asked_before)
 
 
 def no_other_file_is_asked(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(WholeCopies, "_void", lambda *_: None)
+    patch.setattr(ManifestProof, "_void", lambda *_: None)
 
 
 def the_end_of_a_file_is_that_of_the_log(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(WholeCopies, "_unended", lambda *_: None)
+    patch.setattr(ManifestProof, "_unended", lambda *_: None)
 
 
 def a_kit_that_was_killed_counts(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(WholeCopies, "_why_unclear", lambda *_: iter(()))
+    patch.setattr(ManifestProof, "_why_unclear", lambda *_: iter(()))
     patch.setattr(OrderOfCopies, "_undated", lambda *_: iter(()))
 
 
@@ -74,14 +74,14 @@ def the_files_cannot_disprove_it(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_log_was_whole_when_its_last_byte_was_read(patch: pytest.MonkeyPatch) -> None:
-    began = Copying.reach_ms
+    began = ManifestProof.reach_ms
 
-    def ended(self: Copying, where: Any, last_ms: Any) -> int | None:
+    def ended(self: ManifestProof, where: Any, last_ms: Any) -> int | None:
         found = began(self, where, last_ms)
         files = [f for m in self.manifests for f in m.files if (f.topic, f.partition) == where]
         return None if found is None else max(f.ended_ms or 0 for f in files)
 
-    patch.setattr(Copying, "reach_ms", ended)
+    patch.setattr(ManifestProof, "reach_ms", ended)
 
 
 def only_the_copys_end_is_asked(patch: pytest.MonkeyPatch) -> None:
@@ -95,13 +95,13 @@ def without_manifests(term: Callable[[Case], object]) -> property:
 
 
 def a_collectors_clock_is_a_brokers(patch: pytest.MonkeyPatch) -> None:
-    began = Copying.reach_ms
+    began = ManifestProof.reach_ms
 
-    def by_any_clock(self: Copying, where: Any, last_ms: Any) -> int | None:
+    def by_any_clock(self: ManifestProof, where: Any, last_ms: Any) -> int | None:
         copy = self.whole.get(where)
-        return copy.began_ms if copy is not None and self.order.is_proven else began(self, where, last_ms)
+        return copy.began_ms if copy is not None and self.copies.order.is_proven else began(self, where, last_ms)
 
-    patch.setattr(Copying, "reach_ms", by_any_clock)
+    patch.setattr(ManifestProof, "reach_ms", by_any_clock)
 
 
 WEAKER: list[tuple[Callable[[pytest.MonkeyPatch], None], str, int]] = [

@@ -1,4 +1,19 @@
-"""Which partitions a manifest shows to be whole, and their leader's."""
+"""What manifests show of a copy: in which order its files were read, and how far whole logs reach.
+
+Four things, each of which something else would fool:
+
+Order -- by times of one clock, which did not fall and kept step with a clock that is never set. A list of files in
+    the right order says nothing of a copy whose clock was set meanwhile.
+Leader -- a broker that was demoted keeps its files, and they may go on: it must have led before and after, at one
+    epoch, and nothing in the capture may know a higher one.
+End -- a file that was read to its end is not a log that was: a segment was rolled, the cleaner passed, or a new
+    leader's high watermark was still behind. What was new must have been read until nothing was.
+Reach -- with all three the log held nothing more when its first byte was read. When its last one was read, it may
+    have.
+
+What a manifest does not say proves nothing. Entries of a copy that was cut short prove nothing either; they count
+against what others say.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +23,15 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.judge.copy_order import BROKER, OrderOfCopies, clock_of
 from txn_analysis.kafka.names import LEADER_EPOCH, LOG_KINDS, TOPIC_ID
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.log.copy_order import BROKER, clock_of
 from txn_analysis.logic import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.log.copy_order import Clock
+    from txn_analysis.judge.copy_order import Clock, Entry
     from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
 
 
@@ -38,11 +53,71 @@ class WholeCopy(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WholeCopies:
-    """What manifests say of leaders and ends; see `Copying`, of which it is a part."""
+class ManifestProof:
+    """What the manifests of one capture say of its copying.
+
+    Attributes:
+        manifests: all of them.
+        sections: all of the evidence.
+        max_clock_skew_ms: by how much a clock may step, and two brokers' clocks may differ.
+    """
 
     manifests: Sequence[Manifest]
     sections: Collection[InputSection]
+    max_clock_skew_ms: int
+
+    @cached_property
+    def copies(self) -> OrderOfCopies:
+        """Order: when each file was read."""
+        return OrderOfCopies(self.manifests, self.sections, self.max_clock_skew_ms)
+
+    @cached_property
+    def whole(self) -> dict[TopicPartition, WholeCopy]:
+        """Leader and End: the partitions that some manifest shows to be whole, and their leader's."""
+        return {where: copy for where, copy in self.judged.items() if isinstance(copy, WholeCopy)}
+
+    def why_not_whole(self, where: TopicPartition) -> str | None:
+        """Why no manifest shows that a partition is whole, and its leader's; None where one does."""
+        copy = self.judged.get(where, "no manifest names its files")
+        return None if isinstance(copy, WholeCopy) else copy
+
+    def reach_ms(self, where: TopicPartition, last_moments_ms: Mapping[TopicPartition, int | None]) -> int | None:
+        """Reach: with Order, Leader and End, by a broker's own clock, the log was whole at `began_ms`. By a collector's
+        clock it is the last moment, by offset, of the files that were read before it. None where nothing is proven.
+
+        Args:
+            where: a partition.
+            last_moments_ms: the last moment of each partition, by offset.
+        """
+        copy = self.whole.get(where)
+        if copy is None or copy.began_ms is None or not self.copies.order.is_proven:
+            return None
+        if copy.clock.kind == BROKER:
+            return copy.began_ms
+        before_ms = copy.began_ms - self.max_clock_skew_ms
+        read = (p for p, ended_ms in self._ended_ms.get(copy.clock, {}).items() if ended_ms < before_ms)
+        return latest(*(last_moments_ms.get(p) for p in read))
+
+    @cached_property
+    def _ended_ms(self) -> dict[Clock, dict[TopicPartition, int]]:
+        """By clock, when the last byte of each partition was read of which the capture has no other copy."""
+        of_clock: defaultdict[TopicPartition, list[Entry | None]] = defaultdict(list)
+        for section in self.sections:
+            if section.kind in LOG_KINDS and not section.capture_rank:
+                where = TopicPartition(section.topic, section.partition)
+                of_clock[where] += self.copies.entries.get(section.input_id) or [None]
+        found: defaultdict[Clock, dict[TopicPartition, int]] = defaultdict(dict)
+        for where, entries in of_clock.items():
+            ended = [e.file.ended_ms for e in entries if e is not None and e.file.ended_ms is not None]
+            clocks = {e.clock for e in entries if e is not None}
+            if len(ended) == len(entries) and len(clocks) == 1:
+                found[clocks.pop()][where] = max(ended)
+        return dict(found)
+
+    def copied_ms(self, where: TopicPartition) -> int | None:
+        """When the last byte of a log was read, by the clock of its one broker; None where no whole manifest says."""
+        ended = ((clock, own[where]) for clock, own in self._ended_ms.items() if where in own)
+        return next((ms for clock, ms in ended if clock.kind == BROKER and self.copies.is_steady(clock)), None)
 
     @cached_property
     def torn(self) -> set[TopicPartition]:
@@ -56,7 +131,7 @@ class WholeCopies:
             for where, files in _by_partition(manifest).items()
             if any(file.is_end_confirmed is False and self._segments_in(file) for file in files)
         }
-        return {where for where in said if not isinstance(self.judged.get(where), WholeCopy)}
+        return said - self.whole.keys()
 
     # What each manifest says of a partition.
 
@@ -156,24 +231,20 @@ class WholeCopies:
 
     # What was read.
 
-    @cached_property
-    def _own(self) -> list[InputSection]:
-        return [section for section in self.sections if not section.capture_rank]
-
     def _own_of(self, kind: str, where: TopicPartition) -> list[InputSection]:
         return [s for s in self._by_kind.get(kind, ()) if (s.topic, s.partition) == where]
 
     @cached_property
     def _by_kind(self) -> dict[str, list[InputSection]]:
         found: defaultdict[str, list[InputSection]] = defaultdict(list)
-        for section in self._own:
+        for section in self.copies.of_capture:
             found[section.kind].append(section)
         return dict(found)
 
     @cached_property
     def _by_input(self) -> dict[str, list[InputSection]]:
         found: defaultdict[str, list[InputSection]] = defaultdict(list)
-        for section in self._own:
+        for section in self.copies.of_capture:
             found[section.input_id].append(section)
         return dict(found)
 

@@ -58,7 +58,7 @@ class CopyOrder:
 
 @dataclass(frozen=True)
 class OrderOfCopies:
-    """The times that manifests give; see `Copying`, of which it is a part."""
+    """The times that manifests give of the files of one capture."""
 
     manifests: Sequence[Manifest]
     sections: Collection[InputSection]
@@ -70,8 +70,8 @@ class OrderOfCopies:
         every log, by one clock; another order disproves it. Where the wall clock falls, or drifts from the monotonic
         one by more than the skew, no order is proven. A collector's clock is never compared with a broker's.
         """
-        logs = {s.input_id: s for s in self._own if s.kind in _OF_LOGS and s.topic != STATE_TOPIC}
-        states = {s.input_id: s for s in self._own if s.kind == STATE or s.kind.startswith(_CONSOLE)}
+        logs = {s.input_id: s for s in self.of_capture if s.kind in _OF_LOGS and s.topic != STATE_TOPIC}
+        states = {s.input_id: s for s in self.of_capture if s.kind == STATE or s.kind.startswith(_CONSOLE)}
         if not self.manifests or not states:
             return CopyOrder()
         both = logs.keys() & states.keys()  # one dump of both: its times are of neither alone
@@ -137,7 +137,8 @@ class OrderOfCopies:
         return None
 
     @cached_property
-    def _own(self) -> list[InputSection]:
+    def of_capture(self) -> list[InputSection]:
+        """The sections of this capture, and of none before it."""
         return [section for section in self.sections if not section.capture_rank]
 
     @cached_property
