@@ -293,7 +293,7 @@ def _records(rows: pa.Table, ordered: InOrder) -> pa.ListArray:
     columns = {name: _whole(rows[name]) for name in (*SAID, *_NOT_COMPARED)}
     columns |= {"state_partition": columns["held_by"], "is_hidden": pa.array(is_hidden)}
     columns["topic_partitions"] = _never_null(columns["topic_partitions"])
-    arrays = of_types((columns[field.name] for field in _RECORD), _RECORD)
+    arrays = of_types([columns[field.name] for field in _RECORD], _RECORD)
     return pa.ListArray.from_arrays(
         pa.array(np.append(0, stops), pa.int32()), pa.StructArray.from_arrays(arrays, fields=[*_RECORD])
     )

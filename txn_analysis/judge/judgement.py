@@ -103,6 +103,11 @@ Cases = Callable[[], "Iterable[Sequence[Viewed]]"]
 """All open transactions of one capture, some at a time, whenever they are asked for: only those are in memory."""
 
 
+def no_cases() -> Iterable[Sequence[Viewed]]:
+    """Nothing is open in the capture."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Judge:
     """What every open transaction of one capture is judged by; see `judge_of`.

@@ -228,7 +228,7 @@ def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
     """
     with described("judge: find the groups of Kafka Connect"):
         found = engine.collected(engine.mapped(states.last, _leaders, VALUES))
-    names = frozenset(groups_led(name for some in values_in(found) for name in some)[:_MOST_GROUPS])
+    names = frozenset(groups_led([name for some in values_in(found) for name in some])[:_MOST_GROUPS])
     if not names:
         return NO_GROUPS
     with described("judge: find what the tasks of Kafka Connect write"):

@@ -20,7 +20,7 @@ from txn_analysis.coordinator.partition_count import Words
 from txn_analysis.coordinator.steps import in_place_order
 from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
-from txn_analysis.judge.judgement import Judgement, judge_of
+from txn_analysis.judge.judgement import Judgement, judge_of, no_cases
 from txn_analysis.judge.outcome import Answered, Sight, outcome_of
 from txn_analysis.judge.warning_steps import NearBound, near_bound, open_warnings, soonest
 from txn_analysis.kafka.names import GROUP_TOPIC
@@ -175,7 +175,7 @@ def judge(run: Run, logs: Logs) -> Judged:
         made = engine.collected(kept)
         engine.write(kept, rows_named("findings"), FINDINGS, run_id=run.run_id)
     findings, plan, nearest = (rows_named(name)(iter(made.to_batches())) for name in ("findings", "plan", "nearest"))
-    near = soonest(one for values in nearest for one in values_in(values))
+    near = soonest([one for values in nearest for one in values_in(values)])
     shown, aborts = FindingRows.of_batches(findings), whole_plan(plan)
     warnings = [*open_warnings(near, run.as_of_ms), *of_ids]
     record = _record_of(run, health, state, own, shown, aborts, warnings, connect)
@@ -232,7 +232,7 @@ def judges_of(
         audit = given.audits[number]
         partitions = {TopicPartition(one.topic, one.partition): one for one in health.get(number, ())}
         judge_ = judge_of(
-            bearing.get(number, _no_cases),
+            bearing.get(number, no_cases),
             partitions,
             seen,
             audit.settings,
@@ -241,12 +241,8 @@ def judges_of(
             audit.manifests,
             is_partial=audit.is_partial,
         )
-        found[number] = judge_, cases.get(number, _no_cases)
+        found[number] = judge_, cases.get(number, no_cases)
     return found
-
-
-def _no_cases() -> Iterator[list[Viewed]]:
-    return iter(())
 
 
 def cases_of(viewed: pa.Table) -> dict[int, Cases]:

@@ -194,7 +194,7 @@ def _what_is_listed_instead(c: Case) -> list[str | None]:
     return [
         # Compaction may have taken the records before the first one that is left.
         if_known("the transactional id has producer id {} since {} at the latest", c.txn.producer_id, since),
-        if_known("its transaction of {} does not list {}", began, c.where),
+        if_known("its transaction of {} does not list {}", began, str(c.where)),
         last_marker(c),
         never_listed(c),
         written(c),

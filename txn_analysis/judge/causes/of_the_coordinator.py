@@ -81,9 +81,9 @@ def _decision_without_marker(c: Case) -> list[str | None]:
         return [_has_since(known), f"that decision lists {c.where}, and its marker is not in the log"]
     origins = known.origins
     if origins.prepared_ms is None:
-        listing = if_known("its transaction of {} lists {}", utc(origins.listed_since_ms), c.where)
+        listing = if_known("its transaction of {} lists {}", utc(origins.listed_since_ms), str(c.where))
         return [listing, "how that ended is in no record"]
-    decided = if_known("{} of {} lists {}", origins.prepared_state, utc(origins.prepared_ms), c.where)
+    decided = if_known("{} of {} lists {}", origins.prepared_state, utc(origins.prepared_ms), str(c.where))
     done = if_known("it counts as completed since {}", utc(origins.completed_ms))
     return [decided, done, "its marker is not in the log", written(c)]
 
