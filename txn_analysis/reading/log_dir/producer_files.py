@@ -156,11 +156,21 @@ def read_snapshot_section(text: Text, section: Section) -> Iterator[ProducerStat
 
     A line that is not wholly an entry becomes a `Reject`; every other byte of the body is parsed.
     """
-    return merged(_snapshot_entries(text, section))
+    return merged(_entries(text, section, _snapshot_entry, _snapshot_rows, "not an entry of a snapshot"))
 
 
-def _snapshot_entries(text: Text, section: Section) -> Iterator[ProducerStateEntry | Reject | pa.RecordBatch]:
-    reason = "not an entry of a snapshot"
+def read_txnindex_section(text: Text, section: Section) -> Iterator[AbortedTxn | Reject | pa.RecordBatch]:
+    """The entries of the body of a `.txnindex` section, in file order; else as for snapshots."""
+    return merged(_entries(text, section, _aborted_txn, None, "not an entry of a txnindex"))
+
+
+def _entries(
+    text: Text,
+    section: Section,
+    read_one: Callable[[bytes, Section], Record | None],
+    read_many: Callable[[bytes, Array, Array, Section], tuple[pa.RecordBatch, Array]] | None,
+    reason: str,
+) -> Iterator[Record | Reject | pa.RecordBatch]:
     window = Window(text.read, section.text_start_bytes, section.text_end_bytes)
     while window.remaining > 0:
         data, at = window.lines(), window.offset
@@ -169,11 +179,13 @@ def _snapshot_entries(text: Text, section: Section) -> Iterator[ProducerStateEnt
             continue
         ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))
         starts = np.append(0, ends[:-1] + 1)
-        rows, is_read = _snapshot_rows(data, starts, ends, section)
-        if len(rows):
-            yield rows
+        is_read = np.zeros(len(starts), bool)
+        if read_many is not None:
+            rows, is_read = read_many(data, starts, ends, section)
+            if len(rows):
+                yield rows
         for start, end in zip(starts[~is_read].tolist(), ends[~is_read].tolist(), strict=True):
-            entry = _snapshot_entry(data[start : end + 1], section)
+            entry = read_one(data[start : end + 1], section)
             if entry is not None:
                 yield entry
             elif not NOISE_LINE.match(data, start):
@@ -207,27 +219,6 @@ def _snapshot_rows(data: bytes, starts: Array, ends: Array, section: Section) ->
     for name, values in numbers.items():
         columns[name] = nullable(values[is_read]).cast(_SNAPSHOT_SCHEMA.field(name).type)
     return pa.RecordBatch.from_pydict(columns, schema=_SNAPSHOT_SCHEMA), is_read
-
-
-def read_txnindex_section(text: Text, section: Section) -> Iterator[AbortedTxn | Reject]:
-    """The entries of the body of a `.txnindex` section, in file order; else as for snapshots."""
-    return merged(_read_lines(text, section, _aborted_txn, "not an entry of a txnindex"))
-
-
-def _read_lines(
-    text: Text, section: Section, read: Callable[[bytes, Section], Record | None], reason: str
-) -> Iterator[Record | Reject]:
-    window = Window(text.read, section.text_start_bytes, section.text_end_bytes)
-    while window.remaining > 0:
-        length = window.line_end()
-        entry = read(window.peek(0, length), section) if length else None
-        if entry is not None:
-            window.advance(length)
-            yield entry
-        elif NOISE_LINE.match(window.peek(0, length)):
-            window.advance(length)
-        else:
-            yield window.reject_line(reason)
 
 
 def _numbers(found: re.Match[bytes] | None, form: LineForm) -> dict[str, int] | None:
