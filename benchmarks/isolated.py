@@ -68,7 +68,7 @@ def writing(warehouse: Path, folder: Path) -> dict[str, float]:
 
 def _parquet(stored: Path, folder: Path) -> dict[str, float]:
     from txn_analysis.storage.data_files import write_data_files  # noqa: PLC0415 as Spark
-    from txn_analysis.storage.roots import DiskRoot  # noqa: PLC0415 as Spark
+    from txn_analysis.storage.roots import disk_root  # noqa: PLC0415 as Spark
     from txn_analysis.tables import LOG_BATCHES  # noqa: PLC0415 as Spark
 
     rows = pq.ParquetFile(stored).read()
@@ -76,7 +76,7 @@ def _parquet(stored: Path, folder: Path) -> dict[str, float]:
     (batch,) = pa.Table.from_arrays(whole, LOG_BATCHES.names).combine_chunks().to_batches()
     began = time.process_time()
     for _ in range(_WRITES):
-        write_data_files([(LOG_BATCHES, batch)], DiskRoot(folder), {"ingest_id": "x"})
+        write_data_files([(LOG_BATCHES, batch)], disk_root(folder), {"ingest_id": "x"})
     seconds = (time.process_time() - began) / _WRITES
     return {
         "parquet_core_s_per_gb": seconds / (batch.nbytes / 1e9),

@@ -31,8 +31,8 @@ from txn_analysis.plan.standing import decision_about
 from txn_analysis.runs.decisions import keep, wanted_findings
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
+from txn_analysis.storage.commits import commit_inputs, commit_run
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import commit_inputs, commit_run
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 

@@ -1,5 +1,6 @@
 """A row for each table that breaks no constraint, and for each constraint one that breaks it and nothing else."""
 
+import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
@@ -157,8 +158,8 @@ def collected(frame: DataFrame) -> list[Row]:
 
 def give_format(root: Path, said: str | None) -> None:
     """Let the tables of a warehouse say that they are of another format, or of none, as other versions leave them."""
-    other = "" if said is None else f', "txn-analysis.format": "{said}"'
+    other = '"no.format": ""' if said is None else f'"txn-analysis.format": "{said}"'
     for log in root.glob("*/_delta_log/*"):
         if log.suffix in {".json", ".crc"}:
             text = log.read_text(encoding="utf-8")
-            log.write_text(text.replace(f', "txn-analysis.format": "{FORMAT}"', other), encoding="utf-8")
+            log.write_text(re.sub(rf'"txn-analysis.format": ?"{FORMAT}"', other, text), encoding="utf-8")

@@ -41,7 +41,7 @@ from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.rows import READ_KINDS, REJECTED, read_ranges
 from txn_analysis.reading.text.section import NO_PARTITION
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import BatchesByName, tables_of
+from txn_analysis.storage.rows import BatchesByName, tables_of
 from txn_analysis.tables import LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES
 from txn_analysis.tables.batches import Batches, rows_of
 from txn_analysis.tables.inputs import AskedPartition, RejectedSpan
@@ -83,10 +83,12 @@ class _Form(NamedTuple):
     """What a format gives.
 
     Attributes:
+        name: of the format.
         kinds: of the sections that it reads.
         is_of_brokers: it reads files of log directories alone, or none of them; None for both.
     """
 
+    name: str
     table: Table
     kinds: frozenset[str]
     is_of_brokers: bool | None = None
@@ -94,6 +96,11 @@ class _Form(NamedTuple):
 
 class _Files(DataSource):
     form: ClassVar[_Form]
+
+    @classmethod
+    def name(cls) -> str:
+        """As of `DataSource`."""
+        return cls.form.name
 
     def schema(self) -> StructType:
         """Columns of the table with its comments; each may be NULL, as Spark 4.2 takes no others."""
@@ -119,45 +126,25 @@ class _Files(DataSource):
 class KafkaDump(_Files):
     """Batches of texts of `kafka-dump-log`."""
 
-    form = _Form(LOG_BATCHES, LOG_KINDS, is_of_brokers=False)
-
-    @classmethod
-    def name(cls) -> str:
-        """As of `DataSource`."""
-        return "kafka_dump"
+    form = _Form("kafka_dump", LOG_BATCHES, LOG_KINDS, is_of_brokers=False)
 
 
 class KafkaLogDir(_Files):
     """Batches of segments in copied log directories."""
 
-    form = _Form(LOG_BATCHES, LOG_KINDS, is_of_brokers=True)
-
-    @classmethod
-    def name(cls) -> str:
-        """As of `DataSource`."""
-        return "kafka_log_dir"
+    form = _Form("kafka_log_dir", LOG_BATCHES, LOG_KINDS, is_of_brokers=True)
 
 
 class KafkaTransactionState(_Files):
     """Records of `__transaction_state`: of decoded dumps, console exports and segments."""
 
-    form = _Form(TRANSACTION_STATES, frozenset({STATE, CONSOLE_TEXT, CONSOLE_JSON}))
-
-    @classmethod
-    def name(cls) -> str:
-        """As of `DataSource`."""
-        return "kafka_transaction_state"
+    form = _Form("kafka_transaction_state", TRANSACTION_STATES, frozenset({STATE, CONSOLE_TEXT, CONSOLE_JSON}))
 
 
 class KafkaProducerSnapshot(_Files):
     """Producers in snapshots: of dumps and of `.snapshot` files."""
 
-    form = _Form(PRODUCER_SNAPSHOTS, frozenset({SNAPSHOT, DESCRIBED}))
-
-    @classmethod
-    def name(cls) -> str:
-        """As of `DataSource`."""
-        return "kafka_producer_snapshot"
+    form = _Form("kafka_producer_snapshot", PRODUCER_SNAPSHOTS, frozenset({SNAPSHOT, DESCRIBED}))
 
 
 class _Asked(NamedTuple):
@@ -201,6 +188,10 @@ class _Reader(DataSourceReader):
     def __init__(self, source: type[_Files], asked: _Asked, schema: StructType) -> None:
         self._source, self._asked, self._schema = source, asked, schema
 
+    @property
+    def _form(self) -> _Form:
+        return self._source.form  # of the task's own module: its table is compared with others
+
     def partitions(self) -> Sequence[InputPartition]:
         """Shares of the files by their sizes; nothing of them is read, as Spark asks at each planning of a query."""
         files = find_files(self._asked.paths)
@@ -229,11 +220,11 @@ class _Reader(DataSourceReader):
         plans = [replace(plan, input_id=_as_text(plan.path)) for plan in plans if not plan.is_gone]
         read = [plan for plan in plans if not plan.sections or any(self._is_read(plan, s) for s in plan.sections)]
         if plans and not read and asked is None and self._asked.paths == (plans[0].path,):
-            raise InputError([f"{plans[0].path}: {plans[0].kind}, of which {self._source.name()} reads nothing"])
+            raise InputError([f"{plans[0].path}: {plans[0].kind}, of which {self._form.name} reads nothing"])
         return read
 
     def _is_read(self, plan: PlannedInput, section: Section) -> bool:
-        if section.kind not in self._source.form.kinds or self._source.form.is_of_brokers not in {
+        if section.kind not in self._form.kinds or self._form.is_of_brokers not in {
             None,
             plan.is_broker_file,
         }:
@@ -247,17 +238,17 @@ class _Reader(DataSourceReader):
         problems = [f"{plan.path}: {plan.problem}" for plan in plans if plan.problem is not None]
         if problems:
             raise InputError(
-                problems, f'Or name other files: .option("rejects", "true") lists what {self._source.name()} left'
+                problems, f'Or name other files: .option("rejects", "true") lists what {self._form.name} left'
             )
-        ranges = [part for task in split_ranges(plans, self._source.form.kinds, _RANGE_BYTES, 1) for part in task]
+        ranges = [part for task in split_ranges(plans, self._form.kinds, _RANGE_BYTES, 1) for part in task]
         own = {(plan.input_id, s.index) for plan in plans for s in plan.sections if self._is_read(plan, s)}
         read = read_ranges([part for part in ranges if (part.input_id, part.section.index) in own], "")
-        if self._source.form.table is LOG_BATCHES:
+        if self._form.table is LOG_BATCHES:
             batches = (found for found in _unchanged(read) if isinstance(found, Batches))
             yield from map(rows_of, together(batches, len, _BATCHES_AT_ONCE))
         else:
             named = (found for found in _unchanged(read) if not isinstance(found, Batches))
-            yield from (rows for name, rows in named if name == self._source.form.table.name)
+            yield from (rows for name, rows in named if name == self._form.table.name)
 
     def _rejects(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
         content = Content("", [reject for plan in plans for reject in rejected_outside(plan)])

@@ -16,7 +16,7 @@ from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import captures, forget
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import commit_inputs, held_inputs
+from txn_analysis.storage.commits import commit_inputs, held_inputs
 from txn_analysis.tables import INPUTS, RUNS, Table
 from txn_analysis.tables.inputs import ReadInput
 

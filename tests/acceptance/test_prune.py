@@ -22,7 +22,7 @@ from txn_analysis.runs.prunes import own_name, prunes_of
 from txn_analysis.runs.run_tables import captures
 from txn_analysis.settings import Settings
 from txn_analysis.storage.delta_folder import DeltaFolder
-from txn_analysis.storage.roots import DiskRoot
+from txn_analysis.storage.roots import disk_root
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, LOG_PIECES, PRUNES, RUNS
 from txn_analysis.verdict import Verdict
 
@@ -296,7 +296,7 @@ def test_rows_are_deleted_only_after_the_grace_period(nights: Path) -> None:
 def test_files_are_freed_once_nobody_reads_them(nights: Path) -> None:
     freed = pruned(nights)
     there = {str(path.relative_to(nights)) for path in nights.rglob("*.parquet") if "_delta_log" not in str(path)}
-    tables = [(table, DeltaFolder(DiskRoot(nights), table.name)) for table in ALL_TABLES]
+    tables = [(table, DeltaFolder(disk_root(nights), table.name)) for table in ALL_TABLES]
     assert there == {f"{table.name}/{file.path}" for table, stored in tables for file in stored.files}
     assert freed.freed_file_count
     assert freed.freed_bytes

@@ -58,7 +58,9 @@ def two_threads(scene: Scene, warehouse: Path, delay_s: float = 0) -> list[str]:
 def two_processes(scene: Scene, warehouse: Path, delay_s: float = 0) -> list[str]:
     """What is wrong after two captures that share content were audited at once, in a warehouse that both make."""
     other = start_audit(EARLIER, warehouse, "--cluster", "other", *WORDS)
-    wait_until(lambda: (warehouse / ".locks").exists() or other.poll() is not None, "the other audit's first table")
+    wait_until(
+        lambda: any(warehouse.glob("*/_delta_log/0*.json")) or other.poll() is not None, "the other audit's first table"
+    )
     time.sleep(delay_s)
     pipeline.audit(scene.spark, LATER, settings(warehouse))
     _, errors = other.communicate()

@@ -10,19 +10,18 @@ from pyspark.sql import DataFrame
 from tests.sessions import no_session
 from tests.table_rows import plain_rows
 from txn_analysis.storage.data_files import check_rows
-from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.warehouse import (
+from txn_analysis.storage.errors import no_warehouse, said_in_words
+from txn_analysis.storage.rows import (
     BatchesByName,
     MatchKey,
     RowTasks,
     Size,
-    Warehouse,
-    no_warehouse,
     rows_without_match,
     schema_of,
     tables_of,
     without,
 )
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, Table
 
 Row = dict[str, Any]
@@ -32,7 +31,7 @@ class MemoryWarehouse(Warehouse):
     """The rows of each table as plain data; every write is one step."""
 
     def __init__(self) -> None:
-        super().__init__(no_session, "memory")
+        self.session, self.root = no_session, "memory"
         self._rows: dict[str, list[Row]] = {}
         self._versions: dict[str, int] = {}
         self._lock = threading.RLock()
@@ -105,7 +104,7 @@ class MemoryWarehouse(Warehouse):
 
     def _of(self, table: Table) -> list[Row]:
         if table.name not in self._rows:
-            raise no_warehouse(self.root, table)
+            raise no_warehouse(self.root, table.name)
         return self._rows[table.name]
 
     def _put(self, table: Table, rows: list[Row]) -> None:

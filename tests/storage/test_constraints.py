@@ -17,7 +17,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import write_data_files
 from txn_analysis.storage.errors import storage_error
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.roots import DiskRoot
+from txn_analysis.storage.roots import disk_root
 from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, Table
@@ -29,7 +29,7 @@ def written(table: Table, row: Row, folder: Path) -> None:
     """The row as a data file of our own."""
     slice_of = {name: row[name] for name in table.partition_by}
     rows = pa.RecordBatch.from_pylist([row], schema=table.arrow_schema)
-    write_data_files([(table, rows)], DiskRoot(folder), slice_of)
+    write_data_files([(table, rows)], disk_root(folder), slice_of)
 
 
 @pytest.mark.parametrize(("table", "check"), CHECKS, ids=[f"{table.name}-{name}" for table, name in CHECKS])

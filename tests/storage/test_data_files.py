@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from txn_analysis.storage.data_files import write_data_files
-from txn_analysis.storage.roots import DiskRoot
+from txn_analysis.storage.roots import disk_root
 from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import REJECTS, Col, Table
 from txn_analysis.tables.schema import BIGINT, BOOLEAN, INT, STRING, array, struct
@@ -62,7 +62,7 @@ def batch(table: Table, rows: list[dict[str, Any]]) -> pa.RecordBatch:
 def test_spark_reads_what_was_written(spark: SparkSession, tmp_path: Path) -> None:
     rows = rows_of_everything(5_000)
     parts = [(EVERYTHING, batch(EVERYTHING, rows[at : at + 777])) for at in range(0, len(rows), 777)]
-    write_data_files(parts, DiskRoot(tmp_path), {"slice": "a b/c"})
+    write_data_files(parts, disk_root(tmp_path), {"slice": "a b/c"})
     found = (
         spark.read.schema(spark_schema(EVERYTHING)).parquet(str(tmp_path / "everything")).orderBy("number").collect()
     )
@@ -71,7 +71,7 @@ def test_spark_reads_what_was_written(spark: SparkSession, tmp_path: Path) -> No
 
 def test_a_file_says_what_range_its_rows_are_in(tmp_path: Path) -> None:
     rows = [reject(section_index=3), reject(section_index=1), reject(section_index=2, offset_bytes=9)]
-    (written,) = write_data_files([(REJECTS, batch(REJECTS, rows))], DiskRoot(tmp_path), {"ingest_id": "i"})
+    (written,) = write_data_files([(REJECTS, batch(REJECTS, rows))], disk_root(tmp_path), {"ingest_id": "i"})
     known = json.loads(written.statistics)
     assert known["numRecords"] == 3
     ranges = {name: (known["minValues"][name], known["maxValues"][name]) for name in ("section_index", "offset_bytes")}
@@ -80,7 +80,7 @@ def test_a_file_says_what_range_its_rows_are_in(tmp_path: Path) -> None:
 
 def test_a_word_too_long_for_the_log_has_no_range(tmp_path: Path) -> None:
     rows = [reject(input_id="x" * 33)]
-    (written,) = write_data_files([(REJECTS, batch(REJECTS, rows))], DiskRoot(tmp_path), {"ingest_id": "i"})
+    (written,) = write_data_files([(REJECTS, batch(REJECTS, rows))], disk_root(tmp_path), {"ingest_id": "i"})
     assert "input_id" not in json.loads(written.statistics)["maxValues"]
 
 
@@ -91,7 +91,7 @@ def test_a_row_that_breaks_a_constraint_leaves_no_file(tmp_path: Path, flaw: dic
     broken = pa.RecordBatch.from_pylist([reject() | flaw], schema=loose)
     rows = [(REJECTS, broken), (REJECTS, batch(REJECTS, [reject()]))][:: 1 if is_first else -1]
     with pytest.raises(ValueError, match="violated"):
-        write_data_files(rows, DiskRoot(tmp_path), {"ingest_id": "i"})
+        write_data_files(rows, disk_root(tmp_path), {"ingest_id": "i"})
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

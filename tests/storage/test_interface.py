@@ -11,9 +11,9 @@ import pytest
 from tests.storage.in_memory import MemoryWarehouse
 from tests.table_rows import batch, listed, replace_rows, row_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.delta_warehouse import DeltaWarehouse
-from txn_analysis.storage.roots import DiskRoot, root_at
-from txn_analysis.storage.warehouse import MatchKey, NamedRows, RowTasks, Warehouse
+from txn_analysis.storage.roots import disk_root, root_at
+from txn_analysis.storage.rows import MatchKey, NamedRows, RowTasks
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS, Table
 
 
@@ -27,8 +27,8 @@ def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
     empty: Path = request.getfixturevalue("empty_warehouse")
     if request.param == "in a bucket":
         request.getfixturevalue("bucket").put_folder(empty, "audits/kafka")
-        return DeltaWarehouse(no_spark, root_at("s3://kept/audits/kafka"))
-    return DeltaWarehouse(no_spark, DiskRoot(shutil.copytree(empty, tmp_path / "warehouse")))
+        return Warehouse(no_spark, root_at("s3://kept/audits/kafka"))
+    return Warehouse(no_spark, disk_root(shutil.copytree(empty, tmp_path / "warehouse")))
 
 
 def runs_of(warehouse: Warehouse) -> list[str]:
@@ -50,7 +50,7 @@ def test_what_another_audit_commits_is_seen_at_the_next_look(
     no_spark: Any, empty_warehouse: Path, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
-    one, other = (DeltaWarehouse(no_spark, DiskRoot(folder)) for _ in range(2))
+    one, other = (Warehouse(no_spark, disk_root(folder)) for _ in range(2))
     for writer, run_id in ((one, "a"), (other, "b"), (one, "c")):
         replace_rows(writer, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
         assert runs_of(one) == runs_of(other)

@@ -17,17 +17,12 @@ from tests.table_rows import batch, collected, committed, listed, replace_rows
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.run_tables import latest_run
+from txn_analysis.storage.commits import commit_inputs, commit_run, held_inputs
 from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.roots import DiskRoot
-from txn_analysis.storage.warehouse import (
-    MatchKey,
-    Warehouse,
-    commit_inputs,
-    commit_run,
-    held_inputs,
-    rows_without_match,
-)
+from txn_analysis.storage.roots import disk_root
+from txn_analysis.storage.rows import MatchKey, rows_without_match
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
@@ -65,7 +60,7 @@ def audited(night: int) -> tuple[Row, Row]:
 @pytest.fixture(scope="module")
 def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """A warehouse whose folder has a name that a URI would escape."""
-    folder = shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("nights") / "ware house#1%20ä")
+    folder = shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("nights") / "ware house#1 100% ä")
     warehouse = open_warehouse(spark, str(folder))
     for night in range(NIGHTS):
         item, run = audited(night)
@@ -109,7 +104,7 @@ def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, t
             reading = warehouse.batches(RUNS, "run_id")  # somebody begins to read, and goes on when all is written
     numbers = warehouse.held(RUNS, "run_number")["run_number"].to_pylist()
     assert sorted(numbers) == [*range(1, MANY + 1)]
-    assert len(DeltaFolder(DiskRoot(folder), "runs").files) < MANY // 2
+    assert len(DeltaFolder(disk_root(folder), "runs").files) < MANY // 2
     assert sum(len(batch) for batch in reading) == MANY // 3 + 1
 
 
@@ -144,7 +139,7 @@ def test_a_file_that_is_renamed_while_a_log_is_listed_hides_no_table(tmp_path: P
     log.mkdir(parents=True)
     (log / f"{0:020}.json").write_text("{}")
     (log / ".next.tmp").symlink_to("renamed")  # listed, and not there any more when its size is asked for
-    assert DiskRoot(tmp_path).log("runs") == {f"{0:020}.json": 2}
+    assert disk_root(tmp_path).log("runs") == {f"{0:020}.json": 2}
 
 
 def test_rows_of_some_slices_are_those_that_spark_reads(nightly: Warehouse) -> None:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from txn_analysis.errors import WarehouseError
 from txn_analysis.storage import opening
+from txn_analysis.storage.roots import root_at
 
 MIB = 1 << 20
 
@@ -39,3 +41,10 @@ def test_a_container_bounds_it(
     monkeypatch.setattr(opening, "_CONTROL_GROUP", tmp_path)
     monkeypatch.setattr(opening, "_MACHINE", tmp_path / "none")
     assert opening.most_in_memory_bytes() == held_mib * MIB
+
+
+@pytest.mark.parametrize("name", ["ware%20house", "ware\\house", "ware\nhouse"])
+def test_a_folder_whose_name_deltas_library_takes_for_another_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(WarehouseError, match="Move it to another name") as refused:
+        root_at(str(tmp_path / name / "audits"))
+    assert "\n" not in str(refused.value)

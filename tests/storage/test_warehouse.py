@@ -13,11 +13,12 @@ from tests.records import record_of
 from tests.table_rows import batch, committed, give_format, replace_slice, row_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
+from txn_analysis.storage.commits import commit_inputs, commit_run
 from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.new_table import FORMAT
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.roots import DiskRoot
-from txn_analysis.storage.warehouse import Warehouse, commit_inputs, commit_run
+from txn_analysis.storage.roots import disk_root
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
@@ -115,7 +116,7 @@ def test_a_warehouse_of_another_version_is_neither_read_nor_written(warehouse: W
 def test_every_table_says_the_format(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "warehouse")
     open_warehouse(spark, root).create()
-    said = {table.name: DeltaFolder(DiskRoot(Path(root)), table.name).properties for table in ALL_TABLES}
+    said = {table.name: DeltaFolder(disk_root(Path(root)), table.name).properties for table in ALL_TABLES}
     assert {name: known["txn-analysis.format"] for name, known in said.items()} == dict.fromkeys(said, str(FORMAT))
 
 

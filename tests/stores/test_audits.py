@@ -17,8 +17,9 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.pruning import prune
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
+from txn_analysis.storage.commits import commit_run
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import Warehouse, commit_run
+from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.verdict import Verdict
@@ -127,7 +128,7 @@ def test_a_segment_that_is_replaced_between_survey_and_scan_is_read_in_neither_v
 def test_a_store_that_refuses_the_warehouse_is_no_damage(bucket: Bucket) -> None:
     bucket.put_folder(LOG_DIR / "n1", "copies")
     bucket.fault = lambda kind, _: Fault(status=403) if kind == "PUT" else None
-    with pytest.raises(WarehouseError, match=r"^s3://kept/w/\w+: the store refuses access \(403 Forbidden\)"):
+    with pytest.raises(WarehouseError, match=r"^s3://kept/w/\w+: the store refuses access"):
         audited("s3://kept/copies", "s3://kept/w")
 
 

@@ -1,12 +1,13 @@
 """How a store is reached: by the environment first, then by a profile."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.stores.s3_server import Bucket
-from txn_analysis.stores.places import client_options, delta_options, store_config
-from txn_analysis.stores.store import store_at
+from txn_analysis.stores.places import client_options, has_profile
+from txn_analysis.stores.store import StoreError, store_at
 
 KEYS = "aws_access_key_id = of-{0}\naws_secret_access_key = secret-of-{0}\n"
 
@@ -22,28 +23,17 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def test_a_profile_says_keys_and_region_to_both_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_PROFILE", "night")
-    said = {"access_key_id": "of-night", "secret_access_key": "secret-of-night", "region": "eu-west-1"}
-    assert store_config("s3://kept") == said
-    assert delta_options("s3a://kept").items() >= {f"aws_{name}": value for name, value in said.items()}.items()
-
-
-def test_without_a_name_it_is_the_default_one() -> None:
-    assert store_config("s3://kept") == {"access_key_id": "of-default", "secret_access_key": "secret-of-default"}
-
-
-def test_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_is_read_unless_the_environment_has_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert has_profile("s3a://kept")
+    assert not any(map(has_profile, ("gs://kept", "abfss://c@a.dfs.core.windows.net", "hdfs://names")))
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-environment")
-    monkeypatch.setenv("AWS_PROFILE", "night")
-    monkeypatch.setenv("AWS_REGION", "us-east-2")
-    assert store_config("s3://kept") == {}
+    assert not has_profile("s3a://kept")
 
 
-@pytest.mark.parametrize("root", ["gs://kept", "abfss://c@a.dfs.core.windows.net", "hdfs://names"])
-def test_other_stores_are_told_none_of_it(root: str) -> None:
-    assert store_config(root) == {}
-    assert not any("aws" in name or "key" in name for name in delta_options(root))
+def test_without_boto3_a_profile_is_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore.auth.boto3", None)
+    with pytest.raises(StoreError, match="pip install boto3"):
+        store_at("s3://of-a-profile")
 
 
 def test_a_connection_is_plain_only_where_the_endpoint_is_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +44,9 @@ def test_a_connection_is_plain_only_where_the_endpoint_is_named_so(monkeypatch: 
 
 
 def test_a_store_is_reached_by_a_profile(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("boto3")
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_PROFILE", "night")
     bucket.put("x", b"y")
-    assert store_at("s3://kept").whole("x") == b"y"
+    assert [found.key for found in store_at("s3://kept").listed("")] == ["x"]

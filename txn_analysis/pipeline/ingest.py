@@ -33,7 +33,7 @@ from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.runs.prunes import check_content, own_name
 from txn_analysis.spark.jobs import described, followed
 from txn_analysis.spark.workers import cores_of
-from txn_analysis.storage.warehouse import commit_inputs, held_inputs
+from txn_analysis.storage.commits import commit_inputs, held_inputs
 from txn_analysis.stores.places import place_of
 from txn_analysis.stores.remote_file import ahead, cost_of
 from txn_analysis.tables import INPUTS, REJECTS

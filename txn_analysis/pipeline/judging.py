@@ -32,7 +32,7 @@ from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.runs.prunes import check_evidence
 from txn_analysis.spark.jobs import described, in_parallel
-from txn_analysis.storage.warehouse import commit_run
+from txn_analysis.storage.commits import commit_run
 from txn_analysis.tables import (
     ABORT_PLAN,
     FINDINGS,

@@ -16,7 +16,7 @@ from txn_analysis.questions.old_evidence import OldEvidence, partitions_of
 from txn_analysis.report.model import Item
 from txn_analysis.runs.prunes import TakenInput, clear, keys_of, take
 from txn_analysis.runs.run_tables import captures, run_tables
-from txn_analysis.storage.warehouse import Size
+from txn_analysis.storage.rows import Size
 from txn_analysis.tables import FINDINGS, INPUTS, RUNS, Prune
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.tables.keeping import TakenContent, TakenPartition

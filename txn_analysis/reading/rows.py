@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.reading.text.section import ScanRange, Section
-    from txn_analysis.storage.warehouse import NamedRows
+    from txn_analysis.storage.rows import NamedRows
     from txn_analysis.tables import Table
     from txn_analysis.tables.batches import Batches
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from txn_analysis.storage.roots import root_at
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import Table
@@ -46,22 +45,21 @@ def ask(tables: RunTables, sql: str) -> pa.Table:
         AuditError: it needs more memory than it may have.
     """
     text = question(sql)
-    with ExitStack() as opened:
-        builder = QueryBuilder()
-        builder.execute(f"SET datafusion.runtime.memory_limit = '{_MEMORY}'").read_all()
-        try:
-            for name in needed(text):
-                stored = name.removeprefix(_STORED)
-                if name.startswith(_STORED):
-                    _register(builder, _TABLES[stored], opened.enter_context(_opened(tables, _TABLES[stored])))
-                else:
-                    view = views()[name] if name in views() else _rows_of(tables, _TABLES[name])
-                    builder.execute(f"CREATE VIEW {name} AS {view}").read_all()
-            # Whatever writes, or reads a file, is no body of a view.
-            builder.execute(f"CREATE VIEW {ASKED} AS {text}").read_all()
-            found = pa.table(builder.execute(text).read_all())
-        except DeltaError as error:
-            raise _refused(str(error)) from None
+    builder = QueryBuilder()
+    builder.execute(f"SET datafusion.runtime.memory_limit = '{_MEMORY}'").read_all()
+    try:
+        for name in needed(text):
+            stored = name.removeprefix(_STORED)
+            if name.startswith(_STORED):
+                _register(builder, _TABLES[stored], _opened(tables, _TABLES[stored]))
+            else:
+                view = views()[name] if name in views() else _rows_of(tables, _TABLES[name])
+                builder.execute(f"CREATE VIEW {name} AS {view}").read_all()
+        # Whatever writes, or reads a file, is no body of a view.
+        builder.execute(f"CREATE VIEW {ASKED} AS {text}").read_all()
+        found = pa.table(builder.execute(text).read_all())
+    except DeltaError as error:
+        raise _refused(str(error)) from None
     if not found.num_columns:
         raise ConfigError(f"no question: it has no columns. Give one SELECT over {_known()}")
     return found
@@ -80,12 +78,11 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, default=_cell)
 
 
-@contextmanager
-def _opened(tables: RunTables, table: Table) -> Iterator[DeltaTable]:
+def _opened(tables: RunTables, table: Table) -> DeltaTable:
     if not tables.warehouse.has(table):
         raise ConfigError(f"table {table.name}: this warehouse has none yet: the next audit makes it")
-    with root_at(tables.warehouse.root).for_delta(table.name, is_whole=True) as (place, options):
-        yield DeltaTable(place, storage_options={**options})
+    place, options = root_at(tables.warehouse.root).for_delta(table.name)
+    return DeltaTable(place, storage_options=options)
 
 
 def _register(builder: QueryBuilder, table: Table, stored: DeltaTable) -> None:

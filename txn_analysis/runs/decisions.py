@@ -13,7 +13,9 @@ from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.plan.standing import EVIDENCE, TOLD, AcceptedFinding, Decided, accepted_findings, decision_about
 from txn_analysis.settings import Name, TimeMs  # noqa: TC001 pydantic reads the types of fields
-from txn_analysis.storage.warehouse import MOST_ATTEMPTS, MatchKey, too_busy
+from txn_analysis.storage.errors import too_busy
+from txn_analysis.storage.rows import MatchKey
+from txn_analysis.storage.warehouse import MOST_ATTEMPTS
 from txn_analysis.tables import ACCEPTED
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.keeping import Decision

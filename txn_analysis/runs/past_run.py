@@ -22,7 +22,7 @@ from txn_analysis.coordinator.state_records import Placing, StateFiles
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.case import Moments
 from txn_analysis.settings import Settings
-from txn_analysis.storage.warehouse import inputs_of
+from txn_analysis.storage.commits import inputs_of
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
     PARTITION_HEALTH,

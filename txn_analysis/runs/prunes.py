@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.warehouse import MatchKey, Size
+from txn_analysis.storage.rows import MatchKey, Size
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.text import clip

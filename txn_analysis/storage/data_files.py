@@ -27,7 +27,7 @@ from pyarrow.fs import LocalFileSystem
 
 from txn_analysis.columns.parquet import encodings
 from txn_analysis.storage.errors import broken_check, missing_value
-from txn_analysis.storage.warehouse import schema_of
+from txn_analysis.storage.rows import schema_of
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:

@@ -2,19 +2,17 @@
 
 Only lists of files come from the library, and commits of files that are written already; Python reads and writes the
 data. What its version 1.6 takes for granted is looked at here: that no commit of a log is missing at its start or is
-empty, that a checksum agrees, and that a folder's name means the same to it as to the operating system.
+empty.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
-from uuid import uuid4
 
 import pyarrow as pa
 from deltalake import DeltaTable, Schema
@@ -23,12 +21,12 @@ from deltalake.transaction import AddAction, CommitProperties
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import DAMAGED
+from txn_analysis.storage.new_table import fields_of
 from txn_analysis.storage.roots import NoTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from txn_analysis.columns.values import Json
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
@@ -41,19 +39,6 @@ _HOUR_MS = 3_600_000
 # A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
 MOST_FILES, _SMALL_BYTES = 32, 16 << 20
 _NOTE = "txn-analysis.run"  # in `commitInfo`
-# Of a checksum: what holds for every version of a table that is defined alike.
-_LASTING = ("metadata", "protocol", "numMetadata", "numProtocol", "setTransactions", "domainMetadata")
-
-
-OF_NO_FILES: dict[str, Json] = {
-    "tableSizeBytes": 0,
-    "numFiles": 0,
-    "numMetadata": 1,
-    "numProtocol": 1,
-    "setTransactions": [],
-    "domainMetadata": [],
-}
-"""What the checksum of a table without files counts."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +67,18 @@ class DeltaFolder:
 
     def __init__(self, root: Root, name: str) -> None:
         self._root, self._name = root, name
-        log = root.log(name)
-        newest = self._newest(log)
-        with root.for_delta(name) as (place, options):
-            try:
-                self._table = DeltaTable(place, storage_options={**options})
-                self._added = pa.table(self._table.get_add_actions(flatten=True))
-            except TableNotFoundError as error:
-                raise NoTable(name) from error
+        newest = self._newest(root.log(name))
+        try:
+            self._table = self._opened()
+            self._added = pa.table(self._table.get_add_actions(flatten=True))
+        except TableNotFoundError as error:
+            raise NoTable(name) from error
         if self.version < newest:
             raise self._damaged()
-        self._check_sum(log)
+
+    def _opened(self) -> DeltaTable:
+        place, options = self._root.for_delta(self._name)
+        return DeltaTable(place, storage_options=options)
 
     @property
     def version(self) -> int:
@@ -152,7 +138,7 @@ class DeltaFolder:
         Raises:
             CommitFailedError: another writer committed since this was opened; so it is of `replace`.
         """
-        self._commit("append", self.files, [(file, {}) for file in files], [])
+        self._commit("append", [(file, {}) for file in files], [])
 
     def is_small_in(self, most_files: int) -> bool:
         """It has so many files or more, which are better one, and few enough bytes for that."""
@@ -166,16 +152,13 @@ class DeltaFolder:
             slice_of: the partition, by the names of its columns.
             note: what the commit says of itself beside, for `notes`.
         """
-        own = [*files]
-        kept = [file for file in self.files if slice_of and file.slice not in slice_of.values()]
-        if own or len(kept) < len(self.files):
-            filters = [(column, "=", value) for column, value in slice_of.items()]
-            self._commit("overwrite", kept, [(file, slice_of) for file in own], filters, note)
+        own = [(file, slice_of) for file in files]
+        if own or any(not slice_of or file.slice in slice_of.values() for file in self.files):
+            self._commit("overwrite", own, [(column, "=", value) for column, value in slice_of.items()], note)
 
     def notes(self) -> list[str]:
         """The notes of the log's commits, newest first."""
-        with self._to_write() as delta:
-            return [commit[_NOTE] for commit in delta.history() if _NOTE in commit]
+        return [commit[_NOTE] for commit in self._table.history() if _NOTE in commit]
 
     def cut(self, files: Mapping[str, DataFile | None]) -> None:
         """Leave of some slices what one file, already written, holds of each, or nothing; in one commit.
@@ -184,10 +167,9 @@ class DeltaFolder:
             files: by the value of the column by which the table is partitioned.
         """
         (column,) = self._table.metadata().partition_columns
-        kept = [file for file in self.files if file.slice not in files]
-        if len(kept) < len(self.files):
+        if any(file.slice in files for file in self.files):
             own = [(file, {column: value}) for value, file in files.items() if file is not None]
-            self._commit("overwrite", kept, own, [(column, "in", sorted(files))])
+            self._commit("overwrite", own, [(column, "in", sorted(files))])
 
     def grow(self, table: Table) -> bool:
         """Add what the table declares and Delta's schema lacks, columns and fields of structs, in one commit.
@@ -201,22 +183,15 @@ class DeltaFolder:
             CommitFailedError: another writer committed since this was opened.
         """
         stored = {field["name"]: field for field in json.loads(self._table.schema().to_json())["fields"]}
-        declared = json.loads(Schema.from_arrow(table.arrow_schema).to_json())["fields"]
         added = [
-            _grown(field, stored.get(field["name"]), column.comment)
-            for field, column in zip(declared, table.columns, strict=True)
+            {**stored.get(field["name"], field), "type": field["type"]}  # what is there keeps all that is said of it
+            for field in fields_of(table)
             if field["name"] not in stored or _lacks(stored[field["name"]]["type"], field["type"])
         ]
         if not added:
             return False
-        version, files = self.version + 1, self.files
         fields = Schema.from_json(json.dumps({"type": "struct", "fields": added})).fields
-        with self._to_write() as delta:
-            delta.alter.add_columns(fields, commit_properties=CommitProperties(max_commit_retries=0))
-        text = self._root.log_text(self._name, f"{version:020}.json")
-        (metadata,) = (action["metaData"] for action in map(json.loads, text.splitlines()) if "metaData" in action)
-        counted = {"numFiles": len(files), "tableSizeBytes": sum(file.size_bytes for file in files)}
-        self._put_sum(version, counted, metadata)
+        self._table.alter.add_columns(fields, commit_properties=CommitProperties(max_commit_retries=0))
         return True
 
     def stale_files(self, grace_ms: int, orphan_grace_ms: int) -> set[str]:
@@ -226,10 +201,9 @@ class DeltaFolder:
             grace_ms: what was taken out so long ago; whole hours count, rounded up.
             orphan_grace_ms: of files that no commit ever named: how old they are at least.
         """
-        with self._root.for_delta(self._name, is_whole=True) as (place, options):
-            table = DeltaTable(place, storage_options={**options})
-            taken = table.vacuum(-(-grace_ms // _HOUR_MS), enforce_retention_duration=False)
-            orphans = table.vacuum(-(-orphan_grace_ms // _HOUR_MS), enforce_retention_duration=False, full=True)
+        table = self._opened()
+        taken = table.vacuum(-(-grace_ms // _HOUR_MS), enforce_retention_duration=False)
+        orphans = table.vacuum(-(-orphan_grace_ms // _HOUR_MS), enforce_retention_duration=False, full=True)
         return {unquote(path) for path in (*taken, *orphans)}
 
     def sum_up(self) -> list[str]:
@@ -241,40 +215,25 @@ class DeltaFolder:
         log = self._root.log(self._name)
         made = sorted({int(found[1]) for name in log if (found := _CHECKPOINT.fullmatch(name))})
         if self.version - max(made, default=0) >= _LONG_LOG:
-            with self._root.for_delta(self._name) as (place, options):
-                DeltaTable(place, storage_options={**options}).create_checkpoint()
+            self._opened().create_checkpoint()
         before = made[-2] if len(made) > 1 else 0
         return [name for name in log if (found := _OF_VERSION.match(name)) and int(found[1]) < before]
 
     def _commit(
         self,
         mode: Literal["append", "overwrite"],
-        kept: Sequence[StoredFile],
-        files: Sequence[tuple[DataFile, Mapping[str, str]]],
+        files: Iterable[tuple[DataFile, Mapping[str, str]]],
         filters: Sequence[tuple[str, str, Any]],
         note: str = "",
     ) -> None:
-        version = self.version
-        sizes = [*(file.size_bytes for file in kept), *(file.size_bytes for file, _ in files)]
-        added = [AddAction(f.path, f.size_bytes, {**own}, f.modified_ms, True, f.statistics) for f, own in files]
-        with self._to_write() as delta:
-            delta.create_write_transaction(
-                [*added],
-                mode,
-                self._table.schema(),
-                list(dict.fromkeys(column for column, *_ in filters)),
-                [*filters] or None,
-                commit_properties=CommitProperties(
-                    custom_metadata={_NOTE: note} if note else None, max_commit_retries=0
-                ),
-            )
-        self._put_sum(version + 1, {"numFiles": len(sizes), "tableSizeBytes": sum(sizes)})
-
-    @contextmanager
-    def _to_write(self) -> Iterator[DeltaTable]:
-        """The library's table; it asks the folder that it was opened in, which may have been a passing one."""
-        with self._root.for_delta(self._name) as (place, _):
-            yield self._table if place == f"{self._root.place}/{self._name}" else DeltaTable(place)
+        self._table.create_write_transaction(
+            [AddAction(f.path, f.size_bytes, {**own}, f.modified_ms, True, f.statistics) for f, own in files],
+            mode,
+            self._table.schema(),
+            list(dict.fromkeys(column for column, *_ in filters)),
+            [*filters] or None,
+            commit_properties=CommitProperties(custom_metadata={_NOTE: note} if note else None, max_commit_retries=0),
+        )
 
     def _newest(self, log: Mapping[str, int]) -> int:
         """The newest version in a log that has every commit since its last checkpoint, or since the first.
@@ -295,56 +254,6 @@ class DeltaFolder:
     def _damaged(self) -> WarehouseError:
         return WarehouseError(f"{self._root.place}/{self._name}: {DAMAGED}")
 
-    def _check_sum(self, log: Mapping[str, int]) -> None:
-        """Refuse a version whose files are not those that its checksum counts: a commit may have lost its last lines.
-
-        Delta's PROTOCOL.md, "Version Checksum File"; a version may have none.
-        """
-        known = self._sum_of(self.version) if f"{self.version:020}.crc" in log else None
-        sizes = self._added.column("size_bytes").to_pylist()
-        if known and (known["numFiles"], known["tableSizeBytes"]) != (len(sizes), sum(sizes)):
-            raise self._damaged()
-
-    def _put_sum(self, version: int, counted: dict[str, int], metadata: Json = None) -> None:
-        """The checksum of a new version, without which Spark counts a table's files when it looks at it first.
-
-        Args:
-            version: the new one.
-            counted: its files.
-            metadata: what the version says anew of the table; None where it says nothing.
-        """
-        known = self._sum_of(version - 1) or self._defined(version - 1)
-        if known:
-            lasting = {name: known[name] for name in _LASTING if name in known}
-            lasting |= {} if metadata is None else {"metadata": metadata}
-            with suppress(FileExistsError):
-                text = lines_of([{"txnId": str(uuid4())} | counted | lasting])
-                self._root.put_log(self._name, f"{version:020}.crc", text)
-
-    def _defined(self, version: int) -> dict[str, Json]:
-        """What lasts as of a version that has no checksum, as on a disk that was full: from the commits.
-
-        In the log's own words: Spark takes a table for damaged whose checksum has them in another order. Empty where
-        some commits are in a checkpoint alone, or say what only the library of their writer counts.
-        """
-        try:
-            texts = [self._root.log_text(self._name, f"{n:020}.json") for n in range(version + 1)]
-        except FileNotFoundError:
-            return {}
-        said = {
-            name: action for text in texts for line in text.splitlines() for name, action in json.loads(line).items()
-        }
-        if said.keys() & {"txn", "domainMetadata"}:
-            return {}
-        return OF_NO_FILES | {"metadata": said["metaData"], "protocol": said["protocol"]}
-
-    def _sum_of(self, version: int) -> dict[str, Json]:
-        try:
-            known: dict[str, Json] = json.loads(self._root.log_text(self._name, f"{version:020}.crc"))
-        except (FileNotFoundError, json.JSONDecodeError):
-            return {}
-        return known
-
 
 def _lacks(stored: Any, declared: Any) -> bool:
     """Whether a type of Delta's, as its JSON, lacks a field that is declared, at any depth."""
@@ -357,15 +266,3 @@ def _lacks(stored: Any, declared: Any) -> bool:
     return any(
         field["name"] not in known or _lacks(known[field["name"]], field["type"]) for field in declared["fields"]
     )
-
-
-def _grown(declared: dict[str, Any], stored: dict[str, Any] | None, comment: str) -> dict[str, Any]:
-    """A field as it is added; one that is there keeps all that is said of it beside its type."""
-    if stored is None:
-        return declared | {"metadata": {"comment": comment}}
-    return {**stored, "type": declared["type"]}
-
-
-def lines_of(actions: Iterable[Mapping[str, Json]]) -> str:
-    """A text of JSON, one object a line."""
-    return "".join(f"{json.dumps(action)}\n" for action in actions)

@@ -57,6 +57,11 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "folders cannot be made here",
         f"{_INTACT}. Check that the disk is writable and not full: {_AGAIN}",
     ),
+    (
+        ("lacked the necessary privileges", "lacked valid authentication"),
+        "the store refuses access",
+        f"{_INTACT}. Check the credentials: the environment, the profile or the role",
+    ),
     (_NO_ANSWER, "the store does not answer as it should", f"{_INTACT}: {_AGAIN}"),
     (_DAMAGE, _IS_DAMAGED, _RESTORE),
     (
@@ -121,6 +126,17 @@ def _of_store(text: str, place: str) -> WarehouseError:
     """What a store did to a task, or to us; an input is named by whoever read it."""
     kind, said = _SAID.findall(text)[-1]
     return WarehouseError(said if kind in {"InputError", "AuditError"} else f"{place}: {said}. {_INTACT}")
+
+
+def no_warehouse(root: str, table: str) -> WarehouseError:
+    """The error of whoever asks where there is no warehouse, or a part of one is gone."""
+    what = f"no warehouse here ({table} is missing): give the --warehouse of an audit, or audit first"
+    return WarehouseError(f"{root}: {what}")
+
+
+def too_busy(path: str) -> WarehouseError:
+    """The error of a writer that others were faster than, every time."""
+    return WarehouseError(f"{path}: other audits kept writing here at the same time. Run the same command again")
 
 
 @contextmanager

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import time
+import json
 from contextlib import suppress
-from typing import TYPE_CHECKING
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
+
+from deltalake import DeltaTable, Schema
+from deltalake.exceptions import CommitFailedError
+from deltalake.transaction import CommitProperties
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.delta_folder import OF_NO_FILES, lines_of
 from txn_analysis.storage.errors import DAMAGED
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.columns.values import Json
     from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
 
@@ -25,18 +26,11 @@ FORMAT = 5
 A column that is added raises nothing: it may be NULL, is NULL in rows of before, and comes to Delta's schema at the
 first write."""
 _FORMAT_PROPERTY = "txn-analysis.format"
-
-# The least version of Delta's protocol that a writer must know.
-_WRITER, _WRITER_OF_CHECKS = 2, 3
+_WRITER_OF_CHECKS = "3"  # the least version of Delta's protocol whose writers heed CHECK constraints
 
 
 def create_table(root: Root, table: Table) -> None:
-    """Create a table past Spark, which takes seconds to make those of a warehouse; one that is there stays as it is.
-
-    A table without rows is one commit, a text of two actions, and the checksum of its version, without which whoever
-    looks at the table next has Spark count its files (Delta's PROTOCOL.md, "Actions" and "Version Checksum File").
-
-    The caller has seen that there is no table, and is its only writer meanwhile, or the storage refuses the second one.
+    """Create a table; one that is there, or that another audit makes at the same time, stays as it is.
 
     Raises:
         WarehouseError: there are data files here, and no log of what they are.
@@ -44,31 +38,29 @@ def create_table(root: Root, table: Table) -> None:
     """
     if root.has_files(table.name):
         raise WarehouseError(f"{root.place}/{table.name}: {DAMAGED}")
-    from txn_analysis.storage.spark_tasks import spark_schema
+    place, options = root.for_delta(table.name)
+    schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields_of(table)}))
+    with suppress(CommitFailedError):  # another audit was faster
+        DeltaTable.create(
+            place,
+            schema,
+            mode="ignore",
+            partition_by=[*table.partition_by],
+            description=f"One row is {table.grain}.",
+            configuration=properties(table) | ({"delta.minWriterVersion": _WRITER_OF_CHECKS} if table.checks else {}),
+            storage_options=options,
+            commit_properties=CommitProperties(max_commit_retries=0),
+            raise_if_key_not_exists=False,  # of the configuration: some properties are ours
+        )
 
-    now, transaction = time.time_ns() // 1_000_000, str(uuid4())
-    made: dict[str, Json] = {
-        "timestamp": now,
-        "operation": "CREATE TABLE",
-        "operationParameters": {},
-        "txnId": transaction,
-    }
-    metadata: Json = {
-        "id": str(uuid4()),
-        "description": f"One row is {table.grain}.",
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": spark_schema(table).json(),
-        "partitionColumns": list(table.partition_by),
-        "configuration": properties(table),
-        "createdTime": now,
-    }
-    protocol = {"minReaderVersion": 1, "minWriterVersion": _WRITER_OF_CHECKS if table.checks else _WRITER}
-    counted = {"txnId": transaction, "allFiles": []} | OF_NO_FILES
-    actions: list[dict[str, Json]] = [{"commitInfo": made}, {"metaData": metadata}, {"protocol": protocol}]
-    with suppress(FileExistsError):  # another audit was faster
-        root.put_log(table.name, f"{0:020}.json", lines_of(actions))
-        sums = lines_of([counted | {"metadata": metadata, "protocol": protocol}])
-        root.put_log(table.name, f"{0:020}.crc", sums)
+
+def fields_of(table: Table) -> list[dict[str, Any]]:
+    """The columns of a table as Delta's schema has them, comments included."""
+    declared = json.loads(Schema.from_arrow(table.arrow_schema).to_json())["fields"]
+    return [
+        field | {"nullable": column.nullable, "metadata": {"comment": column.comment}}
+        for field, column in zip(declared, table.columns, strict=True)
+    ]
 
 
 def properties(table: Table) -> dict[str, str]:

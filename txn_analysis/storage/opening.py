@@ -57,10 +57,10 @@ def open_warehouse(session: Spark, given: str) -> Warehouse:
     Raises:
         WarehouseError: it names no place, or a table there is damaged, of another format, or not plain.
     """
-    from txn_analysis.storage.delta_warehouse import DeltaWarehouse
     from txn_analysis.storage.roots import root_at
+    from txn_analysis.storage.warehouse import Warehouse
 
-    return DeltaWarehouse(session, root_at(given))
+    return Warehouse(session, root_at(given))
 
 
 def check_writable(root: Path) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.delta_folder import StoredFile
     from txn_analysis.storage.roots import Root
-    from txn_analysis.storage.warehouse import BatchesByName, RowTasks
+    from txn_analysis.storage.rows import BatchesByName, RowTasks
     from txn_analysis.tables import Table
 
 _SHARE_BYTES = 4 << 20

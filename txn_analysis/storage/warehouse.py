@@ -1,30 +1,36 @@
-"""The tables of one warehouse, written and read: the interface, and the writes that come last.
+"""The tables of one warehouse, made, read and written without Spark, wherever they lie (`roots`).
+
+Arrow writes and reads the data files; Delta's log says which they are (`delta_folder`). Spark is asked for what only it
+does: frames of large tables, and the tasks that fill them.
 
 A slice of a table (the rows of one ingest or of one run) is always replaced as a whole, so that doing something again
-changes nothing. Rows count only once they are committed, by the write that comes last: content rows by `inputs`, which
-names the ingest of each input, and result rows by `runs`. What a killed audit left is never read.
-
-Several audits may write to one warehouse at once. Whoever commits the same content or the same run second finds the
-first one's rows, and leaves them as they are.
+changes nothing. Several audits may write to one warehouse at once: a commit is refused where another one came between,
+and is done again. Which rows count `commits` says.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import defaultdict
-from dataclasses import dataclass, replace
-from operator import add, ne
-from typing import TYPE_CHECKING, Any, NamedTuple
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from deltalake.exceptions import CommitFailedError
 
-from txn_analysis.columns.records import batch_of, fields_of, records_of
-from txn_analysis.errors import WarehouseError
+from txn_analysis.columns.records import fields_of, records_of
 from txn_analysis.spark.jobs import running
-from txn_analysis.tables import INPUTS, LOG_PIECES, RUNS
-from txn_analysis.tables.inputs import ReadInput, RunRecord
-from txn_analysis.tables.readings import FIRST_READING, READING_VERSION
+from txn_analysis.storage.data_files import read_files, rows_digest, write_data_files
+from txn_analysis.storage.delta_folder import MOST_FILES, DeltaFolder, StoredFile
+from txn_analysis.storage.errors import no_warehouse, said_in_words, too_busy
+from txn_analysis.storage.new_table import check_format, create_table
+from txn_analysis.storage.opening import LOG
+from txn_analysis.storage.roots import NoTable
+from txn_analysis.storage.rows import Size, rows_without_match, schema_of, tables_of, without
+from txn_analysis.storage.touched import UNSUPPORTED, check_readable, check_writable, unwritten
+from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,48 +40,34 @@ if TYPE_CHECKING:
     from txn_analysis.columns.records import Record
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.spark.jobs import Spark
+    from txn_analysis.storage.data_files import DataFile
+    from txn_analysis.storage.roots import Root
+    from txn_analysis.storage.rows import BatchesByName, MatchKey, RowTasks
     from txn_analysis.tables import Table
 
 MOST_ATTEMPTS = 8
+_Result = TypeVar("_Result")
+
+_LONGEST_PAUSE_S = 0.5
+# What a task wrote and no commit names: an audit that is about to commit it is never older.
+_ORPHAN_MS = 7 * 86_400_000
 
 
-@dataclass(frozen=True)
-class MatchKey:
-    """When a row has nothing to add to another one: some columns are equal, NULL as well, and those of `but` differ."""
-
-    same: tuple[str, ...]
-    but: tuple[str, ...] = ()
-
-    def is_new(self, rows: pa.RecordBatch, present: pa.Table) -> list[bool]:
-        """Of each row, whether it matches none of those that are present."""
-        others: defaultdict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
-        for same, but in zip(_values(present, self.same), _values(present, self.but), strict=True):
-            others[same].append(but)
-        own = zip(_values(rows, self.same), _values(rows, self.but), strict=True)
-        return [not any(all(map(ne, but, other)) for other in others[same]) for same, but in own]
+def _slices(stored: DeltaFolder, names: pa.ChunkedArray) -> list[str]:
+    """Of some slices those that are there."""
+    wanted = {*names.to_pylist()}
+    return sorted({file.slice for file in stored.files if file.slice is not None and file.slice in wanted})
 
 
-def _values(rows: pa.RecordBatch | pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Of each row its values in some columns."""
-    columns = [rows[name].to_pylist() for name in names]
-    return [*zip(*columns, strict=True)] if columns else [()] * len(rows)
-
-
-def rows_without_match(rows: pa.RecordBatch, present: pa.Table, keys: Iterable[MatchKey]) -> pa.RecordBatch:
-    """The rows that match none of those that are present, by any of some keys."""
-    for key in keys:
-        rows = rows.filter(pa.array(key.is_new(rows, present), pa.bool_()))
-    return rows
-
-
-class Warehouse(ABC):
+class Warehouse:
     """Delta tables under one folder, or one name in a store.
 
     Rows are given whether they are committed or not. Of a result table those count whose `run_id` is in `runs`, of a
     content table those whose `ingest_id` and `input_id` are in `inputs`: whoever asks names them.
 
     Every method raises WarehouseError where there is no such table, where it is damaged or of another format, or where
-    the storage fails it; those that write also where a row breaks a constraint of its table.
+    the storage fails it; those that write also where a row breaks a constraint of its table. Other tools may have
+    changed a table, which is refused where it is needed (`touched`).
 
     Attributes:
         root: the folder, or URI, of the tables.
@@ -85,9 +77,12 @@ class Warehouse(ABC):
 
     note = ""
 
-    def __init__(self, session: Spark, root: str) -> None:
+    def __init__(self, session: Spark, root: Root) -> None:
         self.session = session
-        self.root = root
+        self.root = root.place
+        self._root = root
+        self._known: dict[str, DeltaFolder] = {}
+        self._of_all(self._stored)
 
     @property
     def spark(self) -> SparkSession:
@@ -98,27 +93,37 @@ class Warehouse(ABC):
         """Where a table lies."""
         return f"{self.root}/{table.name}"
 
-    @abstractmethod
     def create(self) -> None:
         """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
 
         A folder for them that is not there yet is made for its owner alone; one that is there keeps its mode.
         A warehouse of another format is refused, and a folder that cannot be written before anything is made.
         """
+        with said_in_words(self.root):
+            self._root.prepare()
+        self._of_all(self._made)
 
-    @abstractmethod
+    def _of_all(self, look: Callable[[Table], Any]) -> None:
+        """Do something with each table; side by side, as a store takes long to answer."""
+        with ThreadPoolExecutor(len(ALL_TABLES)) as pool:
+            list(pool.map(look, ALL_TABLES))
+
+    def _made(self, table: Table) -> None:
+        with said_in_words(self.path(table)):
+            if (stored := self._stored(table)) is None:
+                create_table(self._root, table)
+            else:
+                check_readable(stored, self.path(table))
+                check_writable(stored, self.path(table))
+
     def has(self, table: Table) -> bool:
         """Whether the table is there; one that a later version declares is not, until the next audit creates it."""
+        return self._stored(table) is not None
 
-    def notes(self, _table: Table) -> list[str]:
-        """The notes of a table's commits, newest first, as far as its log goes back."""
-        return []
-
-    @abstractmethod
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """The newest version of some tables, by name."""
+        return {table.name: self._plain(table).version for table in tables}
 
-    @abstractmethod
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """Rows of a table of any size, one batch after another.
 
@@ -127,6 +132,7 @@ class Warehouse(ABC):
             names: of the columns that are wanted; all where there are none.
             one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
         """
+        return self._streamed(table, self._plain(table), names, one_of)
 
     def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
         """Rows in memory, as Arrow; arguments as of `batches`."""
@@ -137,48 +143,116 @@ class Warehouse(ABC):
         names = [name for name in fields_of(kind) if name in table.names]
         return records_of(kind, self.held(table, *names, **one_of))
 
-    @abstractmethod
-    def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:
-        """Rows of the table as it is now, committed or not, for Spark, whose tasks read them; see `batches`."""
+    def _streamed(
+        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    ) -> Iterator[pa.RecordBatch]:
+        with said_in_words(self.path(table)):
+            yield from read_files(table, self._root, stored.files_of(table, one_of), names, one_of)
 
-    @abstractmethod
     def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, BatchFunction]:
         """Rows of a table for Spark's tasks: a frame, and the function that makes the rows of its batches.
 
         Arguments are those of `batches`.
         """
+        from txn_analysis.storage.spark_tasks import in_shares
 
-    @abstractmethod
+        files = self._plain(table).files_of(table, one_of)
+        root, wanted = self._root, {name: [*values] for name, values in one_of.items()}
+        return in_shares(self.spark, files, lambda own: read_files(table, root, own, names, wanted))
+
+    def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:
+        """Rows of the table as it is now, committed or not, for Spark; see `batches`.
+
+        Where the session has Delta, Delta reads it, at the version that is the newest now; else tasks do.
+        """
+        from txn_analysis.storage.spark_tasks import delta_frame, table_frame
+
+        stored = self._stored(table)
+        by_delta = stored and delta_frame(self.spark, self.path(table), stored.version, table, one_of)
+        return by_delta or table_frame(*self.read_in_tasks(table, **one_of), table)
+
     def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """Make rows, taken one batch after another, the whole content of one slice of a table, such as `run_id="…"`.
 
         Of a table without partitions the slice is those of its rows that hold these values.
         """
+        if table.partition_by:
+            with said_in_words(self.path(table)):
+                files = self._written(rows, table, slice_of)
+            self._commit(files, table, slice_of)
+            return
 
-    @abstractmethod
+        def replace(stored: DeltaFolder) -> None:
+            kept = self._held(table, stored, ())
+            is_replaced = [pc.equal(kept[name], value) for name, value in slice_of.items()]
+            if is_replaced:
+                kept = kept.filter(pc.invert(pc.fill_null(reduce(pc.and_, is_replaced), fill_value=False)))
+            stored.replace(self._written([*(kept.to_batches() if is_replaced else ()), *rows], table, {}), {})
+
+        self._change(table, replace)
+
     def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
         """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
+        from txn_analysis.storage.spark_tasks import write_frame
 
-    @abstractmethod
+        with said_in_words(self.path(table)):
+            files = write_frame(frame, rows_of, table, self._root, slice_of)
+        self._commit(files, table, slice_of)
+
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
         """Make what tasks produce the whole content of a slice, in each of the tables that they fill.
 
         Returns:
             What they told, by name.
         """
+        with said_in_words(self.root):
+            if tasks.is_on_spark:
+                from txn_analysis.storage.spark_tasks import write_in_tasks
 
-    @abstractmethod
+                files, told = write_in_tasks(self.spark, tasks, self._root, slice_of)
+            else:
+                batches: BatchesByName = {}
+                files = write_data_files(tasks.of_tables(tasks.all_rows(), batches), self._root, slice_of)
+                told = tables_of(batches)
+        for table in tasks.tables:
+            self._commit([file for file in files if file.table == table.name], table, slice_of)
+        return told
+
+    def notes(self, table: Table) -> list[str]:
+        """The notes of a table's commits, newest first, as far as its log goes back."""
+        with said_in_words(self.path(table)):
+            return self._plain(table).notes()
+
     def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
         """Insert the rows that match no row of the table, by any of some keys; say how many those were.
 
         Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
         """
+        names = sorted({name for key in unless for name in (*key.same, *key.but)})
 
-    @abstractmethod
+        def insert(stored: DeltaFolder) -> int:
+            own = rows_without_match(rows, self._held(table, stored, names), unless) if names else rows
+            if not len(own):
+                return 0
+            # In the same commit: who reads the table as it was still finds its files.
+            if stored.is_small_in(MOST_FILES):
+                every = [*self._streamed(table, stored, (), {}), own]
+                stored.replace(self._written(every, table, {}), {})
+            else:
+                stored.append(self._written([own], table, {}))
+            return len(own)
+
+        return self._change(table, insert)
+
     def revise(self, table: Table, revised: Callable[[pa.Table], pa.Table]) -> None:
         """Put in the place of all rows of a table without partitions what is made of them, in one commit."""
 
-    @abstractmethod
+        def revise(stored: DeltaFolder) -> None:
+            rows = revised(self._held(table, stored, ()))
+            stored.replace(self._written(rows.to_batches(), table, {}), {})
+
+        self._change(table, revise)
+
     def remove(self, table: Table, keys: pa.Table) -> None:
         """Take out the rows that have the values of some key, in one commit; who reads the table as it was still does.
 
@@ -187,11 +261,46 @@ class Warehouse(ABC):
             keys: values of some of its columns, the one by which it is partitioned among them; none is NULL.
         """
 
-    @abstractmethod
+        def remove(stored: DeltaFolder) -> None:
+            if not table.partition_by:
+                held = self._held(table, stored, ())
+                kept = without(held, keys)
+                if len(kept) < len(held):
+                    stored.replace(self._written(kept.to_batches(), table, {}), {})
+                return
+            (column,) = table.partition_by
+            stored.cut({name: self._cut(table, stored, column, name, keys) for name in _slices(stored, keys[column])})
+
+        self._change(table, remove)
+
+    def _cut(self, table: Table, stored: DeltaFolder, column: str, name: str, keys: pa.Table) -> DataFile | None:
+        """What stays of a slice, as a file that no commit names yet; None where nothing does."""
+        if keys.column_names == [column]:
+            return None
+        held = pa.Table.from_batches(self._streamed(table, stored, (), {column: [name]}), schema_of(table, ()))
+        files = self._written(without(held, keys).to_batches(), table, {column: name})
+        return files[0] if files else None
+
     def size(self, table: Table, keys: pa.Table) -> Size:
         """How much `remove` with these keys would take out."""
+        stored, found = self._plain(table), Size()
+        if not table.partition_by:
+            held = self._held(table, stored, keys.column_names)
+            return Size(len(held) - len(without(held, keys)))
+        (column,) = table.partition_by
+        for name in _slices(stored, keys[column]):
+            files = [file for file in stored.files if file.slice == name]
+            of_slice = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
+            if keys.column_names != [column]:
+                names, own = keys.column_names, {column: [name]}
+                held = pa.Table.from_batches(self._streamed(table, stored, names, own), schema_of(table, names))
+                gone = len(held) - len(without(held, keys))
+                whole = gone == len(held)
+                share = of_slice.size_bytes * gone // max(len(held), 1)
+                of_slice = of_slice if whole else Size(gone, 0, share)
+            found = found.plus(of_slice)
+        return found
 
-    @abstractmethod
     def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:
         """Make few files of many small ones, and free the space of those that nobody reads any more.
 
@@ -202,174 +311,86 @@ class Warehouse(ABC):
         Returns:
             The files that are, or would be, gone; rows are not counted.
         """
+        found = Size()
+        for table in filter(self.has, ALL_TABLES):
+            if not (table.partition_by or is_rehearsal):
+                self._change(table, partial(self._as_one_file, table))
+            with said_in_words(self.path(table)):
+                paths = {f"{table.name}/{path}" for path in self._plain(table).stale_files(grace_ms, _ORPHAN_MS)}
+                stale = self._root.sizes(paths)
+                found = found.plus(Size(0, len(stale), sum(stale.values())))
+                if not is_rehearsal:
+                    self._root.drop(sorted(stale))
+                    names = self._plain(table).sum_up()
+                    self._root.drop(f"{table.name}/{LOG}/{name}" for name in names)
+        return found
 
+    def _as_one_file(self, table: Table, stored: DeltaFolder) -> None:
+        if stored.is_small_in(2):
+            stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}), {})
 
-class Size(NamedTuple):
-    """How much there is: rows, files, and bytes on the disk; those of a file of which some rows stay by their share."""
+    def _held(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> pa.Table:
+        return pa.Table.from_batches(self._streamed(table, stored, names, {}), schema_of(table, names))
 
-    row_count: int = 0
-    file_count: int = 0
-    size_bytes: int = 0
+    def _written(self, rows: Iterable[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
+        """Data files that no commit names yet."""
+        return write_data_files(((table, batch) for batch in rows), self._root, slice_of)
 
-    def plus(self, other: Size) -> Size:
-        """Both together."""
-        return Size(*map(add, self, other))
+    def _commit(self, files: Sequence[DataFile], table: Table, slice_of: Mapping[str, str]) -> None:
+        """Make files, already written, the whole content of a slice.
 
+        Where the slice holds the same rows already there is no commit: streams and change feeds of the table go on.
+        """
 
-def without(rows: pa.Table, keys: pa.Table) -> pa.Table:
-    """The rows that have not the values of any key; they keep their order."""
-    wanted = {*_values(keys, keys.column_names)}
-    return rows.filter(pa.array([own not in wanted for own in _values(rows, keys.column_names)], pa.bool_()))
-
-
-def no_warehouse(root: str, table: Table) -> WarehouseError:
-    """The error of whoever asks where there is no warehouse, or a part of one is gone."""
-    what = f"no warehouse here ({table.name} is missing): give the --warehouse of an audit, or audit first"
-    return WarehouseError(f"{root}: {what}")
-
-
-def too_busy(path: str) -> WarehouseError:
-    """The error of a writer that others were faster than, every time."""
-    return WarehouseError(f"{path}: other audits kept writing here at the same time. Run the same command again")
-
-
-NamedRows = tuple[str, pa.RecordBatch]
-BatchesByName = dict[str, list[pa.RecordBatch]]
-
-
-def schema_of(table: Table, names: Sequence[str]) -> pa.Schema:
-    """Some columns of a table, in the order of their names; all where none is named."""
-    return pa.schema([table.arrow_schema.field(name) for name in names or table.arrow_schema.names])
-
-
-@dataclass(frozen=True)
-class RowTasks:
-    """Work that fills tables.
-
-    Attributes:
-        work: of each task what it works on.
-        tables: what they fill.
-        rows_of: run where the task is: the batches of one task, of its work, each with the name of its table, or with
-            another name for what the driver is told.
-        is_on_spark: they are Spark's tasks; else this process does them one after another.
-    """
-
-    work: Sequence[Any]
-    tables: tuple[Table, ...]
-    rows_of: Callable[[Any], Iterable[NamedRows]]
-    is_on_spark: bool
-
-    def all_rows(self) -> Iterator[NamedRows]:
-        """What all tasks give, one after another in this process."""
-        return (named for work in self.work for named in self.rows_of(work))
-
-    def of_tables(self, named: Iterable[NamedRows], told: BatchesByName) -> Iterator[tuple[Table, pa.RecordBatch]]:
-        """The rows of the tables, each batch with its table; all others are added to `told`."""
-        known = {table.name: table for table in self.tables}
-        for name, rows in named:
-            if name in known:
-                yield known[name], rows
+        def replace(stored: DeltaFolder) -> None:
+            before = [file for file in stored.files if file.slice in slice_of.values()]
+            after = [StoredFile(before[0].slice, f.path, f.size_bytes, f.row_count) for f in files if before]
+            if before and rows_digest(table, self._root, before) == rows_digest(table, self._root, after):
+                self._root.drop(f"{table.name}/{file.path}" for file in files)
             else:
-                told.setdefault(name, []).append(rows)
+                stored.replace(files, slice_of, self.note)
 
+        self._change(table, replace)
 
-def tables_of(told: BatchesByName) -> dict[str, pa.Table]:
-    """Batches by name as one table for each name."""
-    return {name: pa.Table.from_batches(batches) for name, batches in told.items()}
+    def _change(self, table: Table, change: Callable[[DeltaFolder], _Result]) -> _Result:
+        """Do one whole change to a table as it is now, and again where another writer committed in between."""
+        for attempt in range(MOST_ATTEMPTS):
+            with said_in_words(self.path(table)):
+                stored = self._plain(table)
+                check_writable(stored, self.path(table))
+                self._known.pop(table.name, None)
+                try:
+                    if stored.grow(table):  # of an earlier version: decision 0130
+                        stored = self._plain(table)
+                        self._known.pop(table.name, None)
+                    return change(stored)
+                except CommitFailedError as error:
+                    if UNSUPPORTED in str(error):  # no other audit was faster: it will never be written
+                        raise unwritten(self.path(table), str(error)) from error
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / MOST_ATTEMPTS))  # noqa: S311 no secret
+        raise too_busy(self.path(table))
 
+    def _plain(self, table: Table) -> DeltaFolder:
+        """The table as it is now, with all that it holds in its data files.
 
-_SAME_CONTENT = MatchKey(("input_id", "kind"))
-_SAME_INPUT = MatchKey(("input_id", "cluster", "capture"))
-_READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))
-_SAME_RUN, _SAME_NUMBER = MatchKey(("run_id",)), MatchKey(("run_number",))
+        Raises:
+            WarehouseError: there is none, as of the class, or as of `check_readable`.
+        """
+        stored = self._stored(table)
+        if stored is None:
+            raise no_warehouse(self.root, table.name)
+        check_readable(stored, self.path(table))
+        return stored
 
-
-def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[ReadInput]:
-    """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    return inputs_of(warehouse, input_id=[*input_ids])
-
-
-def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput]:
-    """Rows of `inputs`; those of an earlier reading with their `lacking_sections`, which today's reading doubts."""
-    rows = warehouse.records(ReadInput, INPUTS, **one_of)
-    is_old = [row.has_dumped_logs and (row.reading_version or FIRST_READING) < READING_VERSION for row in rows]
-    texts = sorted({row.input_id for row, old in zip(rows, is_old, strict=True) if old})
-    lacking = defaultdict[str, set[int]](set)
-    names = ("input_id", "section_index", "lacking_batch_count")
-    for batch in warehouse.batches(LOG_PIECES, *names, input_id=texts) if texts else ():
-        for piece in batch.filter(pc.greater(batch["lacking_batch_count"], 0)).to_pylist():
-            lacking[piece["input_id"]].add(piece["section_index"])
-    return [
-        row._replace(lacking_sections=frozenset(lacking[row.input_id])) if old and row.input_id in lacking else row
-        for row, old in zip(rows, is_old, strict=True)
-    ]
-
-
-def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Sequence[ReadInput]) -> None:
-    """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
-
-    An input that its capture holds already stays as it is. Where another ingest has read the same content, that one
-    keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `held` is what
-    `held_inputs` said of them before; who commits in the meantime is seen.
-
-    Raises:
-        WarehouseError: it cannot be written, or other audits were faster every time.
-    """
-    newer = {row.content: row for row in inputs if any(_is_newer(row, other) for other in held)}
-    if newer:
-        warehouse.revise(INPUTS, lambda rows: _as_found_by(rows, newer))
-        held = held_inputs(warehouse, (row.input_id for row in inputs))
-    for _ in range(MOST_ATTEMPTS):
-        known = {row.content: row for row in held}
-        places = {(row.cluster, row.capture, row.input_id) for row in held}
-        fresh = [
-            row.found_as(known.get(row.content, row))
-            for row in inputs
-            if (row.cluster, row.capture, row.input_id) not in places
-        ]
-        rows = batch_of(ReadInput, fresh, INPUTS.arrow_schema)
-        if not fresh or warehouse.insert(rows, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
-            return
-        held = held_inputs(warehouse, (row.input_id for row in inputs))
-    raise too_busy(warehouse.path(INPUTS))
-
-
-def _is_newer(row: ReadInput, other: ReadInput) -> bool:
-    return row.content == other.content and row.is_newer_than(other)
-
-
-def _as_found_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:
-    """Rows of `inputs`, those of some contents as a newer reading found them."""
-    found = records_of(ReadInput, rows)
-    revised = [_revised(row, newer.get(row.content, row)) for row in found]
-    return pa.Table.from_batches([batch_of(ReadInput, revised, INPUTS.arrow_schema)])
-
-
-def _revised(row: ReadInput, newer: ReadInput) -> ReadInput:
-    if not newer.is_newer_than(row):
-        return row
-    is_same_place = (row.cluster, row.capture) == (newer.cluster, newer.capture)
-    return newer if is_same_place else row.found_as(newer)
-
-
-def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
-    """Write the record of a run, after all its other rows: from now on they count.
-
-    A run that was completed before keeps its number; a new one gets the next, which no other run has.
-
-    Raises:
-        WarehouseError: it cannot be written, or other audits were faster every time.
-    """
-    for _ in range(MOST_ATTEMPTS):
-        runs = {known.run_id: known for known in warehouse.records(RunRecord, RUNS)}
-        before = runs.get(run.run_id)
-        number = max((known.run_number for known in runs.values()), default=0) + 1
-        own = run._replace(run_number=number if before is None else before.run_number)
-        row = batch_of(RunRecord, [own], RUNS.arrow_schema)
-        if before is not None:
-            # The same run again has read the same rows, at versions that may be newer.
-            is_same = before == own._replace(table_versions=before.table_versions)
-            return None if is_same else warehouse.replace([row], RUNS, run_id=run.run_id)
-        if warehouse.insert(row, RUNS, (_SAME_RUN, _SAME_NUMBER)):
-            return None
-    raise too_busy(warehouse.path(RUNS))
+    def _stored(self, table: Table) -> DeltaFolder | None:
+        """The table as it is now, None where there is none; its log is read once for each version, in milliseconds."""
+        known = self._known.get(table.name)
+        with said_in_words(self.path(table)):
+            try:
+                if known is None or not known.is_newest():
+                    known = DeltaFolder(self._root, table.name)
+                    check_format(self.root, known.properties)
+                    self._known[table.name] = known
+            except NoTable:
+                return None
+        return known

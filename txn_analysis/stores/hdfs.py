@@ -56,19 +56,8 @@ class HdfsStore:
             raise ChangedError
         return data
 
-    def whole(self, key: str) -> bytes:
+    def put(self, key: str, data: bytes | IO[bytes]) -> None:
         """As of `Store`."""
-        with _said():
-            file = self._handler.open_input_file(key)
-            try:
-                return bytes(file.read(None))
-            finally:
-                file.close()
-
-    def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
-        """As of `Store`."""
-        if is_new and self.found(key) is not None:
-            raise FileExistsError
         source = io.BytesIO(data) if isinstance(data, bytes) else data
         # The handler's own stream refuses Arrow's buffers; a buffered one hands it bytes, of what is smaller than it.
         with _said(), pa.BufferedOutputStream(self._handler.open_output_stream(key, None), 2 * _STEP_BYTES) as stream:

@@ -2,14 +2,13 @@
 
 Nothing is opened here. What the environment, a profile or the role of the machine say of a store is neither kept nor
 shown. `obstore` and `deltalake` look themselves at the environment and at the role of a machine, a container or a pod.
-What one of them leaves out, and every other tool of a provider reads, is added here: AWS profiles.
+AWS profiles `deltalake` reads itself, and `obstore` by `boto3`.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from configparser import ConfigParser, Error
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -98,11 +97,6 @@ def local_path(given: str) -> str:
 
 _REQUEST_TIMEOUT, _CONNECT_TIMEOUT = "60s", "5s"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_KEYS = {
-    "access_key_id": "aws_access_key_id",
-    "secret_access_key": "aws_secret_access_key",
-    "session_token": "aws_session_token",
-}
 
 
 def client_options(root: str) -> dict[str, Any]:
@@ -110,17 +104,8 @@ def client_options(root: str) -> dict[str, Any]:
     return {"timeout": _REQUEST_TIMEOUT, "connect_timeout": _CONNECT_TIMEOUT, "allow_http": _is_plain(root)}
 
 
-def store_config(root: str) -> dict[str, Any]:
-    """What `obstore` is told of a store beside its name, as keywords."""
-    if not _is_s3(root):
-        return {}
-    profile = _profile()
-    provider = _boto3_provider() if not profile.get("access_key_id") and _needs_profile() else None
-    return profile | ({"credential_provider": provider} if provider else {})
-
-
 def delta_options(root: str) -> dict[str, str]:
-    """The same for `deltalake`, which reads profiles itself."""
+    """What `deltalake` is told of a store beside its name; it reads profiles itself."""
     options = {"timeout": _REQUEST_TIMEOUT, "connect_timeout": _CONNECT_TIMEOUT}
     if _is_plain(root):
         options["allow_http"] = "true"
@@ -128,7 +113,6 @@ def delta_options(root: str) -> dict[str, str]:
         endpoint = _endpoint()
         # By default it knows a lock table alone; stores of S3's kind refuse the second of two themselves.
         options |= {"conditional_put": "etag"} | ({"endpoint_url": endpoint} if endpoint else {})
-        options |= {f"aws_{name}": value for name, value in _profile().items()}
     return options
 
 
@@ -144,39 +128,9 @@ def _is_plain(root: str) -> bool:
     return _is_s3(root) and (_endpoint() or "").startswith("http://")
 
 
-def _needs_profile() -> bool:
-    """No other link of the chain comes first: keys in the environment do."""
-    return "AWS_ACCESS_KEY_ID" not in os.environ and "AWS_PROFILE" in os.environ
-
-
-def _profile() -> dict[str, str]:
-    """The keys and the region of the profile that is meant, as far as the environment does not say them."""
-    name = os.environ.get("AWS_PROFILE", "default")
-    home = Path.home() / ".aws"
-    said: dict[str, str] = {}
-    for variable, file, section in (
-        ("AWS_CONFIG_FILE", "config", name if name == "default" else f"profile {name}"),
-        ("AWS_SHARED_CREDENTIALS_FILE", "credentials", name),
-    ):
-        parser = ConfigParser(interpolation=None)
-        try:
-            parser.read(os.environ.get(variable) or home / file, encoding="utf-8")
-        except (Error, UnicodeDecodeError):
-            continue
-        if parser.has_section(section):
-            said |= dict(parser[section])
-    found = {}
-    if "AWS_ACCESS_KEY_ID" not in os.environ and "aws_access_key_id" in said:
-        found = {name: said[key] for name, key in _KEYS.items() if said.get(key)}
-    if not any(os.environ.get(variable) for variable in ("AWS_REGION", "AWS_DEFAULT_REGION")) and "region" in said:
-        found["region"] = said["region"]
-    return found
-
-
-def _boto3_provider() -> Any:
-    """What resolves profiles of single sign-on and of roles, where it is installed; None where it is not."""
-    try:
-        from obstore.auth.boto3 import Boto3CredentialProvider
-    except ImportError:
-        return None
-    return Boto3CredentialProvider()
+def has_profile(root: str) -> bool:
+    """Whether the keys of a store are those of an AWS profile: one is named, or there is a file of them."""
+    if not _is_s3(root) or "AWS_ACCESS_KEY_ID" in os.environ:
+        return False
+    file = os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws" / "credentials"
+    return "AWS_PROFILE" in os.environ or Path(file).is_file()

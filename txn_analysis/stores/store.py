@@ -1,9 +1,9 @@
 """A store: one bucket, container or file system, whose objects are named, listed, read in ranges, and put.
 
 Object stores are asked by `obstore`, file systems of Hadoop by the client that `deltalake` brings along, which needs no
-Java. Of three libraries `obstore` alone says which version of an object is meant, and puts one only where none is. What
-a store answers is tried again within bounds, and then said in one line; of its own words only the status is shown, as
-they may quote the request. A URI names one object, a folder of them, or a glob.
+Java. Of three libraries `obstore` alone says which version of an object is meant. What a store answers is tried again
+within bounds, and then said in one line; of its own words only the status is shown, as they may quote the request. A
+URI names one object, a folder of them, or a glob.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from txn_analysis.stores.places import client_options, store_config
+from txn_analysis.stores.places import client_options, has_profile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -68,18 +69,25 @@ class Found(NamedTuple):
     version: Version
 
 
-class Store(Protocol):
-    """What every kind of store can do.
-
-    Every method raises StoreError where the store does not answer or refuses, FileNotFoundError where there is no such
-    object.
-    """
+class Files(Protocol):
+    """What stores can do, and a disk of this machine."""
 
     def listed(self, prefix: str) -> Iterator[Found]:
         """All objects below a folder, in any order; nothing where there is none."""
 
     def within(self, prefix: str) -> tuple[list[str], list[Found]]:
         """The folders and the objects of one folder, without what lies deeper."""
+
+    def drop(self, keys: Sequence[str]) -> None:
+        """Delete objects; those that are gone already are no error."""
+
+
+class Store(Files, Protocol):
+    """What every kind of store can do.
+
+    Every method raises StoreError where the store does not answer or refuses, FileNotFoundError where there is no such
+    object.
+    """
 
     def found(self, key: str) -> Found | None:
         """One object; None where there is none."""
@@ -91,18 +99,8 @@ class Store(Protocol):
             ChangedError: it is another version, or gone.
         """
 
-    def whole(self, key: str) -> bytes:
-        """All of a small object, as it is now."""
-
-    def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
-        """Keep an object as a whole.
-
-        Raises:
-            FileExistsError: there is one, where `is_new`; of two at once only one comes through.
-        """
-
-    def drop(self, keys: Sequence[str]) -> None:
-        """Delete objects; those that are gone already are no error."""
+    def put(self, key: str, data: bytes | IO[bytes]) -> None:
+        """Keep an object as a whole."""
 
 
 @lru_cache(maxsize=64)
@@ -127,7 +125,9 @@ class _ObjectStore:
         # Its place in memory is a second's tenth, which commands on a disk do without.
         from obstore.store import from_url
 
-        options: dict[str, Any] = {"client_options": client_options(root), **store_config(root)}
+        options: dict[str, Any] = {"client_options": client_options(root)}
+        if has_profile(root):
+            options["credential_provider"] = _profile()
         with _said():
             self._store: Any = from_url(
                 root, retry_config={"max_retries": _TRIES - 1, "retry_timeout": _RETRIES_FOR}, **options
@@ -178,19 +178,12 @@ class _ObjectStore:
                 raise ChangedError from None
             raise
 
-    def whole(self, key: str) -> bytes:
+    def put(self, key: str, data: bytes | IO[bytes]) -> None:
         """As of `Store`."""
         import obstore
 
         with _said():
-            return bytes(obstore.get(self._store, key).bytes())
-
-    def put(self, key: str, data: bytes | IO[bytes], *, is_new: bool = False) -> None:
-        """As of `Store`."""
-        import obstore
-
-        with _said():
-            obstore.put(self._store, key, data, mode="create" if is_new else "overwrite")
+            obstore.put(self._store, key, data)
 
     def drop(self, keys: Sequence[str]) -> None:
         """As of `Store`."""
@@ -199,6 +192,14 @@ class _ObjectStore:
         for start in range(0, len(keys), _DELETED_AT_ONCE):
             with suppress(FileNotFoundError), _said():
                 obstore.delete(self._store, [*keys[start : start + _DELETED_AT_ONCE]])
+
+
+def _profile() -> Any:
+    try:
+        from obstore.auth.boto3 import Boto3CredentialProvider
+    except ImportError:
+        raise StoreError("AWS profiles are read by boto3, which is not installed: pip install boto3") from None
+    return Boto3CredentialProvider()
 
 
 def _folder(prefix: str) -> str | None:
@@ -219,7 +220,7 @@ def _said() -> Iterator[None]:
     """What a store answers meanwhile is said in the words of the problem.
 
     Raises:
-        StoreError, ChangedError, FileNotFoundError, FileExistsError: as of `Store`.
+        StoreError, ChangedError, FileNotFoundError: as of `Store`.
     """
     from obstore import exceptions
 
@@ -229,8 +230,6 @@ def _said() -> Iterator[None]:
         raise FileNotFoundError(_GONE) from None
     except exceptions.NotFoundError:
         raise FileNotFoundError(_GONE) from None
-    except exceptions.AlreadyExistsError:
-        raise FileExistsError from None
     except exceptions.PreconditionError:
         raise ChangedError from None
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
@@ -279,8 +278,8 @@ def found_below(place: Place) -> tuple[str, list[Found]]:
     if glob is None:
         return place.key, list(found_in(place))
     folder = place.key[: glob.start()].rpartition("/")[0]
-    pattern = re.compile(_expression(place.key))
-    return folder, [found for found in found_in(place.child(folder)) if pattern.fullmatch(found.key)]
+    parts = place.key.split("/")
+    return folder, [found for found in found_in(place.child(folder)) if _is_named(found.key.split("/"), parts)]
 
 
 def has_glob(place: Place) -> bool:
@@ -288,27 +287,13 @@ def has_glob(place: Place) -> bool:
     return _GLOB.search(place.key) is not None
 
 
-def _expression(glob: str) -> str:
-    """A glob as a regular expression over whole keys; a folder that it names counts with all that is in it."""
-    parts = []
-    for word in re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\])", glob):
-        if word == "**/":
-            parts.append(r"(?:.*/)?")
-        elif word == "**":
-            parts.append(r".*")
-        elif word == "*":
-            parts.append(r"[^/]*")
-        elif word == "?":
-            parts.append(r"[^/]")
-        elif word.startswith("[") and word.endswith("]") and len(word) > 2:
-            parts.append(f"[{'^' * word.startswith('[!')}{_escaped(word.strip('[]').removeprefix('!'))}]")
-        else:
-            parts.append(re.escape(word))
-    return "".join(parts) + r"(?:/.*)?"
-
-
-def _escaped(characters: str) -> str:
-    return re.sub(r"([\\^\[])", r"\\\1", characters)
+def _is_named(key: Sequence[str], glob: Sequence[str]) -> bool:
+    """Whether a glob matches a key, both by their parts; a folder that it names counts with all that is in it."""
+    if not glob:
+        return True
+    if glob[0] == "**":
+        return any(_is_named(key[start:], glob[1:]) for start in range(len(key) + 1))
+    return bool(key) and fnmatchcase(key[0], glob[0]) and _is_named(key[1:], glob[1:])
 
 
 def found_in(place: Place) -> Iterator[Found]:
