@@ -157,12 +157,12 @@ def with_topics(names: frozenset[str], topics: Mapping[str, Collection[str]]) ->
     """
     only_names = ConnectGroups(names)
     shared: dict[str, tuple[set[str], set[str]]] = {}
-    for name, own in topics.items():
+    for name, listed in topics.items():
         group, connector = _task_of(name, only_names)
-        if own and group is not None and connector is not None and not _is_anothers(_by_shape(name)):
-            connectors, all_write = shared.setdefault(group, (set(), {*own}))
+        if listed and group is not None and connector is not None and not _is_anothers(_by_shape(name)):
+            connectors, all_write = shared.setdefault(group, (set(), {*listed}))
             connectors.add(connector)
-            all_write &= {*own}
+            all_write &= {*listed}
     offsets = dict[str, str]()
     for group, (connectors, all_write) in shared.items():
         named = [topic for topic in all_write if len(all_write) == 1 or "offset" in topic.lower()]
@@ -170,17 +170,17 @@ def with_topics(names: frozenset[str], topics: Mapping[str, Collection[str]]) ->
             offsets[group] = named[0]
     tasks = {
         name
-        for name, own in topics.items()
-        if _is_anothers(_by_shape(name)) and offsets.get(_task_of(name, only_names)[0] or "") in own
+        for name, listed in topics.items()
+        if _is_anothers(_by_shape(name)) and offsets.get(_task_of(name, only_names)[0] or "") in listed
     }
     return ConnectGroups(names, frozenset(offsets.items()), frozenset(tasks))
 
 
 def _task_of(transactional_id: str, groups: ConnectGroups) -> tuple[str | None, str | None]:
     """Group and connector of a task; None of any other id."""
-    found = _of_a_group(transactional_id, groups.names)
-    is_task = found is not None and found.framework is CONNECT
-    return (found.parts["group"], found.parts["connector"]) if found is not None and is_task else (None, None)
+    task = _of_a_group(transactional_id, groups.names)
+    is_task = task is not None and task.framework is CONNECT
+    return (task.parts["group"], task.parts["connector"]) if task is not None and is_task else (None, None)
 
 
 def groups_led(transactional_ids: Iterable[str]) -> list[str]:
@@ -238,17 +238,17 @@ def application_of(transactional_id: str, groups: ConnectGroups = NO_GROUPS) -> 
         transactional_id: the id.
         groups: of Kafka Connect, as the coordinator's records name them.
     """
-    found = _found(transactional_id, groups)
-    if found is not None:
-        return Application(found.application, found.framework.name)
+    likeness = _likeness_of(transactional_id, groups)
+    if likeness is not None:
+        return Application(likeness.application, likeness.framework.name)
     numbered = _NUMBERED.fullmatch(transactional_id)
     return Application(numbered[1] if numbered else transactional_id, None)
 
 
 def framework_of(transactional_id: str, groups: ConnectGroups = NO_GROUPS) -> tuple[Framework, dict[str, str]]:
     """The framework whose ids look like this one, and by their names the parts of it behind the application."""
-    found = _found(transactional_id, groups)
-    return (NO_FRAMEWORK, {}) if found is None else (found.framework, found.parts)
+    likeness = _likeness_of(transactional_id, groups)
+    return (NO_FRAMEWORK, {}) if likeness is None else (likeness.framework, likeness.parts)
 
 
 def stopping(transactional_id: str, groups: ConnectGroups = NO_GROUPS) -> Stopping:
@@ -292,44 +292,44 @@ def _may_be_internal(transactional_id: str, topic: str, groups: ConnectGroups) -
     ) and topic not in INTERNAL_TOPICS
 
 
-class _Found(NamedTuple):
+class _Likeness(NamedTuple):
     framework: Framework
     application: str
     parts: dict[str, str]
 
 
-def _found(transactional_id: str, groups: ConnectGroups) -> _Found | None:
+def _likeness_of(transactional_id: str, groups: ConnectGroups) -> _Likeness | None:
     by_shape = _by_shape(transactional_id)
     if _is_anothers(by_shape) and transactional_id not in groups.tasks:
         return by_shape
     return _of_a_group(transactional_id, groups.names) or by_shape
 
 
-def _is_anothers(by_shape: _Found | None) -> bool:
+def _is_anothers(by_shape: _Likeness | None) -> bool:
     return by_shape is not None and by_shape.framework in {STREAMS, STREAMS_BY_TASK, FLINK}
 
 
-def _by_shape(transactional_id: str) -> _Found | None:
+def _by_shape(transactional_id: str) -> _Likeness | None:
     matches = ((shape, shape.pattern.fullmatch(transactional_id)) for shape in SHAPES)
     shape, match = next(((shape, match) for shape, match in matches if match is not None), (None, None))
     if shape is None or match is None:
         return None
     named = zip(shape.parts, match.groups()[1:], strict=True)
-    return _Found(shape.framework, match[1], {part: value for part, value in named if value is not None})
+    return _Likeness(shape.framework, match[1], {part: value for part, value in named if value is not None})
 
 
-def _of_a_group(transactional_id: str, names: frozenset[str]) -> _Found | None:
+def _of_a_group(transactional_id: str, names: frozenset[str]) -> _Likeness | None:
     """A leader, or a task, of a group of Connect that is known; of several groups that fit, the longest name."""
     leads = transactional_id.removeprefix(CONNECT_LEADERS)
     if leads != transactional_id and leads in names:
-        return _Found(CONNECT_LEADER, transactional_id, {"group": leads})
+        return _Likeness(CONNECT_LEADER, transactional_id, {"group": leads})
     places = (place for place, letter in enumerate(transactional_id) if letter == "-")
     for place in sorted(places, reverse=True)[:_MOST_DASHES]:
         group = transactional_id[:place]
         task = _TASK.fullmatch(transactional_id, place + 1) if group in names else None
         if task is not None:
             parts = {"group": group, "connector": task[1], "task": task[2]}
-            return _Found(CONNECT, f"{group}-{task[1]}", parts)
+            return _Likeness(CONNECT, f"{group}-{task[1]}", parts)
     return None
 
 

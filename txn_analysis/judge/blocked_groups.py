@@ -89,8 +89,8 @@ class GroupOffsets(NamedTuple):
 
 def group_files(sections: Iterable[InputSection]) -> list[GroupFile]:
     """The files of `__consumer_offsets` among all sections of the evidence."""
-    own = (section for section in sections if section.kind == LOG and section.topic == GROUP_TOPIC)
-    return [GroupFile(*(getattr(section, name) for name in GroupFile._fields)) for section in own]
+    of_groups = (section for section in sections if section.kind == LOG and section.topic == GROUP_TOPIC)
+    return [GroupFile(*(getattr(section, name) for name in GroupFile._fields)) for section in of_groups]
 
 
 def files_that_count(files: Iterable[GroupFile], partitions: Iterable[int]) -> list[GroupFile]:
@@ -104,15 +104,15 @@ def files_that_count(files: Iterable[GroupFile], partitions: Iterable[int]) -> l
         partitions: the partitions that are asked about.
     """
     of_partition = _by_partition(files)
-    found: list[GroupFile] = []
+    counting: list[GroupFile] = []
     for partition in sorted(set(partitions)):
         begin = _BEHIND_ALL
         newest_first = sorted(of_partition[partition], key=_capture_rank)
         for _, copies in groupby(newest_first, key=_capture_rank):
             before = [file for file in copies if file.covered_from < begin]
             begin = min([begin, *(file.covered_from for file in before)])
-            found += before
-    return found
+            counting += before
+    return counting
 
 
 def _capture_rank(file: GroupFile) -> int:
@@ -130,9 +130,13 @@ def blocked_groups(
         offsets: what was read of the groups in these files; of commits the last offset of each partition, group and
             open producer is enough.
     """
-    own, stretches, commits = _by_partition(files), _by_partition(offsets.stretches), _by_partition(offsets.commits)
+    files_of, stretches, commits = (
+        _by_partition(files),
+        _by_partition(offsets.stretches),
+        _by_partition(offsets.commits),
+    )
     return {
-        partition: _groups(transactions, own[partition], stretches[partition], commits[partition])
+        partition: _groups(transactions, files_of[partition], stretches[partition], commits[partition])
         for partition, transactions in _by_partition(opened).items()
     }
 
@@ -148,9 +152,9 @@ class _Placed(Protocol):
 _OfOne = TypeVar("_OfOne", bound=_Placed)
 
 
-def _by_partition(found: Iterable[_OfOne]) -> defaultdict[int, list[_OfOne]]:
+def _by_partition(placed: Iterable[_OfOne]) -> defaultdict[int, list[_OfOne]]:
     places: defaultdict[int, list[_OfOne]] = defaultdict(list)
-    for one in found:
+    for one in placed:
         places[one.partition].append(one)
     return places
 

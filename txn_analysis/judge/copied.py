@@ -57,10 +57,10 @@ class Copied:
         by_reason: dict[str, int] = {}
         for reason in self.unproven.values():
             by_reason[reason] = by_reason.get(reason, 0) + 1
-        own = asdict(self) | {"doubts": [*self.doubts], "reach_ms": len(self.reach_ms), "unproven": by_reason}
-        own |= {"torn": sorted(self.torn), "whole_folders": sorted(self.whole_folders)}
-        del own["copied_ms"]
-        return {"reached_count" if name == "reach_ms" else name: value for name, value in own.items()}
+        values = asdict(self) | {"doubts": [*self.doubts], "reach_ms": len(self.reach_ms), "unproven": by_reason}
+        values |= {"torn": sorted(self.torn), "whole_folders": sorted(self.whole_folders)}
+        del values["copied_ms"]
+        return {"reached_count" if name == "reach_ms" else name: value for name, value in values.items()}
 
     def as_read(self, state: StateEvidence) -> StateEvidence:
         """The state, with what was not read of it to the end, and with what is known to be no file's loss.
@@ -123,8 +123,8 @@ def copied_by(
     doubts = [*order.doubts, *_doubts_of_state(proof, state)]
     if not (order.is_proven or doubts or order.disproof):
         doubts = ["by its times the state was not copied after every log"]
-    last_moments_ms = {where: own.last_moment_ms for where, own in partitions.items()}
-    logs = [where for where, own in partitions.items() if where.topic != STATE_TOPIC and own.is_in_capture]
+    last_moments_ms = {where: health.last_moment_ms for where, health in partitions.items()}
+    logs = [where for where, health in partitions.items() if where.topic != STATE_TOPIC and health.is_in_capture]
     reached = {where: proof.reach_ms(where, last_moments_ms) for where in logs}
     no_order = order.disproof or next(iter(order.doubts), "no order is proven")
     return Copied(
@@ -150,18 +150,18 @@ def _doubts_of_state(proof: ManifestProof, state: StateEvidence) -> list[str]:
     Whose marker it is shows of which partition that epoch is. Of a producer that nothing knows it may be of any: where
     it is above the epochs of all, all are void.
     """
-    found, epochs, own = [], state.fit.sums.coordinator_epochs, list[int]()
+    doubts, epochs, leader_epochs = [], state.fit.sums.coordinator_epochs, list[int]()
     for partition in state.expected:
         where = TopicPartition(STATE_TOPIC, partition.state_partition)
         copy = proof.whole.get(where)
         if copy is None:
-            found.append(f"{where}: {proof.why_not_whole(where)}")
+            doubts.append(f"{where}: {proof.why_not_whole(where)}")
             continue
-        own.append(copy.leader_epoch)
+        leader_epochs.append(copy.leader_epoch)
         of_markers = epochs.get(partition.state_partition, ABSENT)
         if of_markers > copy.leader_epoch:
-            found.append(f"{where}: an end marker knows leader epoch {of_markers} of it")
+            doubts.append(f"{where}: an end marker knows leader epoch {of_markers} of it")
     unknown = state.fit.sums.unknown_coordinator_epoch
-    if unknown is not None and own and unknown > max(own):
-        found.append(f"an end marker knows leader epoch {unknown} of some partition of {STATE_TOPIC}")
-    return found
+    if unknown is not None and leader_epochs and unknown > max(leader_epochs):
+        doubts.append(f"an end marker knows leader epoch {unknown} of some partition of {STATE_TOPIC}")
+    return doubts

@@ -144,17 +144,17 @@ class OrderOfCopies:
     @cached_property
     def entries(self) -> dict[str, list[Entry]]:
         """By content, what the manifests say of it."""
-        found: defaultdict[str, list[Entry]] = defaultdict(list)
+        entries: defaultdict[str, list[Entry]] = defaultdict(list)
         for number, manifest in enumerate(self.manifests):
             for file in manifest.files:
                 if file.input_id is not None:
-                    found[file.input_id].append(Entry(manifest, clock_of(manifest, number), file))
-        return dict(found)
+                    entries[file.input_id].append(Entry(manifest, clock_of(manifest, number), file))
+        return dict(entries)
 
     def is_steady(self, clock: Clock) -> bool:
         """It kept step while all of its manifests were made, each of a copy that was not cut short."""
-        own = (manifest for number, manifest in enumerate(self.manifests) if clock_of(manifest, number) == clock)
-        return clock not in self._unsteady and all(manifest.is_complete for manifest in own)
+        of_clock = (manifest for number, manifest in enumerate(self.manifests) if clock_of(manifest, number) == clock)
+        return clock not in self._unsteady and all(manifest.is_complete for manifest in of_clock)
 
     @cached_property
     def _unsteady(self) -> dict[Clock, str]:
@@ -162,8 +162,8 @@ class OrderOfCopies:
         of_clock: defaultdict[Clock, list[Manifest]] = defaultdict(list)
         for number, manifest in enumerate(self.manifests):
             of_clock[clock_of(manifest, number)].append(manifest)
-        found = {clock: _why_unsteady(own, self.max_clock_skew_ms) for clock, own in of_clock.items()}
-        return {clock: why for clock, why in found.items() if why is not None}
+        unsteady = {clock: _why_unsteady(manifests, self.max_clock_skew_ms) for clock, manifests in of_clock.items()}
+        return {clock: why for clock, why in unsteady.items() if why is not None}
 
 
 def clock_of(manifest: Manifest, number: int) -> Clock:

@@ -152,14 +152,14 @@ def _decision(ended: EndedTransaction, history: IdHistory, max_clock_skew_ms: in
     """The place of the decision that the end marker carried out; it comes after that of the marker before it."""
     decided = history.decided(ended.topic_partition, ended.producer_id)
     before, _ = marker_record(decided, ended.previous_end_ms, max_clock_skew_ms)
-    found, _ = marker_record(decided, ended.end_timestamp_ms, max_clock_skew_ms)
-    if found == ABSENT or found <= before:
+    place, _ = marker_record(decided, ended.end_timestamp_ms, max_clock_skew_ms)
+    if place == ABSENT or place <= before:
         return None
-    record = history.records[found]
+    record = history.records[place]
     fits_epoch = ended.end_producer_epoch is None or record.producer_epoch == ended.end_producer_epoch
     wanted = _DECISIONS.get(ended.outcome)
     fits_outcome = wanted is None or record.state == f"Prepare{wanted}"
-    return found if fits_epoch and fits_outcome else None
+    return place if fits_epoch and fits_outcome else None
 
 
 def _is_version_2(history: IdHistory, ongoing: Sequence[StateRecord]) -> bool | None:
@@ -206,9 +206,9 @@ def _raised(
         return _fenced(taken_ms, facts, own_abort)
     if was_due:
         fact = "no instance took the transactional id over by then"
-        taken = "a new instance, which came in the seconds before the coordinator looked, leaves the same records"
+        other_cause = "a new instance, which came in the seconds before the coordinator looked, leaves the same records"
         sure = Confidence.LIKELY if own_abort or taken_ms is not None else Confidence.CERTAIN
-        return _cause(TIMEOUT, sure, [*facts, fact], [own_abort, taken if taken_ms is not None else None])
+        return _cause(TIMEOUT, sure, [*facts, fact], [own_abort, other_cause if taken_ms is not None else None])
     if version_2:
         return _cause(
             CLIENT_ABORT,
@@ -319,5 +319,5 @@ def ended_with(transaction: EndedTransaction, histories: Mapping[str, IdHistory]
     """
     known: list[tuple[str | None, IdHistory]] = [*sorted(histories.items())] or [(None, IdHistory([]))]
     endings = [(name, ending_of(transaction, history, max_clock_skew_ms)) for name, history in known]
-    name, ending = max(endings, key=lambda found: found[1].cause.confidence.rank)
+    name, ending = max(endings, key=lambda each: each[1].cause.confidence.rank)
     return Ended(transaction, name, ending)

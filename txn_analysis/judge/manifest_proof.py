@@ -106,17 +106,17 @@ class ManifestProof:
             if section.kind in LOG_KINDS and not section.capture_rank:
                 where = TopicPartition(section.topic, section.partition)
                 of_clock[where] += self.copies.entries.get(section.input_id) or [None]
-        found: defaultdict[Clock, dict[TopicPartition, int]] = defaultdict(dict)
+        ended_ms: defaultdict[Clock, dict[TopicPartition, int]] = defaultdict(dict)
         for where, entries in of_clock.items():
             ended = [e.file.ended_ms for e in entries if e is not None and e.file.ended_ms is not None]
             clocks = {e.clock for e in entries if e is not None}
             if len(ended) == len(entries) and len(clocks) == 1:
-                found[clocks.pop()][where] = max(ended)
-        return dict(found)
+                ended_ms[clocks.pop()][where] = max(ended)
+        return dict(ended_ms)
 
     def copied_ms(self, where: TopicPartition) -> int | None:
         """When the last byte of a log was read, by the clock of its one broker; None where no whole manifest says."""
-        ended = ((clock, own[where]) for clock, own in self._ended_ms.items() if where in own)
+        ended = ((clock, times_ms[where]) for clock, times_ms in self._ended_ms.items() if where in times_ms)
         return next((ms for clock, ms in ended if clock.kind == BROKER and self.copies.is_steady(clock)), None)
 
     @cached_property
@@ -125,13 +125,13 @@ class ManifestProof:
 
         What was read of such a one may lack a segment in its middle: one was rolled, and the cleaner passed.
         """
-        said = {
+        unfinished = {
             where
             for manifest in self.manifests
             for where, files in _by_partition(manifest).items()
             if any(file.is_end_confirmed is False and self._segments_in(file) for file in files)
         }
-        return said - self.whole.keys()
+        return unfinished - self.whole.keys()
 
     # What each manifest says of a partition.
 
@@ -145,15 +145,15 @@ class ManifestProof:
                 if claim is not None:
                     claims[where].append(claim)
         return {
-            where: max((claim for claim in found if isinstance(claim, WholeCopy)), key=_is_folder, default=found[0])
-            for where, found in claims.items()
+            where: max((claim for claim in made if isinstance(claim, WholeCopy)), key=_is_folder, default=made[0])
+            for where, made in claims.items()
         }
 
     def _claim(
         self, manifest: Manifest, clock: Clock, where: TopicPartition, files: Sequence[CopiedFile]
     ) -> WholeCopy | str | None:
         """What one manifest shows of one partition, or why it shows nothing; None where it has no segment of it."""
-        segments = [(file, own) for file in files if (own := self._segments_in(file))]
+        segments = [(file, sections) for file in files if (sections := self._segments_in(file))]
         if not segments:
             return None
         if (why := next(self._why_unclear(manifest, where, files, segments), None)) is not None:
@@ -181,7 +181,7 @@ class ManifestProof:
             yield "the copy was cut short (is_complete: false)"
         if not all(file.is_given for file in files):
             yield "not all of the files that the manifest names were given"
-        if any(TopicPartition(s.topic, s.partition) != where for _, own in segments for s in own):
+        if any(TopicPartition(s.topic, s.partition) != where for _, sections in segments for s in sections):
             yield "a file is not of the partition that the manifest says"
         if where in self._misnamed[id(manifest)]:
             yield "the manifest does not say of each of its files which partition it is of"
@@ -191,9 +191,9 @@ class ManifestProof:
         last, and did not change; and the files are that leader's own. A collector names no broker: it reads from the
         leader.
         """
-        said = {(file.leader_id, file.leader_epoch, file.is_leader_confirmed) for file in files}
-        leader_id, epoch, is_confirmed = next(iter(said))
-        if len(said) > 1 or not is_confirmed or leader_id is None or epoch is None:
+        stated = {(file.leader_id, file.leader_epoch, file.is_leader_confirmed) for file in files}
+        leader_id, epoch, is_confirmed = next(iter(stated))
+        if len(stated) > 1 or not is_confirmed or leader_id is None or epoch is None:
             return None
         is_own = manifest.broker_id == leader_id or (manifest.clock != BROKER and manifest.broker_id is None)
         return epoch if is_own else None
@@ -216,12 +216,12 @@ class ManifestProof:
         """
         if not all(file.is_end_confirmed for file, _ in segments):
             return "the manifest does not confirm that its end was read"
-        own = [section for _, sections in segments for section in sections]
-        end = max(s.file_base_offset if s.end_offset is None else s.end_offset for s in own)
+        of_it = [section for _, sections in segments for section in sections]
+        end = max(s.file_base_offset if s.end_offset is None else s.end_offset for s in of_it)
         asked = latest(*(file.end_offset for file, _ in segments))
         if asked is not None and end < asked:
             return f"its files end at offset {end}, and the manifest says {asked}"
-        if any(s.leader_epoch == epoch for s in own):
+        if any(s.leader_epoch == epoch for s in of_it):
             return None
         starts = [s.file_base_offset for s in self._own_of(LEADER_EPOCH, where) if s.stated == str(epoch)]
         if not starts:
@@ -236,17 +236,17 @@ class ManifestProof:
 
     @cached_property
     def _by_kind(self) -> dict[str, list[InputSection]]:
-        found: defaultdict[str, list[InputSection]] = defaultdict(list)
+        sections: defaultdict[str, list[InputSection]] = defaultdict(list)
         for section in self.copies.of_capture:
-            found[section.kind].append(section)
-        return dict(found)
+            sections[section.kind].append(section)
+        return dict(sections)
 
     @cached_property
     def _by_input(self) -> dict[str, list[InputSection]]:
-        found: defaultdict[str, list[InputSection]] = defaultdict(list)
+        sections: defaultdict[str, list[InputSection]] = defaultdict(list)
         for section in self.copies.of_capture:
-            found[section.input_id].append(section)
-        return dict(found)
+            sections[section.input_id].append(section)
+        return dict(sections)
 
     def _segments_in(self, file: CopiedFile) -> list[InputSection]:
         return [s for s in self._by_input.get(file.input_id or "", ()) if s.kind in LOG_KINDS]
@@ -267,24 +267,24 @@ class ManifestProof:
     @cached_property
     def _topic_ids(self) -> dict[str, set[str | None]]:
         """By topic, every id that a file or an entry of the capture has."""
-        found: defaultdict[str, set[str | None]] = defaultdict(set)
+        topic_ids: defaultdict[str, set[str | None]] = defaultdict(set)
         for section in self._by_kind.get(TOPIC_ID, ()):
-            found[section.topic].add(section.stated)
+            topic_ids[section.topic].add(section.stated)
         for manifest in self.manifests:
             for file in manifest.files:
                 if file.topic is not None:
-                    found[file.topic].add(file.topic_id)
-        return dict(found)
+                    topic_ids[file.topic].add(file.topic_id)
+        return dict(topic_ids)
 
     @cached_property
     def _highest_epochs(self) -> dict[TopicPartition, int]:
         """The highest leader epoch of each partition that anything shows; earlier captures of another topic do not."""
         others = self._first_other_ranks
-        found: dict[TopicPartition, int] = {}
+        highest: dict[TopicPartition, int] = {}
 
         def saw(where: TopicPartition, epoch: int | None) -> None:
             if epoch is not None:
-                found[where] = max(epoch, found.get(where, epoch))
+                highest[where] = max(epoch, highest.get(where, epoch))
 
         for s in self.sections:
             if s.capture_rank < others.get(s.topic, s.capture_rank + 1):
@@ -295,29 +295,29 @@ class ManifestProof:
             for file in manifest.files:
                 if file.topic is not None and file.partition is not None:
                     saw(TopicPartition(file.topic, file.partition), file.leader_epoch)
-        return found
+        return highest
 
     @cached_property
     def _first_other_ranks(self) -> dict[str, int]:
         """By topic, the rank of the newest earlier capture that holds another topic of its name."""
-        own = {topic: ids - {None} for topic, ids in self._topic_ids.items()}
-        found: dict[str, int] = {}
+        topic_ids = {topic: ids - {None} for topic, ids in self._topic_ids.items()}
+        ranks: dict[str, int] = {}
         for s in self.sections:
-            if s.kind == TOPIC_ID and s.capture_rank and own.get(s.topic) and s.stated not in own[s.topic]:
-                found[s.topic] = min(s.capture_rank, found.get(s.topic, s.capture_rank))
-        return found
+            if s.kind == TOPIC_ID and s.capture_rank and topic_ids.get(s.topic) and s.stated not in topic_ids[s.topic]:
+                ranks[s.topic] = min(s.capture_rank, ranks.get(s.topic, s.capture_rank))
+        return ranks
 
 
 _is_folder = attrgetter("is_folder_whole")
 
 
 def _begins_at_zero(segments: Iterable[tuple[CopiedFile, list[InputSection]]]) -> bool:
-    return min(section.file_base_offset for _, own in segments for section in own) == 0
+    return min(section.file_base_offset for _, sections in segments for section in sections) == 0
 
 
 def _by_partition(manifest: Manifest) -> dict[TopicPartition, list[CopiedFile]]:
-    found: defaultdict[TopicPartition, list[CopiedFile]] = defaultdict(list)
+    files: defaultdict[TopicPartition, list[CopiedFile]] = defaultdict(list)
     for file in manifest.files:
         if file.topic is not None and file.partition is not None:
-            found[TopicPartition(file.topic, file.partition)].append(file)
-    return dict(found)
+            files[TopicPartition(file.topic, file.partition)].append(file)
+    return dict(files)

@@ -54,9 +54,11 @@ class Sight(NamedTuple):
     @classmethod
     def of(cls, logs: Iterable[PartitionHealth]) -> Sight:
         """Of all logs of a run."""
-        own = [log for log in logs if log.is_in_capture and log.topic != STATE_TOPIC]
-        contested = [log for log in own if not MAY_HIDE_OPEN.isdisjoint(problem.kind for problem in log.problems)]
-        return cls(bool(own), tuple(sorted(f"{log.topic}-{log.partition}" for log in contested)))
+        in_capture = [log for log in logs if log.is_in_capture and log.topic != STATE_TOPIC]
+        contested = [
+            log for log in in_capture if not MAY_HIDE_OPEN.isdisjoint(problem.kind for problem in log.problems)
+        ]
+        return cls(bool(in_capture), tuple(sorted(f"{log.topic}-{log.partition}" for log in contested)))
 
     @property
     def missing(self) -> str | None:

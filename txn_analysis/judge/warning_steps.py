@@ -93,10 +93,10 @@ def _flagged(kind: str, transactional_id: str, score: int, at_ms: int | None = N
     return Flagged(kind, owner.name, owner.framework, transactional_id, score, at_ms)
 
 
-def _by_application(found: Iterable[Flagged]) -> list[Warned]:
+def _by_application(flagged: Iterable[Flagged]) -> list[Warned]:
     """All warnings about the ids of some applications, as one of each kind for each application."""
     groups: defaultdict[tuple[str, str, str | None], list[Flagged]] = defaultdict(list)
-    for each in found:
+    for each in flagged:
         groups[each.kind, each.application, each.framework].append(each)
     worst = {group: min(ids, key=lambda each: (-each.score, each.transactional_id)) for group, ids in groups.items()}
     return [
@@ -105,21 +105,21 @@ def _by_application(found: Iterable[Flagged]) -> list[Warned]:
     ]
 
 
-def _worst_of(found: Iterable[Warned]) -> list[Warned]:
+def _worst_of(warned_of: Iterable[Warned]) -> list[Warned]:
     """Of each kind the applications that are worst, in no order."""
     of_kind: defaultdict[str, list[Warned]] = defaultdict(list)
-    for warned in found:
+    for warned in warned_of:
         of_kind[warned.kind].append(warned)
-    return [w for own in of_kind.values() for w in sorted(own, key=_badness)[:_MOST_APPLICATIONS]]
+    return [w for of_one in of_kind.values() for w in sorted(of_one, key=_badness)[:_MOST_APPLICATIONS]]
 
 
 def _badness(warned: Warned) -> tuple[int, int, str, str]:
     return -warned.score, -warned.id_count, warned.application, warned.framework or ""
 
 
-def warnings_of(found: Iterable[Warned]) -> list[WarningLine]:
+def warnings_of(warned_of: Iterable[Warned]) -> list[WarningLine]:
     """The worst of all that was found, in the order of `WARNINGS`."""
-    in_order = sorted(_worst_of(found), key=lambda w: (_ORDER[w.kind], -w.score, w.application, w.framework or ""))
+    in_order = sorted(_worst_of(warned_of), key=lambda w: (_ORDER[w.kind], -w.score, w.application, w.framework or ""))
     return [_line(warned) for warned in in_order]
 
 
@@ -202,10 +202,10 @@ OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary(
 
 def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Values: of rows of `LAST_RECORDS`, how many ids have which timeout."""
-    found = Counter[int]()
+    counts = Counter[int]()
     for rows in batches:
-        found.update(counted(rows["timeout_ms"].drop_null()))
-    yield from rows_of_values(found).to_batches()
+        counts.update(counted(rows["timeout_ms"].drop_null()))
+    yield from rows_of_values(counts).to_batches()
 
 
 def warnings_of_last(known: Known) -> BatchFunction:
@@ -223,14 +223,17 @@ def warnings_of_aborts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 
 def _of_applications(flagged: Iterable[Flagged]) -> Iterator[pa.RecordBatch]:
-    found: defaultdict[str, list[Flagged]] = defaultdict(list)
+    by_application: defaultdict[str, list[Flagged]] = defaultdict(list)
     for each in flagged:
-        found[each.application].append(each)
-    columns = [pa.array([*found], pa.string()), pa.array(map(pickle.dumps, found.values()), pa.binary())]
+        by_application[each.application].append(each)
+    columns = [
+        pa.array([*by_application], pa.string()),
+        pa.array(map(pickle.dumps, by_application.values()), pa.binary()),
+    ]
     yield pa.RecordBatch.from_arrays(columns, schema=OF_APPLICATION)
 
 
 def worst_step(tables: Mapping[str, pa.Table]) -> pa.Table:
     """By `application`, of `warnings`. Values: `Warned` of the worst applications of each kind."""
     lists = unpickled(tables["warnings"]["flagged"].to_pylist())
-    return rows_of_values(_worst_of(_by_application([each for own in lists for each in own])))
+    return rows_of_values(_worst_of(_by_application([each for some in lists for each in some])))

@@ -241,15 +241,15 @@ class HeaderWalk:
         peeks, window_bytes = _FIRST_PEEKS, SMALL_FILE_BYTES
         while self._at < self._end and not self._is_stopped:
             before = self._at
-            found = self._window(window_bytes) if is_dense else self._peeks(peeks)
-            good = self._plausible(found)
-            if good < len(found):
-                found, self._is_stopped = found.part(0, good), True
-            if len(found):
-                self._at = int(found.position[-1] + found.size[-1])
-                self._next_offset = int(found.last_offset[-1]) + 1
-                yield found
-                is_dense = self._is_whole or (self._at - before) / len(found) < self._source.bytes_per_request
+            headers = self._window(window_bytes) if is_dense else self._peeks(peeks)
+            good = self._plausible(headers)
+            if good < len(headers):
+                headers, self._is_stopped = headers.part(0, good), True
+            if len(headers):
+                self._at = int(headers.position[-1] + headers.size[-1])
+                self._next_offset = int(headers.last_offset[-1]) + 1
+                yield headers
+                is_dense = self._is_whole or (self._at - before) / len(headers) < self._source.bytes_per_request
                 peeks, window_bytes = _PEEKS, _WINDOW_BYTES
                 if is_dense and not is_coming:
                     self._source.will_read([(self._at, self._end)])
@@ -286,14 +286,14 @@ class HeaderWalk:
             at += length + LOG_OVERHEAD_BYTES
         return Headers(np.array(positions, np.int64), np.frombuffer(b"".join(parts), _PEEK))
 
-    def _plausible(self, found: Headers) -> int:
+    def _plausible(self, headers: Headers) -> int:
         """How many of the batches, from the first on, can be what a broker wrote."""
-        if not len(found):
+        if not len(headers):
             return 0
-        good = is_plausible(found)
-        good &= found.position + found.size <= self._end
-        good &= found.base_offset >= np.append(self._next_offset, found.last_offset[:-1] + 1)
-        return len(found) if good.all() else int(np.argmin(good))
+        good = is_plausible(headers)
+        good &= headers.position + headers.size <= self._end
+        good &= headers.base_offset >= np.append(self._next_offset, headers.last_offset[:-1] + 1)
+        return len(headers) if good.all() else int(np.argmin(good))
 
     def stop(self) -> Stop:
         """Where the walk ended. A batch that was being written is `torn`; what no broker writes is `foreign`."""
@@ -317,20 +317,20 @@ class HeaderWalk:
         return not any(self._read(at, min(at + _WINDOW_BYTES, self._end)).strip(b"\0") for at in steps)
 
 
-def is_plausible(found: Headers) -> Array:
+def is_plausible(headers: Headers) -> Array:
     """Whether each header is one that a broker can have written; nothing but the header is looked at."""
-    f, legacy = found.peeks, found.is_legacy
-    magic, attributes = f["magic"], found.number("attributes")
-    delta, count = found.number("last_offset_delta"), found.number("record_count")
+    f, legacy = headers.peeks, headers.is_legacy
+    magic, attributes = f["magic"], headers.number("attributes")
+    delta, count = headers.number("last_offset_delta"), headers.number("record_count")
     good = (attributes >= 0) & (attributes < _KNOWN_ATTRIBUTES) & (attributes & CODEC_MASK < len(CODECS))
-    good &= (delta >= 0) & (count >= 0) & (count <= delta + 1) & (found.base_offset <= OFFSET_MAX - delta)
+    good &= (delta >= 0) & (count >= 0) & (count <= delta + 1) & (headers.base_offset <= OFFSET_MAX - delta)
     for name in ("producer_id", "producer_epoch", "base_sequence", "leader_epoch"):
         good &= f[name] >= -1
     if legacy.any():
-        good = np.where(legacy, found.legacy["attributes"] & CODEC_MASK < len(CODECS), good)
-        good &= found.size >= np.array([_SMALLEST_BATCH[0], _SMALLEST_BATCH[1], 0])[np.clip(magic, 0, 2)]
-    good &= (magic >= 0) & (magic <= 2) & (found.base_offset >= 0) & (found.base_offset <= OFFSET_MAX)
-    good &= legacy | (found.size >= _SMALLEST_BATCH[2])
+        good = np.where(legacy, headers.legacy["attributes"] & CODEC_MASK < len(CODECS), good)
+        good &= headers.size >= np.array([_SMALLEST_BATCH[0], _SMALLEST_BATCH[1], 0])[np.clip(magic, 0, 2)]
+    good &= (magic >= 0) & (magic <= 2) & (headers.base_offset >= 0) & (headers.base_offset <= OFFSET_MAX)
+    good &= legacy | (headers.size >= _SMALLEST_BATCH[2])
     return good
 
 
@@ -359,11 +359,11 @@ class SmallSegments(NamedTuple):
         raw, places, count = np.frombuffer(data, np.uint8), np.empty(len(data) // LOG_OVERHEAD_BYTES + 1, np.int64), 0
         counts = []
         for start, stop in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            own = places[count:]
-            found = _follow(raw[start:stop], stop - start - UP_TO_MAGIC_BYTES, own)
-            own[:found] += start
-            count += found
-            counts.append(found)
+            left = places[count:]
+            batch_count = _follow(raw[start:stop], stop - start - UP_TO_MAGIC_BYTES, left)
+            left[:batch_count] += start
+            count += batch_count
+            counts.append(batch_count)
         segment = np.repeat(np.arange(len(contents)), counts)
         headers = Headers.at(places[:count], data + bytes(PEEK_BYTES), 0)
         is_whole = _are_whole(headers, segment, starts, np.asarray(first_offsets))

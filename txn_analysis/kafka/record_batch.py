@@ -148,10 +148,10 @@ def decompressed(data: bytes, codec: str) -> bytes:
 
 def _gunzip(data: bytes) -> bytes:
     stream = zlib.decompressobj(_GZIP_WINDOW_BITS)
-    found = stream.decompress(data, MAX_RECORDS_BYTES + 1)
-    if not stream.eof and len(found) <= MAX_RECORDS_BYTES:
+    unpacked = stream.decompress(data, MAX_RECORDS_BYTES + 1)
+    if not stream.eof and len(unpacked) <= MAX_RECORDS_BYTES:
         raise BadBatchError("the gzip data is cut short")
-    return _bounded(found)
+    return _bounded(unpacked)
 
 
 def _streamed(data: bytes, codec: str) -> bytes:
@@ -187,10 +187,10 @@ def _snappy_block(block: bytes, before: int) -> bytes:
     return bytes(pa.decompress(block, size, codec="snappy", asbytes=True)) if size else b""
 
 
-def _bounded(found: bytes) -> bytes:
-    if len(found) > MAX_RECORDS_BYTES:
+def _bounded(unpacked: bytes) -> bytes:
+    if len(unpacked) > MAX_RECORDS_BYTES:
         raise BadBatchError(_TOO_LONG)
-    return found
+    return unpacked
 
 
 _READERS: Mapping[str, Callable[[bytes], bytes]] = {
@@ -214,18 +214,20 @@ def is_right(batch: bytes, crc: int, *, is_legacy: bool = False) -> bool:
     return int(google_crc32c.value(batch[CRC_START:])) == crc
 
 
-def checked(source: Source, found: Headers, rows: Array) -> Array:
-    """Whether the checksums of some batches (ascending `rows`) are right; reads them where `found` does not hold them.
+def checked(source: Source, headers: Headers, rows: Array) -> Array:
+    """Whether the checksums of some batches (ascending `rows`) are right; reads them where `headers` do not hold them.
 
     One that can no longer be read whole, as the file was cut in the meantime, is wrong.
     """
-    size, crc, position = found.size[rows], crcs(found)[rows], found.position[rows]
-    legacy = found.is_legacy[rows]
+    size, crc, position = headers.size[rows], crcs(headers)[rows], headers.position[rows]
+    legacy = headers.is_legacy[rows]
     right = np.zeros(len(rows), bool)
     is_in_memory = (size <= PEEK_BYTES) & ~legacy
     in_memory = np.flatnonzero(is_in_memory)
     starts = np.arange(len(in_memory)) * PEEK_BYTES
-    right[in_memory] = crc[in_memory] == _crc32c(found.raw[rows[in_memory]].tobytes(), starts, starts + size[in_memory])
+    right[in_memory] = crc[in_memory] == _crc32c(
+        headers.raw[rows[in_memory]].tobytes(), starts, starts + size[in_memory]
+    )
     others = np.flatnonzero(~is_in_memory)
     runs = [others[run] for run in _runs(position[others], size[others])]
     places = [(int(position[part[0]]), int(position[part[-1]] + size[part[-1]])) for part in runs]
@@ -247,9 +249,9 @@ def _crc32c(data: bytes, starts: Array, stops: Array) -> Array:
     return np.fromiter((value(data[start:stop]) for start, stop in places), np.int64, len(starts))
 
 
-def crcs(found: Headers) -> Array:
+def crcs(headers: Headers) -> Array:
     """The checksum that each header states."""
-    values: Array = np.where(found.is_legacy, found.legacy["crc"], found.peeks["crc"]).astype(np.int64)
+    values: Array = np.where(headers.is_legacy, headers.legacy["crc"], headers.peeks["crc"]).astype(np.int64)
     return values
 
 

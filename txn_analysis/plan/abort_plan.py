@@ -85,8 +85,8 @@ def whole_plan(rows: Iterable[pa.RecordBatch]) -> pa.Table:
     order = [(name, "ascending") for name in ("topic", "partition", "producer_id", "txn_start_offset")]
     plan = pa.Table.from_batches(rows, ABORT_PLAN.arrow_schema).sort_by(order)
     place = plan.schema.get_field_index("plan_fingerprint")
-    told = plan.select(sorted({*plan.column_names} - {"plan_fingerprint"}))
-    records = (batch.to_pylist() for batch in told.to_batches(_ROWS_AT_ONCE))
+    printed = plan.select(sorted({*plan.column_names} - {"plan_fingerprint"}))
+    records = (batch.to_pylist() for batch in printed.to_batches(_ROWS_AT_ONCE))
     fingerprint = pa.repeat(_fingerprint_of(records), len(plan))
     return plan.set_column(place, plan.schema.field(place), fingerprint)
 
@@ -136,24 +136,24 @@ def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
 
 def _record(finding: Finding, settings: Settings, as_of_ms: int | None) -> AbortRecord:
     late_after_ms, valid_ms = settings.late_after_ms, settings.plan_valid_ms
-    found = window(finding.appended_before_ms, as_of_ms, late_after_ms=late_after_ms, plan_valid_ms=valid_ms)
-    if found is None:
+    dates = window(finding.appended_before_ms, as_of_ms, late_after_ms=late_after_ms, plan_valid_ms=valid_ms)
+    if dates is None:
         raise AuditError(
             f"{_name(finding)} has no broker's time at all, so no abort can be dated: give --as-of and run audit again"
         )
     # Kafka's own tool sends 0 where the partition has seen no marker; any leader epoch is at least that.
     coordinator_epoch = 0 if finding.coordinator_epoch_basis == "none_seen" else finding.coordinator_epoch
-    said = {name: getattr(finding, name) for name in _AS_FOUND}
+    evidence = {name: getattr(finding, name) for name in _AS_FOUND}
     try:
         return AbortRecord.model_validate(
-            said
+            evidence
             | {
                 "plan_fingerprint": "",
                 "coordinator_epoch": coordinator_epoch,
                 "transaction_result": False,
                 "transaction_version": 0,
                 "evidence": list(finding.evidence),
-                **found._asdict(),
+                **dates._asdict(),
                 "producer_is_live": finding.is_producer_live,
                 "producer_may_return": finding.producer_may_return,
                 "precondition": _precondition(finding),

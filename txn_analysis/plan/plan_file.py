@@ -113,9 +113,9 @@ def read_plan(text: str, name: str) -> tuple[AbortRecord, ...]:
     if not lines:
         raise AuditError(f"{name}: holds no record, so there is nothing to execute")
     records = tuple(_record(line, f"{name}, line {number}") for number, line in enumerate(lines, 1))
-    said, found = records[0].plan_fingerprint, plan_fingerprint(records)
-    if said != found:
-        raise AuditError(f"{name}: changed: its records give the fingerprint {found}, it says {escape(said)}")
+    stated, computed = records[0].plan_fingerprint, plan_fingerprint(records)
+    if stated != computed:
+        raise AuditError(f"{name}: changed: its records give the fingerprint {computed}, it says {escape(stated)}")
     if ndjson(fingerprinted(records)) != text:
         # A key twice, or other spelling: another reader could take it for something else.
         raise AuditError(f"{name}: changed: it is not written as `--format ndjson` writes its records")
@@ -132,9 +132,9 @@ def _record(line: str, where: str) -> AbortRecord:
                 raise AuditError(
                     f"{where}: has schema_version {version}, which this version does not read: audit again"
                 ) from error
-        said = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'it'}: {e['msg']}" for e in error.errors())
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'it'}: {e['msg']}" for e in error.errors())
         raise AuditError(
-            f"{where}: is no record of a plan ({clip(said, _LONGEST_SAID)}). Only what `abort-plan --format ndjson` "
+            f"{where}: is no record of a plan ({clip(faults, _LONGEST_SAID)}). Only what `abort-plan --format ndjson` "
             "prints can be checked"
         ) from error
     return AbortRecord.model_validate(read.model_dump(exclude=_NOT_OF_THE_RECORD))

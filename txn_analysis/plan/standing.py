@@ -86,10 +86,10 @@ class Since(NamedTuple):
 
     def of_topics(self, topics: Collection[str], findings: Iterable[Finding | ToldFinding]) -> Since:
         """The same of some topics alone; `findings` are those of the run that are on them."""
-        own = {finding.finding_id for finding in findings}
+        ids = {finding.finding_id for finding in findings}
         return self._replace(
-            new=tuple(name for name in self.new if name in own),
-            still=tuple(one for one in self.still if one.finding_id in own),
+            new=tuple(name for name in self.new if name in ids),
+            still=tuple(one for one in self.still if one.finding_id in ids),
             gone=tuple(one for one in self.gone if one.topic in topics),
         )
 
@@ -100,7 +100,7 @@ class Night(NamedTuple):
     run_id: str
     capture: str
     as_of_ms: int
-    told: tuple[ToldFinding, ...]
+    findings: tuple[ToldFinding, ...]
 
 
 def since(findings: Iterable[Finding | ToldFinding], nights: Iterator[Night], *, is_all: bool) -> Since | None:
@@ -114,22 +114,24 @@ def since(findings: Iterable[Finding | ToldFinding], nights: Iterator[Night], *,
     last = next(nights, None)
     if last is None:
         return None
-    told = sorted((finding for finding in findings if finding.verdict in TOLD), key=_ORDER)
-    places = _by_place(last.told)
-    there = {id(one) for finding in told for one in _same(finding, places)}
-    gone = sorted((one for one in last.told if id(one) not in there), key=_ORDER)
-    counted = {one.finding_id: one for one in _counted(told, chain([last], nights), is_all=is_all)}
-    names = [finding.finding_id for finding in told]
+    shown = sorted((finding for finding in findings if finding.verdict in TOLD), key=_ORDER)
+    places = _by_place(last.findings)
+    there = {id(one) for finding in shown for one in _same(finding, places)}
+    gone = sorted((one for one in last.findings if id(one) not in there), key=_ORDER)
+    counted = {one.finding_id: one for one in _counted(shown, chain([last], nights), is_all=is_all)}
+    names = [finding.finding_id for finding in shown]
     new = tuple(name for name in names if name not in counted)
     still = tuple(counted[name] for name in names if name in counted)
     return Since(last.run_id, last.capture, last.as_of_ms, new, still, tuple(gone))
 
 
-def _counted(told: Iterable[Finding | ToldFinding], nights: Iterable[Night], *, is_all: bool) -> Iterator[StillOpen]:
+def _counted(
+    findings: Iterable[Finding | ToldFinding], nights: Iterable[Night], *, is_all: bool
+) -> Iterator[StillOpen]:
     """In how many nights in a row each finding is there, of those that the first of the nights has."""
-    there, first = [*told], dict[str, StillOpen]()
+    there, first = [*findings], dict[str, StillOpen]()
     for number, night in enumerate(nights, start=2):
-        places = _by_place(night.told)
+        places = _by_place(night.findings)
         seen = [finding for finding in there if _same(finding, places)]
         kept = {finding.finding_id for finding in seen}
         for name in (finding.finding_id for finding in there):
@@ -147,9 +149,9 @@ _ORDER = attrgetter("topic", "partition", "txn_start_offset", "producer_id")
 _Places = dict[tuple[str, int, int], list[ToldFinding]]
 
 
-def _by_place(told: Iterable[ToldFinding]) -> _Places:
+def _by_place(findings: Iterable[ToldFinding]) -> _Places:
     places: defaultdict[tuple[str, int, int], list[ToldFinding]] = defaultdict(list)
-    for one in told:
+    for one in findings:
         places[one.topic, one.partition, one.producer_id].append(one)
     return places
 
@@ -218,23 +220,23 @@ def accepted_findings(
     by_place: dict[tuple[str, int, int, int], list[Decided]] = {}
     for one in decisions:
         by_place.setdefault(one.decision.place, []).append(one)
-    found = []
+    accepted = []
     for finding in findings if by_place else ():
         about = by_place.get((*finding.producer_place, finding.txn_start_offset), [])
-        said = [_said_of(finding, one, as_of_ms) for one in about if one.decision.until_ms is not None]
-        if said:
-            found.append(next((one for one in said if one.standing is Standing.ACCEPTED), said[-1]))
-    return tuple(found)
+        about_it = [_acceptance_of(finding, one, as_of_ms) for one in about if one.decision.until_ms is not None]
+        if about_it:
+            accepted.append(next((one for one in about_it if one.standing is Standing.ACCEPTED), about_it[-1]))
+    return tuple(accepted)
 
 
-def _said_of(finding: Finding, decided: Decided, as_of_ms: int | None) -> AcceptedFinding:
+def _acceptance_of(finding: Finding, decided: Decided, as_of_ms: int | None) -> AcceptedFinding:
     decision, source = decided
     assert decision.until_ms is not None
     changed = tuple(name for name in EVIDENCE if getattr(finding, name) != getattr(decision, name))
     is_over = as_of_ms is None or as_of_ms >= decision.until_ms
     standing = Standing.EXPIRED if is_over else Standing.EVIDENCE_CHANGED if changed else Standing.ACCEPTED
-    said = decision.until_ms, decision.reason, decision.accepted_by
-    return AcceptedFinding(finding.finding_id, standing, *said, source, changed)
+    words = decision.until_ms, decision.reason, decision.accepted_by
+    return AcceptedFinding(finding.finding_id, standing, *words, source, changed)
 
 
 def decision_about(
@@ -243,8 +245,8 @@ def decision_about(
     """The decision about a finding as it is now; `decision_number` is 0 before it is written."""
     place = *finding.producer_place, finding.txn_start_offset
     evidence = {name: getattr(finding, name) for name in EVIDENCE}
-    said = until_ms, reason, accepted_by, finding.run_id
-    return Decision(finding.finding_id, 0, cluster, *place, *said, **evidence)
+    words = until_ms, reason, accepted_by, finding.run_id
+    return Decision(finding.finding_id, 0, cluster, *place, *words, **evidence)
 
 
 def unaccepted(findings: Iterable[Finding], accepted: Iterable[AcceptedFinding]) -> FindingRows:

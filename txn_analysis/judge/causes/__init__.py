@@ -267,10 +267,10 @@ def cause_of(c: Case, rule: Rule) -> FoundCause | None:
     asked = READINGS if c.state.seen_count and not c.misfits else OF_THE_LOG
     if rule.verdict is Verdict.INCONCLUSIVE and c.is_recent:
         asked = (WRITTEN_WHILE_COPIED,)
-    found = next(((r.cause, sure) for r in asked if (sure := r.confidence(c)) is not None), None)
-    if found is None:
+    diagnosis = next(((r.cause, sure) for r in asked if (sure := r.confidence(c)) is not None), None)
+    if diagnosis is None:
         return None
-    cause, sure = found
+    cause, sure = diagnosis
     confidence = min(sure, _most(c, rule), key=lambda c: c.rank)
     is_certain = confidence is Confidence.CERTAIN
     return FoundCause(
