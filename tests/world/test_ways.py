@@ -217,5 +217,5 @@ def test_a_folder_that_is_called_whole_and_is_not_makes_wrong_plans(
         return rows, folder._replace(is_whole=True)
 
     monkeypatch.setattr(files, "_in_files", lying)
-    monkeypatch.setattr("txn_analysis.judge.manifest_proof._begins_at_zero", lambda _: True)
+    monkeypatch.setattr("txn_analysis.judge.manifest_proof.begins_at_zero", lambda _: True)
     assert ways.report_of(50, 2, first=first).wrong

@@ -88,16 +88,16 @@ def chains_of(
     rows = np.argsort(partition, kind="stable")
     rows = rows[partition[rows] != ABSENT]
     topics = _topics(states, partition)
-    found: dict[int, dict[int, StateChain]] = {}
-    for own in np.split(rows, np.flatnonzero(np.diff(partition[rows])) + 1) if len(rows) else []:
-        number = int(partition[own[0]])
+    chains: dict[int, dict[int, StateChain]] = {}
+    for of_partition in np.split(rows, np.flatnonzero(np.diff(partition[rows])) + 1) if len(rows) else []:
+        number = int(partition[of_partition[0]])
         first, stop = np.searchsorted(partition[steps.row], [number, number + 1])
         begins = steps.first[np.searchsorted(steps.first, first) : np.searchsorted(steps.first, stop)] - first
-        of_audit = int(audit[own[0]])
-        chain = _chain(records, own, records.steps(steps.row[first:stop], begins), as_of_ms[of_audit])
+        of_audit = int(audit[of_partition[0]])
+        chain = _chain(records, of_partition, records.steps(steps.row[first:stop], begins), as_of_ms[of_audit])
         named = frozenset(topics.get(number, ()))
-        found.setdefault(of_audit, {})[int(held_by[own[0]])] = chain._replace(topics=named)
-    return found
+        chains.setdefault(of_audit, {})[int(held_by[of_partition[0]])] = chain._replace(topics=named)
+    return chains
 
 
 def _topics(states: pa.Table, partition: Array) -> dict[int, list[str]]:
@@ -105,10 +105,10 @@ def _topics(states: pa.Table, partition: Array) -> dict[int, list[str]]:
     listed = pa.chunked_array(states["topic_partitions"])
     topics, of = pc.struct_field(pc.list_flatten(listed), "topic"), pc.list_parent_indices(listed)
     named = pa.table([pa.array(partition[of.to_numpy()]), topics], ["partition", "topic"])
-    found: dict[int, list[str]] = {}
+    topics_of: dict[int, list[str]] = {}
     for each in named.group_by(["partition", "topic"]).aggregate([]).to_pylist():
-        found.setdefault(each["partition"], []).append(each["topic"])
-    return found
+        topics_of.setdefault(each["partition"], []).append(each["topic"])
+    return topics_of
 
 
 class _Records(NamedTuple):
@@ -158,8 +158,8 @@ class _Records(NamedTuple):
     def steps(self, row: Array, first: Array) -> _Steps:
         """The records at some rows, which are in order; `first` is where each id begins."""
         state, recorded_ms, last_update_ms, _ = self.followed
-        own = Followed(state[row], recorded_ms[row], last_update_ms[row], first)
-        return _Steps(own, self.offset[row], self.leader_epoch[row], self.begins_an_id[row])
+        sequence = Followed(state[row], recorded_ms[row], last_update_ms[row], first)
+        return _Steps(sequence, self.offset[row], self.leader_epoch[row], self.begins_an_id[row])
 
 
 class _Steps(NamedTuple):
@@ -218,12 +218,12 @@ def _chain(records: _Records, rows: Array, steps: _Steps, as_of_ms: int | None) 
     tails = _Tails.of(batches)
     exported = rows[(records.offset[rows] == ABSENT) & (records.capture_rank[rows] == 0)]
     updates_ms = records.last_update_ms[exported]
-    own = every.where(every.is_own)
-    is_until = np.ones(len(own.recorded_ms), bool) if as_of_ms is None else own.recorded_ms <= as_of_ms
+    of_kind = every.where(every.is_own)
+    is_until = np.ones(len(of_kind.recorded_ms), bool) if as_of_ms is None else of_kind.recorded_ms <= as_of_ms
     until_ms = updates_ms if as_of_ms is None else updates_ms[updates_ms <= as_of_ms]
     return StateChain(
-        last_moment_ms=later_of(_last_recorded_ms(own), _largest(updates_ms, NO_TIME)),
-        last_until_as_of_ms=later_of(_last_recorded_ms(own.where(is_until)), _largest(until_ms, NO_TIME)),
+        last_moment_ms=later_of(_last_recorded_ms(of_kind), _largest(updates_ms, NO_TIME)),
+        last_until_as_of_ms=later_of(_last_recorded_ms(of_kind.where(is_until)), _largest(until_ms, NO_TIME)),
         first_moment_ms=_first_ms(batches.recorded_ms, steps.followed.last_update_ms),
         gap_end_ms=_gap_end_ms(batches),
         export_gap_ms=_export_gap_ms(steps),
@@ -261,7 +261,7 @@ def _last_recorded_ms(batches: _Batches) -> int | None:
 def _first_ms(*kinds: Array) -> int | None:
     """The first moment of the first kind of which one is known."""
     known = (moments_ms[moments_ms != NO_TIME] for moments_ms in kinds)
-    return next((int(own.min()) for own in known if len(own)), None)
+    return next((int(moments_ms.min()) for moments_ms in known if len(moments_ms)), None)
 
 
 def _holes(batches: _Batches) -> tuple[Array, Array]:
@@ -284,8 +284,8 @@ def _export_gap_ms(steps: _Steps) -> int | None:
     state, recorded_ms, last_update_ms, first = steps.followed
     begins = steps.followed.start[exported]
     first = np.flatnonzero(np.diff(begins, prepend=-1))
-    own = Followed(state[exported], recorded_ms[exported], last_update_ms[exported], first)
-    return _largest(own.written_by_ms[first][~steps.begins_an_id[exported[first]]], NO_TIME)
+    sequence = Followed(state[exported], recorded_ms[exported], last_update_ms[exported], first)
+    return _largest(sequence.written_by_ms[first][~steps.begins_an_id[exported[first]]], NO_TIME)
 
 
 def _rises(batches: _Batches) -> Iterator[LeaderEpochChange]:
@@ -368,12 +368,12 @@ def _orphan_ms(steps: _Steps, tails: _Tails) -> int | None:
     A coordinator that takes over completes a decision which the dead one may have completed as well: what was cut off
     is passed over, unless another decision could have been between.
     """
-    own, place = steps.followed, np.arange(len(steps.offset))
+    sequence, place = steps.followed, np.arange(len(steps.offset))
     is_kept = ~tails.hold(steps.leader_epoch, steps.offset)
     before = np.append(-1, np.maximum.accumulate(np.where(is_kept, place, -1)))[: len(place)]
-    has_one = before >= own.start
+    has_one = before >= sequence.start
     before = np.where(has_one, before, 0)
-    is_completing = has_one & (own.state[before] == own.state - FROM_PREPARED)
-    is_behind_tail = (place > own.start) & (before != place - 1)
+    is_completing = has_one & (sequence.state[before] == sequence.state - FROM_PREPARED)
+    is_behind_tail = (place > sequence.start) & (before != place - 1)
     is_completing &= ~(is_behind_tail & tails.may_hide(steps.offset[before], steps.offset))
-    return _largest(own.written_by_ms[own.is_completed & ~is_completing], NO_TIME)
+    return _largest(sequence.written_by_ms[sequence.is_completed & ~is_completing], NO_TIME)

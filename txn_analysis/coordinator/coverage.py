@@ -280,15 +280,15 @@ def state_evidence_of(
         doubts: by partition, None for any: what of it was not understood; each counts as an undecodable record.
     """
     views = {view.partition: view for view in followed if view.topic == STATE_TOPIC}
-    problems = {number: [one.reason for one in own.problems if one.kind not in HOLES] for number, own in views.items()}
+    problems = {n: [one.reason for one in view.problems if one.kind not in HOLES] for n, view in views.items()}
     partitions = state_coverage(count.used, sections, problems, console)
     for partition in partitions:
         if not partition.is_seen and (view := views.get(partition.state_partition)) and view.is_in_capture:
             partition.problems[-1:] = [NOT_DECODED]  # its log was followed
-        own = [*doubts.get(None, ()), *(doubts.get(partition.state_partition, ()) if partition.is_seen else ())]
-        partition.undecodable_count += len(own)
-        partition.keyless_count += len(own)
-        partition.problems += own
+        not_decoded = [*doubts.get(None, ()), *(doubts.get(partition.state_partition, ()) if partition.is_seen else ())]
+        partition.undecodable_count += len(not_decoded)
+        partition.keyless_count += len(not_decoded)
+        partition.problems += not_decoded
         partition.decoded = partition.chain = chains.get(partition.state_partition, partition.chain)
         if partition.undecodable_count:  # these may be anything, and later than everything
             partition.chain = partition.decoded._replace(gap_end_ms=UNBOUNDED_MS)
@@ -306,17 +306,17 @@ def state_coverage(
         log_problems: by partition, what is wrong with its batches (not holes: compaction makes them).
         console: by partition (Kafka's hash of the ids), what a console export holds; it carries no chain.
     """
-    found = {p: StatePartition(p) for p in range(count)}
+    partitions = {p: StatePartition(p) for p in range(count)}
     ordered = sorted(sections, key=_in_file_order)
     for section in ordered:
-        partition = found.setdefault(section.state_partition, StatePartition(section.state_partition))
+        partition = partitions.setdefault(section.state_partition, StatePartition(section.state_partition))
         partition.is_seen = True
         _add_section(partition, section, count)
     ends_ms = _ends_of_log_dirs(sections)
     for section in sections:
-        partition = found[section.state_partition]
+        partition = partitions[section.state_partition]
         partition.log_dir_end_ms = latest(partition.log_dir_end_ms, ends_ms.get(section.log_dir))
-    for number, partition in found.items():
+    for number, partition in partitions.items():
         _add_files(partition, [s for s in ordered if s.state_partition == number])
         partition.problems += sorted(log_problems.get(number, []))
         if number >= count:
@@ -324,8 +324,8 @@ def state_coverage(
         if not partition.is_seen and not console:
             partition.problems.append("not in the capture")
     if console:
-        _add_console(found, console)
-    return [found[number] for number in sorted(found)]
+        _add_console(partitions, console)
+    return [partitions[number] for number in sorted(partitions)]
 
 
 def _ends_of_log_dirs(sections: Iterable[StateSection]) -> dict[str | None, int]:
@@ -388,9 +388,9 @@ def _end(section: StateSection) -> int:
     return section.file_base_offset if section.last_offset is None else section.last_offset + 1
 
 
-def _add_console(found: dict[int, StatePartition], console: dict[int, StateSection]) -> None:
+def _add_console(partitions: dict[int, StatePartition], console: dict[int, StateSection]) -> None:
     """A console export speaks for every partition, but proves none: all of it rests on the operator's word."""
-    for number, partition in found.items():
+    for number, partition in partitions.items():
         section = console.get(number)
         if not partition.is_seen:
             partition.is_console = True

@@ -150,7 +150,7 @@ class MarkerSums:
             self.has_recent or other.has_recent,
             self.knows_recent or other.knows_recent,
             {
-                n: max(own.get(n, ABSENT) for own in (self.coordinator_epochs, other.coordinator_epochs))
+                n: max(epochs.get(n, ABSENT) for epochs in (self.coordinator_epochs, other.coordinator_epochs))
                 for n in self.coordinator_epochs.keys() | other.coordinator_epochs.keys()
             },
             later_of(self.unknown_coordinator_epoch, other.unknown_coordinator_epoch),
@@ -200,10 +200,12 @@ class Fit:
         A contradiction counts for its producer and for every unknown one: a missing partition or a wrong count of
         partitions looks like that.
         """
-        own = self.sums.against.of_asked.get(producer_id)
-        witness = own if is_known else own or self.sums.against.first
-        told = () if witness is None else (f"{witness}, has no decision in __transaction_state, which reaches past it",)
-        return (*self.misfits, *told)
+        of_producer = self.sums.against.of_asked.get(producer_id)
+        witness = of_producer if is_known else of_producer or self.sums.against.first
+        contradiction = (
+            () if witness is None else (f"{witness}, has no decision in __transaction_state, which reaches past it",)
+        )
+        return (*self.misfits, *contradiction)
 
     def doubts(
         self, where: TopicPartition, by_ms: int | None, *, is_known: bool, is_copied_last: bool
@@ -232,8 +234,8 @@ class Fit:
         unconfirmed = (UNCONFIRMED,) if (sums.is_unsure or self.is_partial) and not is_confirmed else ()
         shown = () if is_own else (NOT_SHOWN,)
         unexplained = () if sums.unexplained is None else (f"{sums.unexplained}, {_UNEXPLAINED}",)
-        told = (f"{w}, has no decision in it" for w in witnesses if w is not None)
-        return (*shown, *unconfirmed, *told, *unexplained)
+        contradictions = (f"{w}, has no decision in it" for w in witnesses if w is not None)
+        return (*shown, *unconfirmed, *contradictions, *unexplained)
 
 
 def _is_as_late(marker_ms: int | None, since_ms: int | None) -> bool:

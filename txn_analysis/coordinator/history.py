@@ -213,10 +213,10 @@ def written_by_ms(history: Sequence[StateRecord]) -> list[int]:
 
     As `Followed.written_by_ms`, of one id.
     """
-    latest_ms, found = UNBOUNDED_MS, []
+    latest_ms, written_ms = UNBOUNDED_MS, []
     for record in reversed(history):
         if record.recorded_ms is not None or not record.is_completed:
             moment_ms = record.moment_ms
             latest_ms = latest_ms if moment_ms is None else moment_ms
-        found.append(latest_ms)
-    return found[::-1]
+        written_ms.append(latest_ms)
+    return written_ms[::-1]

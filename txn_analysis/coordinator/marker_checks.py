@@ -92,9 +92,9 @@ class _Check:
 
         Those of aborts confirm alone.
         """
-        own = self.markers
-        has_time = own.at_ms != NO_TIME
-        counts, is_sure = (own.kind != IS_ABORT) & has_time, self._is_sure & has_time
+        markers = self.markers
+        has_time = markers.at_ms != NO_TIME
+        counts, is_sure = (markers.kind != IS_ABORT) & has_time, self._is_sure & has_time
         of_any = MarkerSums(
             sure_of_any_ms=self._newest_ms(is_sure),
             coordinator_epochs=self._coordinator_epochs,
@@ -104,9 +104,9 @@ class _Check:
             return of_any
         is_sure, confirms = is_sure & counts, self._confirms & counts
         end_ms = self.state.last_moment_ms
-        is_later = counts & (own.at_ms > self._bound("end_ms")) & ~self._is_served
+        is_later = counts & (markers.at_ms > self._bound("end_ms")) & ~self._is_served
         is_undecoded = self._bound("may_be_undecoded")
-        is_settled = self._in_run(confirms | ((own.kind == IS_UNPRINTED) & self._is_served))
+        is_settled = self._in_run(confirms | ((markers.kind == IS_UNPRINTED) & self._is_served))
         of_all = MarkerSums(
             confirmed_count=int(confirms.sum()),
             later=self._first(is_later & ~is_undecoded),
@@ -114,7 +114,7 @@ class _Check:
             has_later_unexplained=bool((is_later & is_undecoded).any()),
             is_unsure=bool((counts & ~self._in_run(is_sure)).any()),
             sure_ms=self._newest_ms(is_sure),
-            newest_ms=None if end_ms is None else self._newest_ms(counts & (own.at_ms <= end_ms)),
+            newest_ms=None if end_ms is None else self._newest_ms(counts & (markers.at_ms <= end_ms)),
         )
         return of_any.plus(of_all).plus(self._of_unconfirmed(counts & ~is_settled))
 
@@ -125,67 +125,67 @@ class _Check:
         """What unconfirmed markers say; of unprinted kind, or beside undecoded records, one contradicts nothing."""
         if not is_left.any():
             return MarkerSums()
-        own, is_known = self.markers, self._bound("is_known")
-        said, said_if_reached = self._said(is_left)
-        is_commit, is_unprinted = own.kind == IS_COMMIT, own.kind == IS_UNPRINTED
+        markers, is_known = self.markers, self._bound("is_known")
+        answers, if_reached = self._answers(is_left)
+        is_commit, is_unprinted = markers.kind == IS_COMMIT, markers.kind == IS_UNPRINTED
         is_undecoded = self._bound("may_be_undecoded")
-        unexplained = self._first(is_undecoded & self._is_doubt(said))
-        said = np.where(is_undecoded, _NOTHING, said)
-        is_doubt = is_unprinted & self._is_doubt(said)
+        unexplained = self._first(is_undecoded & self._is_doubt(answers))
+        answers = np.where(is_undecoded, _NOTHING, answers)
+        is_doubt = is_unprinted & self._is_doubt(answers)
         return MarkerSums(
-            against=self._contradictions(is_commit & (said == _AGAINST)),
-            more_if_nothing_was_lost=self._contradictions(is_commit & (said == _AGAINST_IF_NOTHING_WAS_LOST)),
+            against=self._contradictions(is_commit & (answers == _AGAINST)),
+            more_if_nothing_was_lost=self._contradictions(is_commit & (answers == _AGAINST_IF_NOTHING_WAS_LOST)),
             unexplained=unexplained,
             unprinted=self._first(is_doubt & is_known),
             unprinted_of_unknown=self._first(is_doubt & ~is_known),
-            unreached=self._first(~is_known & self._is_doubt(said_if_reached)),
+            unreached=self._first(~is_known & self._is_doubt(if_reached)),
         )
 
-    def _is_doubt(self, said: Array) -> Array:
-        of_lost = (said == _AGAINST_IF_NOTHING_WAS_LOST) & self.state.is_nothing_lost
-        is_doubt: Array = (said == _AGAINST) | of_lost
+    def _is_doubt(self, answers: Array) -> Array:
+        of_lost = (answers == _AGAINST_IF_NOTHING_WAS_LOST) & self.state.is_nothing_lost
+        is_doubt: Array = (answers == _AGAINST) | of_lost
         return is_doubt
 
-    def _said(self, is_left: Array) -> tuple[Array, Array]:
-        """What markers say, and what those of unknown producers said if every partition reached past them."""
-        said, said_if_reached = (np.zeros(len(is_left), np.int8) for _ in range(2))
+    def _answers(self, is_left: Array) -> tuple[Array, Array]:
+        """What markers say, and what those of unknown producers would say if every partition reached past them."""
+        answers, if_reached = (np.zeros(len(is_left), np.int8) for _ in range(2))
         of_known = np.flatnonzero(is_left & self._bound("has_home"))
         of_unknown = np.flatnonzero(is_left & ~self._bound("has_home"))
         is_reached = self.markers.at_ms <= self._bound("reached_ms")
-        said[of_known] = self._said_of_known(of_known)
-        said_if_reached[of_unknown] = self._said_of_unknown(of_unknown)
-        said[of_unknown] = said_if_reached[of_unknown]
-        return np.where(is_reached, said, _NOTHING), said_if_reached
+        answers[of_known] = self._answers_of_known(of_known)
+        if_reached[of_unknown] = self._answers_of_unknown(of_unknown)
+        answers[of_unknown] = if_reached[of_unknown]
+        return np.where(is_reached, answers, _NOTHING), if_reached
 
-    def _said_of_known(self, own: Array) -> Array:
+    def _answers_of_known(self, rows: Array) -> Array:
         """The state would have their decisions: it cannot have lost what led to them."""
-        at_ms = self.markers.at_ms[own]
-        is_ahead = self.markers.coordinator_epoch[own] > self._bound("ahead_of")[own]
-        is_ahead &= at_ms >= self._bound("ahead_since_ms")[own]
-        is_kept = at_ms > self._bound("kept_ms")[own]
-        return _said_if(is_ahead | (is_kept & ~self._may_be_cut(own, at_ms)), is_kept)
+        at_ms = self.markers.at_ms[rows]
+        is_ahead = self.markers.coordinator_epoch[rows] > self._bound("ahead_of")[rows]
+        is_ahead &= at_ms >= self._bound("ahead_since_ms")[rows]
+        is_kept = at_ms > self._bound("kept_ms")[rows]
+        return _against_if(is_ahead | (is_kept & ~self._may_be_cut(rows, at_ms)), is_kept)
 
-    def _said_of_unknown(self, own: Array) -> Array:
+    def _answers_of_unknown(self, rows: Array) -> Array:
         """The whole state was given, and their producer cannot be gone from it.
 
         Compaction leaves the last record of each id, which names its producer id until the id rotates or expires.
         """
-        state, at_ms, epoch = self.state, self.markers.at_ms[own], self.markers.producer_epoch[own]
+        state, at_ms, epoch = self.state, self.markers.at_ms[rows], self.markers.producer_epoch[rows]
         if not state.is_whole:
-            return np.zeros(len(own), np.int8)
+            return np.zeros(len(rows), np.int8)
         has_expired = at_ms < (NEVER if state.known_since_ms is None else state.known_since_ms)
         is_compacted, may_be_cut = at_ms <= self._any_gap_ms, self._may_be_cut_anywhere(at_ms)
-        is_surely = _said_if(~is_compacted & ~may_be_cut, ~is_compacted)
-        is_ahead = self.markers.coordinator_epoch[own] > self._bounds.ahead_of[-1]
-        is_rotating = self.markers.is_of_version_2[self.markers.producer[own]] | (epoch < 0)
+        is_surely = _against_if(~is_compacted & ~may_be_cut, ~is_compacted)
+        is_ahead = self.markers.coordinator_epoch[rows] > self._bounds.ahead_of[-1]
+        is_rotating = self.markers.is_of_version_2[self.markers.producer[rows]] | (epoch < 0)
         is_rotating |= epoch >= FAR_FROM_ROTATION
-        if_compacted = np.where(is_rotating, _NOTHING, _said_if(~may_be_cut, np.ones(len(own), bool)))
+        if_compacted = np.where(is_rotating, _NOTHING, _against_if(~may_be_cut, np.ones(len(rows), bool)))
         if_compacted = np.where(is_ahead, _AGAINST, if_compacted)
-        said = np.where(~is_compacted | has_expired, is_surely, if_compacted)
+        answers = np.where(~is_compacted | has_expired, is_surely, if_compacted)
         if not state.exports:
-            return said
+            return answers
         is_silent = has_expired | (epoch >= EXHAUSTED_EPOCH) | (not state.is_export_complete)
-        return np.where(is_silent, _NOTHING, said)
+        return np.where(is_silent, _NOTHING, answers)
 
     @cached_property
     def _any_gap_ms(self) -> int:
@@ -193,12 +193,12 @@ class _Check:
         gaps = [state_gap for n in self.state.chains if (state_gap := self.state.gap_end_ms(n)) is not None]
         return min(max(gaps, default=NEVER) + DECIDED_WITHIN_MS, EVER)
 
-    def _may_be_cut(self, own: Array, at_ms: Array) -> Array:
+    def _may_be_cut(self, rows: Array, at_ms: Array) -> Array:
         """What led to them may have been the tail of an old leader, in a partition that holds an id of theirs."""
-        found = np.zeros(len(own), bool)
+        may_be_cut = np.zeros(len(rows), bool)
         for homes in self._homes.T:
-            found |= self._within_tails(homes[self.markers.producer[own]], at_ms)
-        return found
+            may_be_cut |= self._within_tails(homes[self.markers.producer[rows]], at_ms)
+        return may_be_cut
 
     def _may_be_cut_anywhere(self, at_ms: Array) -> Array:
         anywhere = np.zeros(len(at_ms), np.int64)
@@ -211,23 +211,23 @@ class _Check:
     @cached_property
     def _tails(self) -> tuple[Array, Array, Array]:
         """By partition of the state, when what leads to a marker was lost with a leader's end, if it was then."""
-        skew_ms, found = self.state.max_clock_skew_ms, []
+        skew_ms, tails = self.state.max_clock_skew_ms, []
         for number, chain in self.state.chains.items():
             for tail in chain.lost_tails:
                 start_ms = NEVER if tail.after_ms is None else tail.after_ms - skew_ms
-                found.append(
+                tails.append(
                     (number, start_ms, EVER if tail.by_ms is None else tail.by_ms + skew_ms + DECIDED_WITHIN_MS)
                 )
-        numbers, starts, stops = np.array(found, np.int64).reshape(-1, 3).T
+        numbers, starts, stops = np.array(tails, np.int64).reshape(-1, 3).T
         return numbers, starts, stops
 
     @cached_property
     def _homes(self) -> Array:
         """Of each producer the partitions in which a leader's end can have been lost; -1 stands for none."""
-        own = np.column_stack([self._ids.producer, self._ids.home])
+        placed = np.column_stack([self._ids.producer, self._ids.home])
         is_export = np.isin(self._ids.home, [*self.state.exports]) if self.state.exports else False
-        own = own[(self._ids.home != ABSENT) & ~np.asarray(is_export)]
-        producer, home = np.unique(own, axis=0).T
+        placed = placed[(self._ids.home != ABSENT) & ~np.asarray(is_export)]
+        producer, home = np.unique(placed, axis=0).T
         nth = np.arange(len(producer)) - np.searchsorted(producer, producer)
         homes = np.full((len(self.markers.producers), nth.max(initial=-1) + 1), ABSENT)
         homes[producer, nth] = home
@@ -238,14 +238,14 @@ class _Check:
     @cached_property
     def _decided(self) -> tuple[Array, ...]:
         """Of each decision and partition: key of producer and place, kind, and moments as in `Decisions`."""
-        own, place_count = Decisions.of(self._ids, self.state), len(self.markers.places)
-        producer = self._ids.producer[self._ids.id_of[own.record]]
-        lists = self._ids.topic_partitions.take(pa.array(own.record))
+        decisions, place_count = Decisions.of(self._ids, self.state), len(self.markers.places)
+        producer = self._ids.producer[self._ids.id_of[decisions.record]]
+        lists = self._ids.topic_partitions.take(pa.array(decisions.record))
         decision, listed = pc.list_parent_indices(lists).to_numpy(), lists.flatten()
         place = self._places_of(listed)
         decision, place = decision[place != ABSENT], place[place != ABSENT]
         key = producer[decision] * place_count + place
-        return key, *(column[decision].astype(np.int64) for column in own[1:])
+        return key, *(column[decision].astype(np.int64) for column in decisions[1:])
 
     def _places_of(self, listed: pa.StructArray) -> Array:
         """Of partitions of topics their numbers among those of the markers; -1 where none has one."""
@@ -254,18 +254,18 @@ class _Check:
         keys = np.array([topics[p.topic] * width + p.partition for p in self.markers.places], np.int64)
         topic = numbers(pc.index_in(listed.field("topic"), pa.array([*topics], pa.string())), ABSENT)
         partition = numbers(listed.field("partition"), ABSENT)
-        own = np.where((topic == ABSENT) | (partition >= width), ABSENT, topic * width + partition)
+        asked = np.where((topic == ABSENT) | (partition >= width), ABSENT, topic * width + partition)
         order = np.argsort(keys)
-        place = place_in(keys[order], own)
+        place = place_in(keys[order], asked)
         return np.where(place == ABSENT, ABSENT, order[place])
 
     def _are_served(self, start_ms: Array, stop_ms: Array, of: Array) -> Array:
         """Whether a decision of its kind serves a marker; an unprinted marker may be of either kind."""
-        own = self.markers
+        markers = self.markers
         key, is_commit = self._decided[0][of], self._decided[1][of].astype(bool)
         keys, starts, stops = of_kinds(key, is_commit, start_ms, stop_ms)
-        asked = KINDS * (own.producer * len(own.places) + own.place) + own.kind
-        return are_within(asked, own.at_ms, keys, starts, stops)
+        asked = KINDS * (markers.producer * len(markers.places) + markers.place) + markers.kind
+        return are_within(asked, markers.at_ms, keys, starts, stops)
 
     @cached_property
     def _confirms(self) -> Array:
@@ -302,40 +302,40 @@ class _Check:
         It lists no partition, so that of a producer that commits all the time one stands near any marker of another
         cluster. It was written by the coordinator that wrote the marker, or by a later one.
         """
-        lone, own = LoneCompletions.of(self._ids), self.markers
-        is_sure = np.zeros(len(own.at_ms), bool)
-        asked = np.flatnonzero((own.producer_epoch >= 0) & (own.coordinator_epoch >= 0))
+        lone, markers = LoneCompletions.of(self._ids), self.markers
+        is_sure = np.zeros(len(markers.at_ms), bool)
+        asked = np.flatnonzero((markers.producer_epoch >= 0) & (markers.coordinator_epoch >= 0))
         asked = asked[self._serve(lone, asked)]
         for epoch in np.unique(lone.leader_epoch)[::-1].tolist():  # the newest one serves most
-            left = asked[~is_sure[asked] & (own.coordinator_epoch[asked] <= epoch)]
+            left = asked[~is_sure[asked] & (markers.coordinator_epoch[asked] <= epoch)]
             is_sure[left] = self._serve(lone.only(lone.leader_epoch == epoch), left)
         return is_sure
 
     def _serve(self, lone: LoneCompletions, asked: Array) -> Array:
         """Whether one of these serves a marker, whoever led."""
-        own = self.markers
+        markers = self.markers
         starts, stops = close_to(lone.decided_ms, lone.written_ms, self.state.max_clock_skew_ms)
         key = np.tile(lone.producer * EPOCHS + lone.producer_epoch, 2)
         keys, starts, stops = of_kinds(key, np.tile(lone.is_commit, 2), starts, stops)
-        asked_key = KINDS * (own.producer[asked] * EPOCHS + own.producer_epoch[asked]) + own.kind[asked]
-        return are_within(asked_key, own.at_ms[asked], keys, starts, stops)
+        asked_key = KINDS * (markers.producer[asked] * EPOCHS + markers.producer_epoch[asked]) + markers.kind[asked]
+        return are_within(asked_key, markers.at_ms[asked], keys, starts, stops)
 
     # Coordinator epochs.
 
     @cached_property
     def _epochs(self) -> Array:
         """Of each producer the highest coordinator epoch of its markers; below zero where none is printed."""
-        found = np.full(len(self.markers.producers), ABSENT, np.int64)
-        np.maximum.at(found, self.markers.producer, self.markers.coordinator_epoch)
-        return found
+        highest = np.full(len(self.markers.producers), ABSENT, np.int64)
+        np.maximum.at(highest, self.markers.producer, self.markers.coordinator_epoch)
+        return highest
 
     @property
     def _coordinator_epochs(self) -> dict[int, int]:
         """By partition of the state, of all whose ids it may hold."""
         is_placed = self._ids.home != ABSENT
         home, epoch = self._ids.home[is_placed], self._epochs[self._ids.producer[is_placed]]
-        found = {int(n): int(epoch[home == n].max()) for n in np.unique(home)}
-        return {n: highest for n, highest in found.items() if highest > ABSENT}
+        epochs = {int(n): int(epoch[home == n].max()) for n in np.unique(home)}
+        return {n: highest for n, highest in epochs.items() if highest > ABSENT}
 
     @property
     def _unknown_coordinator_epoch(self) -> int | None:
@@ -364,36 +364,36 @@ class _Check:
         return np.bincount(run, holds, run[-1] + 1 if len(run) else 0).astype(bool)[run]
 
     def _contradictions(self, are_these: Array) -> Contradictions:
-        own = self.markers
-        found = np.flatnonzero(are_these)
-        asked = own.producers[np.unique(own.producer[found])].tolist()
-        of_asked = {i: self._of_producer(found, i) for i in asked if i in self.asked}
-        is_of_known = bool(self._bound("is_known")[found].any())
-        return Contradictions(len(found), of_asked, self._first(are_these), is_of_known)
+        markers = self.markers
+        rows = np.flatnonzero(are_these)
+        asked = markers.producers[np.unique(markers.producer[rows])].tolist()
+        of_asked = {i: self._of_producer(rows, i) for i in asked if i in self.asked}
+        is_of_known = bool(self._bound("is_known")[rows].any())
+        return Contradictions(len(rows), of_asked, self._first(are_these), is_of_known)
 
-    def _of_producer(self, found: Array, producer_id: int) -> Witness:
+    def _of_producer(self, rows: Array, producer_id: int) -> Witness:
         """The earliest of some markers that is a producer's, of which there is one."""
         number = np.searchsorted(self.markers.producers, producer_id)
-        start, stop = np.searchsorted(self.markers.producer[found], [number, number + 1])
-        return self._earliest(found[start:stop])
+        start, stop = np.searchsorted(self.markers.producer[rows], [number, number + 1])
+        return self._earliest(rows[start:stop])
 
     def _first(self, are_these: Array) -> Witness | None:
         """The earliest of some markers, as it is named where it speaks against something."""
-        found = np.flatnonzero(are_these)
-        return self._earliest(found) if len(found) else None
+        rows = np.flatnonzero(are_these)
+        return self._earliest(rows) if len(rows) else None
 
-    def _earliest(self, found: Array) -> Witness:
-        at_ms = self.markers.at_ms[found]
-        return min(map(self._witness, found[at_ms == at_ms.min()].tolist()))
+    def _earliest(self, rows: Array) -> Witness:
+        at_ms = self.markers.at_ms[rows]
+        return min(map(self._witness, rows[at_ms == at_ms.min()].tolist()))
 
     def _witness(self, number: int) -> Witness:
-        own = self.markers
-        kind = COMMIT if own.kind[number] == IS_COMMIT else ""
-        producer_id = int(own.producers[own.producer[number]])
-        topic, partition = own.places[own.place[number]]
-        return Witness(int(own.at_ms[number]), topic, partition, int(own.offset[number]), producer_id, kind)
+        markers = self.markers
+        kind = COMMIT if markers.kind[number] == IS_COMMIT else ""
+        producer_id = int(markers.producers[markers.producer[number]])
+        topic, partition = markers.places[markers.place[number]]
+        return Witness(int(markers.at_ms[number]), topic, partition, int(markers.offset[number]), producer_id, kind)
 
 
-def _said_if(is_against: Array, is_against_if_nothing_was_lost: Array) -> Array:
+def _against_if(is_against: Array, is_against_if_nothing_was_lost: Array) -> Array:
     if_not = np.where(is_against_if_nothing_was_lost, _AGAINST_IF_NOTHING_WAS_LOST, _NOTHING)
     return np.where(is_against, _AGAINST, if_not).astype(np.int8)

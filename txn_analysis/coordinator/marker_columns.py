@@ -65,13 +65,13 @@ def markers_of_ended(rows: pa.RecordBatch) -> pa.RecordBatch:
 def markers_of_health(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows of `MARKERS` from the `bare_markers` of rows of `partition_health` with their `audit` and place."""
     bare = rows.column("bare_markers")
-    place, own = pc.list_parent_indices(bare), bare.flatten()
+    place, fields = pc.list_parent_indices(bare), bare.flatten()
     columns = [
         *(rows.column(name).take(place) for name in ("audit", "topic", "partition")),
-        *(own.field(name) for name in ("producer_id", "offset", "marker", "timestamp_ms")),
-        *(own.field(name) for name in ("producer_epoch", "coordinator_epoch")),
-        pa.repeat(pa.scalar(False), len(own)),
-        pa.nulls(len(own), pa.int32()),
+        *(fields.field(name) for name in ("producer_id", "offset", "marker", "timestamp_ms")),
+        *(fields.field(name) for name in ("producer_epoch", "coordinator_epoch")),
+        pa.repeat(pa.scalar(False), len(fields)),
+        pa.nulls(len(fields), pa.int32()),
     ]
     return pa.RecordBatch.from_arrays(of_types(columns, MARKERS), schema=MARKERS)
 
@@ -113,19 +113,19 @@ def markers_since(markers: pa.Table, since_ms: Mapping[Key, int]) -> dict[Key, l
         markers: rows of `MARKERS`, of any producers.
         since_ms: by partition and producer id, from when on they are wanted.
     """
-    found: dict[Key, list[EndMarker]] = {key: [] for key in since_ms}
+    markers_of: dict[Key, list[EndMarker]] = {key: [] for key in since_ms}
     earliest_ms: dict[int, int] = {}
     for (_, producer_id), ms in since_ms.items():
         earliest_ms[producer_id] = min(ms, earliest_ms.get(producer_id, ms))
-    producers, earliest = (pa.array(own, pa.int64()) for own in (earliest_ms.keys(), earliest_ms.values()))
+    producers, earliest = (pa.array(values, pa.int64()) for values in (earliest_ms.keys(), earliest_ms.values()))
     of_producer = pc.take(earliest, pc.index_in(markers["producer_id"], producers))
-    own = markers.filter(pc.greater_equal(pc.fill_null(markers["at_ms"], _LATEST), of_producer))
+    wanted = markers.filter(pc.greater_equal(pc.fill_null(markers["at_ms"], _LATEST), of_producer))
     names = ("topic", "partition", "producer_id", *EndMarker._fields)
-    for topic, partition, producer_id, *fields in zip(*(own[name].to_pylist() for name in names), strict=True):
+    for topic, partition, producer_id, *fields in zip(*(wanted[name].to_pylist() for name in names), strict=True):
         key, marker = (TopicPartition(topic, partition), producer_id), EndMarker._make(fields)
-        if key in found and (marker.at_ms is None or marker.at_ms >= since_ms[key]):
-            found[key].append(marker)
-    return found
+        if key in markers_of and (marker.at_ms is None or marker.at_ms >= since_ms[key]):
+            markers_of[key].append(marker)
+    return markers_of
 
 
 # What columns hold where a row of Kafka's says nothing; no epoch is below 0.
@@ -221,8 +221,8 @@ def _places(markers: pa.Table) -> tuple[list[TopicPartition], Array]:
     names = topics.dictionary.to_pylist()
     partitions, partition = np.unique(numbers(markers["partition"], 0), return_inverse=True)
     mixed = topics.indices.to_numpy(zero_copy_only=False).astype(np.int64) * max(len(partitions), 1) + partition
-    own, place = np.unique(mixed, return_inverse=True)
-    topic_of, number_of = np.divmod(own, max(len(partitions), 1))
+    pairs, place = np.unique(mixed, return_inverse=True)
+    topic_of, number_of = np.divmod(pairs, max(len(partitions), 1))
     places = [TopicPartition(names[t], int(partitions[n])) for t, n in zip(topic_of, number_of, strict=True)]
     return places, place
 

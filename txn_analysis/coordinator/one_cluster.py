@@ -29,9 +29,9 @@ def of_one_cluster(sections: Collection[InputSection], manifests: Collection[Man
         for file in manifest.files
         if file.input_id is not None
     }
-    own = [(s, s.cluster_id or named.get(s.input_id)) for s in sections if not s.capture_rank]
-    of_state = {cluster for section, cluster in own if section.kind in _OF_STATE}
+    clusters = [(s, s.cluster_id or named.get(s.input_id)) for s in sections if not s.capture_rank]
+    of_state = {cluster for section, cluster in clusters if section.kind in _OF_STATE}
     if len(of_state) != 1 or None in of_state:
         return frozenset()
-    logs = [(TopicPartition(s.topic, s.partition), cluster in of_state) for s, cluster in own if s.kind == LOG]
+    logs = [(TopicPartition(s.topic, s.partition), cluster in of_state) for s, cluster in clusters if s.kind == LOG]
     return frozenset(where for where, _ in logs) - {where for where, is_its_own in logs if not is_its_own}

@@ -100,9 +100,9 @@ def origins_of(history: Sequence[StateRecord], opened: Transaction, max_clock_sk
     marked, is_doubtful = marker_record(decided, opened.last_marker_ms, max_clock_skew_ms)
     since = _since(history, opened.last_marker_ms, marked)
     ended, prepared = _marked(history, marked), _decided(since, where, producer_id)
-    taken, rotated = _taken_over(since, opened), _rotated(history, producer_id)
-    own = (r for r in history if not r.is_tombstone and r.names(producer_id))
-    first_own = next(own, None)
+    taken_over, rotated = _taken_over(since, opened), _rotated(history, producer_id)
+    named = (r for r in history if not r.is_tombstone and r.names(producer_id))
+    first_own = next(named, None)
     return Origins(
         ended_state=ended.state,
         ended_ms=ended.at_ms,
@@ -112,8 +112,8 @@ def origins_of(history: Sequence[StateRecord], opened: Transaction, max_clock_sk
         prepared_ms=prepared.at_ms,
         completed_ms=prepared.completed_ms,
         began_since_ms=_began_ms(since, where, producer_id),
-        new_epoch=None if taken is None else taken.producer_epoch,
-        new_epoch_ms=None if taken is None else taken.moment_ms,
+        new_epoch=None if taken_over is None else taken_over.producer_epoch,
+        new_epoch_ms=None if taken_over is None else taken_over.moment_ms,
         rotated_to=rotated.producer_id,
         rotated_ms=rotated.at_ms,
         is_rotation_recorded=rotated.is_recorded,
@@ -211,7 +211,7 @@ def _taken_over(since: Sequence[StateRecord], opened: Transaction) -> StateRecor
     first_epoch = opened.first_producer_epoch
     if first_epoch is None:
         return None
-    taken = (
+    later = (
         r
         for r in since
         if r.state == "Empty"
@@ -219,15 +219,15 @@ def _taken_over(since: Sequence[StateRecord], opened: Transaction) -> StateRecor
         and r.producer_epoch is not None
         and r.producer_epoch > first_epoch
     )
-    return next(taken, None)
+    return next(later, None)
 
 
 def _rotated(history: Sequence[StateRecord], producer_id: int) -> _Rotated:
-    own = [i for i, r in enumerate(history) if r.producer_id == producer_id]
-    if not own:
+    places = [i for i, r in enumerate(history) if r.producer_id == producer_id]
+    if not places:
         return _Rotated()
-    old = history[own[-1]]
-    later = next((r for r in history[own[-1] + 1 :] if r.producer_id is not None), None)
+    old = history[places[-1]]
+    later = next((r for r in history[places[-1] + 1 :] if r.producer_id is not None), None)
     if later is None:
         return _Rotated(last_own_epoch=old.producer_epoch)
     is_linked = later.previous_producer_id == producer_id or old.next_producer_id == later.producer_id

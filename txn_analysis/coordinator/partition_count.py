@@ -114,11 +114,11 @@ def _in_words(counts: Sequence[int]) -> str:
     return ranges(counts[:_MOST_NAMED]) + (f" and {more} more up to {counts[-1]}" if more > 0 else "")
 
 
-def state_count(said: int | None, sums: IdSums) -> StateCount:
+def state_count(stated: int | None, sums: IdSums) -> StateCount:
     """The count to use: the operator's, else the only one that fits every id, else Kafka's default."""
     fitting = sums.fitting()
-    if said is not None:
-        return StateCount(said, GIVEN, fitting, sums.id_count)
+    if stated is not None:
+        return StateCount(stated, GIVEN, fitting, sums.id_count)
     if len(fitting) == 1:
         return StateCount(fitting[0], DERIVED, fitting, sums.id_count)
     return StateCount(DEFAULT_COUNT, DEFAULT, fitting, sums.id_count)

@@ -37,9 +37,9 @@ def are_within(key: Array, at_ms: Array, of_key: Array, start_ms: Array, stop_ms
         start_ms: where it begins.
         stop_ms: where it ends.
     """
-    found = np.zeros(len(at_ms), bool)
+    are_within_one = np.zeros(len(at_ms), bool)
     if not len(of_key) or not len(at_ms):
-        return found
+        return are_within_one
     stops, rank = np.unique(stop_ms, return_inverse=True)
     keys, moments = np.concatenate([of_key, key]), np.concatenate([start_ms, at_ms])
     is_moment = np.arange(len(keys)) >= len(of_key)
@@ -52,8 +52,8 @@ def are_within(key: Array, at_ms: Array, of_key: Array, start_ms: Array, stop_ms
     furthest = np.maximum.accumulate(base + ends) - base
     is_held = (furthest > 0) & (stops[furthest - 1] >= moments[order])
     asked = order[is_moment[order]] - len(of_key)
-    found[asked] = is_held[is_moment[order]]
-    return found
+    are_within_one[asked] = is_held[is_moment[order]]
+    return are_within_one
 
 
 # How long before its marker a decision is looked for: what is lost earlier cannot have held it.
@@ -98,10 +98,10 @@ class StateAtHand:
     def of_chains(self, partitions: Array, name: str, of_none: int) -> Array:
         """Of partitions of the state a moment or an epoch that their chains say; one word for all that is not known."""
         known = {n: value for n, chain in self.chains.items() if (value := getattr(chain, name)) is not None}
-        numbers_of, said = (np.array(own, np.int64) for own in ([*known], [*known.values()]))
+        numbers_of, values = (np.array(words, np.int64) for words in ([*known], [*known.values()]))
         order = np.argsort(numbers_of)
         place = place_in(numbers_of[order], partitions)
-        return np.where(place == ABSENT, of_none, said[order][place]) if len(said) else np.full(len(place), of_none)
+        return np.where(place == ABSENT, of_none, values[order][place]) if len(values) else np.full(len(place), of_none)
 
     @property
     def last_moment_ms(self) -> int | None:
@@ -168,19 +168,23 @@ class IdsOfProducers(NamedTuple):
         rows = np.flatnonzero(is_asked)[np.argsort(place[is_asked], kind="stable")]
         lists = pa.chunked_array(histories["history"]).take(pa.array(rows))
         lists = pa.concat_arrays(lists.chunks) if lists.num_chunks else pa.array([], lists.type)
-        lengths, found = pc.list_value_length(lists).to_numpy(zero_copy_only=False), lists.flatten()
+        lengths, records_of = pc.list_value_length(lists).to_numpy(zero_copy_only=False), lists.flatten()
         first, id_of = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(lengths)), lengths)
-        records = Followed.of(found.field("state"), found.field("recorded_ms"), found.field("last_update_ms"), first)
-        current, previous = (numbers(found.field(name), ABSENT) for name in ("producer_id", "previous_producer_id"))
-        partition = numbers(found.field("state_partition"), ABSENT)
+        records = Followed.of(
+            records_of.field("state"), records_of.field("recorded_ms"), records_of.field("last_update_ms"), first
+        )
+        current, previous = (
+            numbers(records_of.field(name), ABSENT) for name in ("producer_id", "previous_producer_id")
+        )
+        partition = numbers(records_of.field("state_partition"), ABSENT)
         last = first + lengths - 1
-        epoch, leader_epoch = (numbers(found.field(name), ABSENT) for name in ("producer_epoch", "leader_epoch"))
+        epoch, leader_epoch = (numbers(records_of.field(name), ABSENT) for name in ("producer_epoch", "leader_epoch"))
         begins = records.begins_an_id(current, previous, epoch)
         asked = producer_ids[place[rows]][id_of]
         return cls(
             producer=place[rows],
             home=partition[last],
-            is_gone=found.field("is_tombstone").to_numpy(zero_copy_only=False).astype(bool)[last],
+            is_gone=records_of.field("is_tombstone").to_numpy(zero_copy_only=False).astype(bool)[last],
             is_whole=begins[first],
             records=records,
             id_of=id_of,
@@ -189,7 +193,7 @@ class IdsOfProducers(NamedTuple):
             state_partition=partition,
             producer_epoch=epoch,
             leader_epoch=leader_epoch,
-            topic_partitions=found.field("topic_partitions"),
+            topic_partitions=records_of.field("topic_partitions"),
         )
 
 
@@ -221,11 +225,11 @@ class Decisions(NamedTuple):
         next_ms = np.where(has_next, np.append(written_ms[1:], NEVER)[: len(written_ms)], NEVER)
         is_done = has_next & np.append(records.completes[1:], False)[: len(written_ms)]
         until_ms = np.where(has_next, next_ms, state.of_chains(ids.state_partition, "last_until_as_of_ms", NEVER))
-        found = np.flatnonzero(ids.is_own & records.is_prepared)
+        rows = np.flatnonzero(ids.is_own & records.is_prepared)
         prepared_ms = np.where(moment_ms == NO_TIME, 0, moment_ms)
         completed_ms = np.where(is_done, next_ms, EVER)
-        of_each = (ms[found] for ms in (prepared_ms, completed_ms, next_ms, until_ms))
-        return cls(found, ids.is_commit[found], *of_each)
+        of_each = (ms[rows] for ms in (prepared_ms, completed_ms, next_ms, until_ms))
+        return cls(rows, ids.is_commit[rows], *of_each)
 
 
 class LoneCompletions(NamedTuple):
@@ -252,14 +256,14 @@ class LoneCompletions(NamedTuple):
         """Those under the producer ids."""
         records = ids.records
         is_alone = ids.is_own & records.is_completed & ~records.completes & (records.last_update_ms != NO_TIME)
-        found = np.flatnonzero(is_alone & (ids.leader_epoch != ABSENT) & (ids.producer_epoch != ABSENT))
+        rows = np.flatnonzero(is_alone & (ids.leader_epoch != ABSENT) & (ids.producer_epoch != ABSENT))
         return cls(
-            producer=ids.producer[ids.id_of[found]],
-            producer_epoch=ids.producer_epoch[found],
-            is_commit=ids.is_commit[found],
-            decided_ms=records.last_update_ms[found],
-            written_ms=np.minimum(records.written_by_ms, EVER)[found],
-            leader_epoch=ids.leader_epoch[found],
+            producer=ids.producer[ids.id_of[rows]],
+            producer_epoch=ids.producer_epoch[rows],
+            is_commit=ids.is_commit[rows],
+            decided_ms=records.last_update_ms[rows],
+            written_ms=np.minimum(records.written_by_ms, EVER)[rows],
+            leader_epoch=ids.leader_epoch[rows],
         )
 
     def only(self, are_these: Array) -> LoneCompletions:
@@ -308,11 +312,11 @@ def bounds_of(ids: IdsOfProducers, count: int, state: StateAtHand) -> Bounds:
     def largest(name: str, of_none: int, of_missing: int, default: int) -> Array:
         """Of each producer the largest value of its partitions of the state."""
         anywhere = int(state.of_chains(given, name, of_none).max(initial=NONE_YET))
-        found = np.where(has_home, NONE_YET, anywhere)
+        bound = np.where(has_home, NONE_YET, anywhere)
         np.maximum.at(
-            found, of, np.where(place_in(given, at_home) != ABSENT, state.of_chains(at_home, name, of_none), of_missing)
+            bound, of, np.where(place_in(given, at_home) != ABSENT, state.of_chains(at_home, name, of_none), of_missing)
         )
-        return np.where(found == NONE_YET, default, found)
+        return np.where(bound == NONE_YET, default, bound)
 
     everywhere_ms = state.of_chains(given, "last_moment_ms", NEVER)
     reached_ms = np.where(has_home, EVER, everywhere_ms.min() if len(given) else NEVER)

@@ -91,20 +91,20 @@ def sums_of_records(states: pa.Table, hashed: Array) -> StateSums:
     # Copies that contradict each other can share an offset: which comes first is never left to chance.
     keys = [offset, np.maximum(recorded_ms, 0)]
 
-    def counts(own: Array) -> SectionSum:
-        undecodable, keyless, newer = (int(values[own].sum()) for values in (is_undecodable, is_keyless, is_newer))
+    def counts(rows: Array) -> SectionSum:
+        undecodable, keyless, newer = (int(values[rows].sum()) for values in (is_undecodable, is_keyless, is_newer))
         return SectionSum(undecodable_count=undecodable, keyless_count=keyless, newer_count=newer)
 
-    def of_file(own: Array) -> SectionSum:
-        placed = own[offset[own] != ABSENT]
+    def of_file(rows: Array) -> SectionSum:
+        placed = rows[offset[rows] != ABSENT]
         ends = placed[np.lexsort([key[placed] for key in keys[::-1]])[[0, -1]]] if len(placed) else placed
         (first_offset, last_offset), (first_ms, last_ms) = (
             [known(int(values[end]), of_none) for end in ends] or (None, None)
             for values, of_none in ((offset, ABSENT), (recorded_ms, NO_TIME))
         )
-        misplaced = own[is_misplaced[own]]
+        misplaced = rows[is_misplaced[rows]]
         names = states["transactional_id"].take(pa.array(misplaced)).unique().drop_null().to_pylist()
-        return counts(own)._replace(
+        return counts(rows)._replace(
             first_offset=first_offset,
             first_ms=first_ms,
             last_offset=last_offset,
@@ -117,8 +117,8 @@ def sums_of_records(states: pa.Table, hashed: Array) -> StateSums:
     of_files = _parts([partition != ABSENT, is_judged], [files, section])
     of_exports = _parts([partition == ABSENT, is_judged], [hashed])
     return StateSums(
-        {(states["input_id"][own[0]].as_py(), int(section[own[0]])): of_file(own) for own in of_files},
-        {known(int(hashed[own[0]])): counts(own) for own in of_exports},
+        {(states["input_id"][rows[0]].as_py(), int(section[rows[0]])): of_file(rows) for rows in of_files},
+        {known(int(hashed[rows[0]])): counts(rows) for rows in of_exports},
     )
 
 

@@ -134,11 +134,11 @@ def _sorted(keys: Sequence[Array]) -> Array:
 
 def is_other(order: Array, keys: Sequence[Array]) -> Array:
     """Of each row in an order, whether it differs from the one before in one of some keys."""
-    found = np.zeros(len(order), bool)
-    found[:1] = True
-    for own in (key[order] for key in keys):
-        found[1:] |= own[1:] != own[:-1]
-    return found
+    differs = np.zeros(len(order), bool)
+    differs[:1] = True
+    for values in (key[order] for key in keys):
+        differs[1:] |= values[1:] != values[:-1]
+    return differs
 
 
 def _each_once(rows: pa.Table, order: Array, is_at_other_place: Array, compared: Sequence[str]) -> Array:
@@ -154,8 +154,8 @@ def _each_once(rows: pa.Table, order: Array, is_at_other_place: Array, compared:
     is_left[again[~np.isin(place[again], differing)]] = False
     for number in differing.tolist():
         start, stop = np.searchsorted(place, [number, number + 1]).tolist()
-        said = rows.select([*compared]).take(pa.array(order[start:stop])).to_pylist()
-        once = {repr([*each.values()]): row for each, row in zip(said, order[start:stop].tolist(), strict=True)}
+        copies = rows.select([*compared]).take(pa.array(order[start:stop])).to_pylist()
+        once = {repr([*each.values()]): row for each, row in zip(copies, order[start:stop].tolist(), strict=True)}
         is_left[start + len(once) : stop] = False
         order[start : start + len(once)] = [row for _, row in sorted(once.items())]
     return order[is_left]
@@ -180,9 +180,9 @@ def _are_alike(rows: pa.Table, one: Array, other: Array) -> Array:
 def _are_lists_alike(one: pa.ListArray, other: pa.ListArray) -> Array:
     lengths, others = (pc.list_value_length(each).fill_null(0).to_numpy() for each in (one, other))
     alike: Array = lengths == others
-    own = np.where(alike, lengths, 0)
-    of = np.repeat(np.arange(len(own)), own)
-    inner = np.arange(len(of)) - np.repeat(np.cumsum(own) - own, own)
+    counts = np.where(alike, lengths, 0)
+    of = np.repeat(np.arange(len(counts)), counts)
+    inner = np.arange(len(of)) - np.repeat(np.cumsum(counts) - counts, counts)
     left, right = (
         each.flatten().take(pa.array((np.cumsum(length) - length)[of] + inner))
         for each, length in ((one, lengths), (other, others))

@@ -109,7 +109,7 @@ class StateFiles:
         )
 
     @property
-    def own(self) -> list[StateFile]:
+    def of_capture(self) -> list[StateFile]:
         """The files of the state that the judged capture holds."""
         return [file for file in self.every if not file.capture_rank]
 
@@ -126,16 +126,16 @@ class StateFiles:
 
 def _undecoded(decoded: Collection[StateFile], sections: Collection[InputSection]) -> dict[int | None, tuple[str, ...]]:
     """By partition of the state the dumps without their decoder that hold what no decoded one of the capture does."""
-    found = defaultdict[int, list[str]](list)
+    undecoded = defaultdict[int, list[str]](list)
     for section in sections:
         if section.kind != LOG or section.topic != STATE_TOPIC or section.capture_rank or section.end_offset is None:
             continue
-        own = [file for file in decoded if file.partition == section.partition]
-        end = max((file.end_offset or file.file_base_offset for file in own), default=0)
-        first = min((file.file_base_offset for file in own), default=end)
+        of_partition = [file for file in decoded if file.partition == section.partition]
+        end = max((file.end_offset or file.file_base_offset for file in of_partition), default=0)
+        first = min((file.file_base_offset for file in of_partition), default=end)
         if not first <= (section.first_offset or 0) <= section.end_offset <= end:
-            found[section.partition].append(f"{section.shown_path} was dumped without --transaction-log-decoder")
-    return {partition: tuple(sorted(words)) for partition, words in found.items()}
+            undecoded[section.partition].append(f"{section.shown_path} was dumped without --transaction-log-decoder")
+    return {partition: tuple(sorted(words)) for partition, words in undecoded.items()}
 
 
 class Placing(NamedTuple):
@@ -173,8 +173,8 @@ class Placings(NamedTuple):
     def each(self, audits: pa.ChunkedArray | pa.Array, name: str) -> Array:
         """Of rows of some audits what their placing says: `dumped_rank` or `partition_count`."""
         known = np.array(sorted(self.of), np.int64)
-        said = np.array([getattr(self.of[number], name) for number in known.tolist()], np.int64)
-        return said[np.searchsorted(known, numbers(audits, 0))]
+        values = np.array([getattr(self.of[number], name) for number in known.tolist()], np.int64)
+        return values[np.searchsorted(known, numbers(audits, 0))]
 
     @property
     def text_exports(self) -> frozenset[str]:
@@ -185,22 +185,22 @@ class Placings(NamedTuple):
 def hashed_to(rows: pa.RecordBatch, partition_count: Array | int) -> pa.Array:
     """The partition of the state that the id of each row hashes to; NULL where it has none."""
     hashes = rows["transactional_id_hash"]
-    own = positive_hashes(numbers(hashes, 0)) % partition_count
-    return pa.array(own.astype(np.int32), mask=hashes.is_null().to_numpy(zero_copy_only=False))
+    partition = positive_hashes(numbers(hashes, 0)) % partition_count
+    return pa.array(partition.astype(np.int32), mask=hashes.is_null().to_numpy(zero_copy_only=False))
 
 
 def with_held_by(
     rows: pa.RecordBatch, partition_count: Array | int, text_exports: Collection[str] = ()
 ) -> pa.RecordBatch:
     """The rows with the partition of the state that holds each, and whether their id is uncertain."""
-    return _held(rows, hashed_to(rows, partition_count), text_exports)
+    return _with_home(rows, hashed_to(rows, partition_count), text_exports)
 
 
-def _held(rows: pa.RecordBatch, of_id: pa.Array, text_exports: Collection[str]) -> pa.RecordBatch:
+def _with_home(rows: pa.RecordBatch, of_id: pa.Array, text_exports: Collection[str]) -> pa.RecordBatch:
     exports = pa.array([*text_exports], pa.string())
     is_uncertain = pc.and_(rows["is_tombstone"], pc.is_in(rows["input_id"], exports))
-    held = rows.append_column(STATES.field("held_by"), pc.coalesce(rows["state_partition"], of_id))
-    return held.append_column(STATES.field("is_id_uncertain"), is_uncertain)
+    placed = rows.append_column(STATES.field("held_by"), pc.coalesce(rows["state_partition"], of_id))
+    return placed.append_column(STATES.field("is_id_uncertain"), is_uncertain)
 
 
 def read_with(
@@ -208,12 +208,12 @@ def read_with(
 ) -> Iterator[pa.RecordBatch]:
     """Rows of `READ_WITH` from the same rows without what it adds to a record."""
     of_id = hashed_to(rows, partition_count)
-    held = _held(rows.drop_columns([_OF_HASH]), of_id, text_exports)
-    held = held.append_column(READ_WITH.field("hashed_to"), of_id)
-    yield held.append_column(READ_WITH.field("read_with"), held["held_by"])
-    is_elsewhere = pc.fill_null(pc.not_equal(held["held_by"], of_id), False)
+    placed = _with_home(rows.drop_columns([_OF_HASH]), of_id, text_exports)
+    placed = placed.append_column(READ_WITH.field("hashed_to"), of_id)
+    yield placed.append_column(READ_WITH.field("read_with"), placed["held_by"])
+    is_elsewhere = pc.fill_null(pc.not_equal(placed["held_by"], of_id), False)
     if pc.any(is_elsewhere).as_py():
-        elsewhere = held.filter(is_elsewhere)
+        elsewhere = placed.filter(is_elsewhere)
         yield elsewhere.append_column(READ_WITH.field("read_with"), elsewhere["hashed_to"])
 
 
@@ -300,8 +300,8 @@ def _records(rows: pa.Table, ordered: InOrder) -> pa.ListArray:
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    whole = column.combine_chunks()
+    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _never_null(lists: pa.ListArray) -> pa.ListArray:
@@ -326,8 +326,8 @@ def by_producer_id(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     for rows in batches:
         number = pc.list_parent_indices(rows["producer_ids"])
         is_each_once = np.array_equal(number.to_numpy(), np.arange(len(rows)))
-        own = rows if is_each_once else rows.take(number)  # most ids have one producer id, and histories are long
-        columns = [own["audit"], rows["producer_ids"].flatten(), own["history"]]
+        repeated = rows if is_each_once else rows.take(number)  # most ids have one producer id, and histories are long
+        columns = [repeated["audit"], rows["producer_ids"].flatten(), repeated["history"]]
         yield pa.RecordBatch.from_arrays(columns, schema=OF_PRODUCER)
 
 

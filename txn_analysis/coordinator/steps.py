@@ -74,8 +74,8 @@ def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     sums = defaultdict[int, IdSums](IdSums)
     for rows in batches:
         known = pc.drop_null(rows.select(["audit", "transactional_id_hash", "state_partition"]))
-        for audit, own in by_audit(pa.Table.from_batches([known])).items():
-            sums[audit] = sums[audit].plus(sums_of_columns(*[column.to_numpy() for column in own.columns[1:]]))
+        for audit, of_audit in by_audit(pa.Table.from_batches([known])).items():
+            sums[audit] = sums[audit].plus(sums_of_columns(*[column.to_numpy() for column in of_audit.columns[1:]]))
     yield from rows_of_values(dict(sums)).to_batches()
 
 
@@ -108,7 +108,7 @@ def state_step(placings: Placings, producers: BloomFilter, abort_count: int) -> 
         audit = numbers(states["audit"], 0)
         ordered = by_id(states, audit, placings.each(states["audit"], "dumped_rank"))
         some = asked_about(states, ordered, producers), abort_counts(states, ordered) >= abort_count
-        histories, aborted = (_batch(histories_of(states, audit, ordered.only(own))) for own in some)
+        histories, aborted = (_batch(histories_of(states, audit, ordered.only(chosen))) for chosen in some)
         chains = _batch(rows_of_values(_chains(read_at(tables["states"], "held_by"), placings)))
         return named(histories=histories, aborted=aborted, last=_batch(last_records(states, ordered)), chains=chains)
 
@@ -119,8 +119,8 @@ def _chains(states: pa.Table, placings: Placings) -> dict[int, tuple[dict[int, S
     audit, dumped_rank = numbers(states["audit"], 0), placings.each(states["audit"], "dumped_rank")
     chains = chains_of(states, audit, dumped_rank, {n: placing.as_of_ms for n, placing in placings.of.items()})
     return {
-        n: (chains.get(n, {}), sums_of_records(own, numbers(own["hashed_to"], ABSENT)))
-        for n, own in by_audit(states).items()
+        n: (chains.get(n, {}), sums_of_records(of_audit, numbers(of_audit["hashed_to"], ABSENT)))
+        for n, of_audit in by_audit(states).items()
     }
 
 
@@ -144,12 +144,12 @@ def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collect
         no_histories, no_markers = (tables[name].slice(0, 0) for name in ("histories", "markers"))
         views, sums = dict[int, Views](), {}
         for n in {*histories, *of_audit, *markers} & states.keys():
-            own = histories.get(n, no_histories), markers.get(n, no_markers)
-            views[n] = views_of_producers(*own, of_audit.get(n, ()), states[n].max_clock_skew_ms)
-            sums[n] = sums_of_markers(own[1], own[0], states[n], asked[n])
-        of_audit_next = {n: iter(own) for n, own in of_audit.items()}
-        found = [views.get(n, {}).get(next(of_audit_next[n]).key) for n in audits]
-        return named(viewed=_batch(with_views(opened, found)), sums=_batch(rows_of_values(sums)))
+            given = histories.get(n, no_histories), markers.get(n, no_markers)
+            views[n] = views_of_producers(*given, of_audit.get(n, ()), states[n].max_clock_skew_ms)
+            sums[n] = sums_of_markers(given[1], given[0], states[n], asked[n])
+        of_audit_next = {n: iter(transactions) for n, transactions in of_audit.items()}
+        in_order = [views.get(n, {}).get(next(of_audit_next[n]).key) for n in audits]
+        return named(viewed=_batch(with_views(opened, in_order)), sums=_batch(rows_of_values(sums)))
 
     return run
 
@@ -168,11 +168,11 @@ def _batch(rows: pa.Table) -> pa.RecordBatch:
 
 def sums_of(values: Iterable[Mapping[int, Any]]) -> dict[int, Any]:
     """By audit the sum of values that have `plus`."""
-    found: dict[int, Any] = {}
+    total: dict[int, Any] = {}
     for value in values:
-        for audit, own in value.items():
-            found[audit] = found[audit].plus(own) if audit in found else own
-    return found
+        for audit, value_of in value.items():
+            total[audit] = total[audit].plus(value_of) if audit in total else value_of
+    return total
 
 
 def state_seen(
@@ -191,12 +191,12 @@ def state_seen(
         chains: of all partitions of which there are records, see `chains_of`.
         followed: all partitions whose logs were followed.
     """
-    sections, console = sections_of(sums.files, files.own), console_sections(sums.console)
+    sections, console = sections_of(sums.files, files.of_capture), console_sections(sums.console)
     doubts: dict[int | None, tuple[str, ...]] = {None: files.doubts, **files.undecoded}
     lost = sums.console.get(None)
     if lost is not None:  # its records may be of any partition, also where the export has no other one of it
-        told = (f"{lost.undecodable_count} records of an export could not be decoded",)
-        doubts |= {n: (*doubts.get(n, ()), *told) for n in range(placing.partition_count) if n not in console}
+        doubt = (f"{lost.undecodable_count} records of an export could not be decoded",)
+        doubts |= {n: (*doubts.get(n, ()), *doubt) for n in range(placing.partition_count) if n not in console}
     return state_evidence_of(placing.state_count, sections, console, chains, followed, doubts)
 
 
@@ -220,8 +220,8 @@ def views_of_producers(
         known[producer_id].append(history)
     asked_of, views = {producer_id: of_producer[producer_id] for producer_id in known}, Views()
     own_markers = markers_since(markers, dict(_decided_since(known, asked_of, max_clock_skew_ms)))
-    for producer_id, own in asked_of.items():
-        views |= views_of(known[producer_id], own, own_markers, max_clock_skew_ms)
+    for producer_id, of_one in asked_of.items():
+        views |= views_of(known[producer_id], of_one, own_markers, max_clock_skew_ms)
     return views
 
 
@@ -232,9 +232,9 @@ def _decided_since(
 
     None where it has none; a decision that was written again counts from where it was written first.
     """
-    for producer_id, own in opened.items():
+    for producer_id, of_one in opened.items():
         records = [record for history in histories[producer_id] for record in history]
-        for transaction in own:
+        for transaction in of_one:
             where = transaction.topic_partition
             prepared_ms = [record.moment_ms or 0 for record in records if decides(record, where, producer_id)]
             if prepared_ms:

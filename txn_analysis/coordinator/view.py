@@ -150,12 +150,12 @@ def views_of(
         markers: its end markers, by partition.
         max_clock_skew_ms: by how much two brokers' clocks may differ.
     """
-    found: defaultdict[tuple[TopicPartition, int], list[CoordinatorView]] = defaultdict(list)
+    views_of: defaultdict[tuple[TopicPartition, int], list[CoordinatorView]] = defaultdict(list)
     for history in histories:
         for transaction in opened:
-            own = markers.get(transaction.key, ())
-            found[transaction.key].append(view_of(history, transaction, own, max_clock_skew_ms))
-    return {key: best_of(views) for key, views in found.items()}
+            of_partition = markers.get(transaction.key, ())
+            views_of[transaction.key].append(view_of(history, transaction, of_partition, max_clock_skew_ms))
+    return {key: best_of(views) for key, views in views_of.items()}
 
 
 def best_of(views: Iterable[CoordinatorView]) -> CoordinatorView:

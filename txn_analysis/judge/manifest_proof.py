@@ -166,7 +166,7 @@ class ManifestProof:
             return why
         began = [file.began_ms for file, _ in segments]
         known = [ms for ms in began if ms is not None]
-        is_folder = all(file.is_folder_whole for file, _ in segments) and _begins_at_zero(segments)
+        is_folder = all(file.is_folder_whole for file, _ in segments) and begins_at_zero(segments)
         return WholeCopy(clock, epoch, min(known) if len(known) == len(began) else None, is_folder)
 
     def _why_unclear(
@@ -311,7 +311,8 @@ class ManifestProof:
 _is_folder = attrgetter("is_folder_whole")
 
 
-def _begins_at_zero(segments: Iterable[tuple[CopiedFile, list[InputSection]]]) -> bool:
+def begins_at_zero(segments: Iterable[tuple[CopiedFile, list[InputSection]]]) -> bool:
+    """The first of the segments is named 0, so that no record of the partition was deleted."""
     return min(section.file_base_offset for _, sections in segments for section in sections) == 0
 
 

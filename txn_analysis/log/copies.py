@@ -83,9 +83,9 @@ def cuts_of(sections: Sequence[InputSection]) -> dict[SectionKey, Cuts]:
     cuts: dict[SectionKey, Cuts] = {
         section.key: Cuts(positions=section.rival_positions) for section in sections if section.rival_positions
     }
-    for place, found in spans.items():
-        wanted = snapshots[place] | ({bound for span in found for bound in span[:2]} if _do_overlap(found) else set())
-        for first, end, key in found:
+    for place, ranges in spans.items():
+        wanted = snapshots[place] | ({bound for span in ranges for bound in span[:2]} if _do_overlap(ranges) else set())
+        for first, end, key in ranges:
             if inside := sorted(offset for offset in wanted if first < offset < end):
                 cuts[key] = cuts.get(key, UNCUT)._replace(offsets=inside)
     return cuts
@@ -215,7 +215,7 @@ def compare(a: pa.Table, b: pa.Table) -> Comparison:
     conflicts = shared[_contradicts(both_left, both_right)]
     only_left, only_right = _others(left, at_left), _others(right, at_right)
     overlaps = [_within(only_left, right), _within(only_right, left)]
-    conflict = min((int(found.min()) for found in (conflicts, *overlaps) if len(found)), default=None)
+    conflict = min((int(lost.min()) for lost in (conflicts, *overlaps) if len(lost)), default=None)
     fewer_left = both_left["record_count"] < both_right["record_count"]
     fewer_right = both_right["record_count"] < both_left["record_count"]
     return Comparison(
@@ -228,22 +228,22 @@ def compare(a: pa.Table, b: pa.Table) -> Comparison:
 
 
 def _columns(batches: pa.Table) -> dict[str, Array]:
-    found = {n: numbers(batches[n], NONE) for n in COMPARED_COLUMNS}
-    order = np.argsort(found["base_offset"], kind="stable")
-    return rows_at(found, order)
+    columns = {n: numbers(batches[n], NONE) for n in COMPARED_COLUMNS}
+    order = np.argsort(columns["base_offset"], kind="stable")
+    return rows_at(columns, order)
 
 
-def _proven_beside(own: dict[str, Array], other: dict[str, Array]) -> dict[str, Array]:
+def _proven_beside(beside: dict[str, Array], other: dict[str, Array]) -> dict[str, Array]:
     """A copy without the batches that may be text of a client, where another one without any such says what is there.
 
     Not where they claim a newer leader: the other copy might be one that was truncated.
     """
-    is_doubted, is_settled = _is_doubted(own), not _is_doubted(other).any()
+    is_doubted, is_settled = _is_doubted(beside), not _is_doubted(other).any()
     if not is_settled or not is_doubted.any() or not len(other["leader_epoch"]):
-        return own
-    if own["leader_epoch"][is_doubted].max() > other["leader_epoch"].max():
-        return own
-    return rows_at(own, ~is_doubted)
+        return beside
+    if beside["leader_epoch"][is_doubted].max() > other["leader_epoch"].max():
+        return beside
+    return rows_at(beside, ~is_doubted)
 
 
 def _is_doubted(columns: Mapping[str, Array]) -> Array:
@@ -277,8 +277,8 @@ def _within(others: Mapping[str, Array], copy: Mapping[str, Array]) -> Array:
     """Base offsets of batches that share an offset with a batch of the copy that begins elsewhere."""
     before = np.searchsorted(copy["base_offset"], others["last_offset"], "right") - 1
     last = copy["last_offset"][np.maximum(before, 0)] if len(copy["last_offset"]) else others["base_offset"] - 1
-    found: Array = others["base_offset"][(before >= 0) & (last >= others["base_offset"])]
-    return found
+    ends: Array = others["base_offset"][(before >= 0) & (last >= others["base_offset"])]
+    return ends
 
 
 def _epoch_at(columns: Mapping[str, Array], offset: int | None) -> int | None:
@@ -291,4 +291,4 @@ def _epoch_at(columns: Mapping[str, Array], offset: int | None) -> int | None:
 
 
 def _last(*offsets: Array) -> int | None:
-    return max((int(found.max()) for found in offsets if len(found)), default=None)
+    return max((int(some.max()) for some in offsets if len(some)), default=None)

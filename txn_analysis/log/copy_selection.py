@@ -174,8 +174,8 @@ class Copies:
             # Between newer files nothing is left here either: compaction emptied these offsets.
             return SelectedCopy(offsets)
         if self._is_client_text(offsets):
-            found = f"offset {offsets.start} on is text of a record's header keys: no other dump shows it"
-            return SelectedCopy(offsets, remarks=(found,))
+            remark = f"offset {offsets.start} on is text of a record's header keys: no other dump shows it"
+            return SelectedCopy(offsets, remarks=(remark,))
         choice = SelectedCopy(offsets)
         losers = self._losers(choice, truncations) if offsets.pairs or truncations else ()
         choice.candidates = [content for content in offsets.contents if id(content[0]) not in losers]
@@ -185,17 +185,17 @@ class Copies:
 
     def _is_client_text(self, offsets: OffsetRange) -> bool:
         """All that copies hold there may be text of a client, and another dump of the segment does not show it."""
-        found = [copy for copy in offsets.copies if copy.summaries]
-        return bool(found) and all(self._is_not_in_other_dump(copy, offsets.start) for copy in found)
+        with_batches = [copy for copy in offsets.copies if copy.summaries]
+        return bool(with_batches) and all(self._is_not_in_other_dump(copy, offsets.start) for copy in with_batches)
 
     def _is_not_in_other_dump(self, copy: CopyRange, start: int) -> bool:
         if not all(summary.is_doubted for summary in copy.summaries):
             return False
-        own = copy.segment
-        certain_end = next(s.first_offset for s in own.summaries if s.is_doubted)
+        segment = copy.segment
+        certain_end = next(s.first_offset for s in segment.summaries if s.is_doubted)
         return any(
-            other.capture_rank == own.capture_rank
-            and other.covered_from == own.covered_from
+            other.capture_rank == segment.capture_rank
+            and other.covered_from == segment.covered_from
             and certain_end <= other.end_offset <= start
             and not any(summary.is_doubted for summary in other.summaries)
             for other in self.segments
@@ -306,9 +306,9 @@ class OtherCopies:
         for choice in choices:
             for copies, offset in choice.truncated:
                 others._add_truncated(copies, offset)
-            for own in _appends_of(choice.differing):
-                has_commit = own["last_commit_offset"] != NONE
-                commits = (own[name][has_commit].tolist() for name in ("producer_id", "last_commit_offset"))
+            for appends in _appends_of(choice.differing):
+                has_commit = appends["last_commit_offset"] != NONE
+                commits = (appends[name][has_commit].tolist() for name in ("producer_id", "last_commit_offset"))
                 for producer_id, commit in zip(*commits, strict=True):
                     others.commit_offsets[producer_id] = max(commit, others.commit_offsets.get(producer_id, -1))
             if choice.agreeing:
@@ -316,7 +316,7 @@ class OtherCopies:
         return others
 
     def _add_truncated(self, copies: Iterable[CopyRange], offset: int) -> None:
-        markers = (int(own["marker_offset"].max()) for own in _appends_of(copies))
+        markers = (int(appends["marker_offset"].max()) for appends in _appends_of(copies))
         lost = max((marker for marker in markers if marker >= offset), default=-1)
         if lost > (self.truncated_marker_offset or -1):
             self.truncated_marker_offset = lost
@@ -333,14 +333,14 @@ class OtherCopies:
         """
         if all(start_offset < mark for mark in marks.values()):
             return False
-        found = [c for c in self.choices if c.offsets.start <= last_offset and c.offsets.stop > start_offset]
-        found = [choice for choice in found if choice.agreeing[0].has_producer(producer_id)]
-        own = {_folder(choice.agreeing[0]) for choice in found}
-        candidates = (copy for choice in found for content in choice.candidates for copy in content)
+        choices = [c for c in self.choices if c.offsets.start <= last_offset and c.offsets.stop > start_offset]
+        choices = [choice for choice in choices if choice.agreeing[0].has_producer(producer_id)]
+        folders = {_folder(choice.agreeing[0]) for choice in choices}
+        candidates = (copy for choice in choices for content in choice.candidates for copy in content)
         holders = {_folder(copy) for copy in candidates if copy.has_producer(producer_id)}
-        is_alone = not any(rank == own_rank for rank, _ in holders - own for own_rank, _ in own)
-        is_marked = all(folder in marks and start_offset >= marks[folder] for folder in own)
-        return bool(own) and is_marked and is_alone
+        is_alone = not any(rank == own_rank for rank, _ in holders - folders for own_rank, _ in folders)
+        is_marked = all(folder in marks and start_offset >= marks[folder] for folder in folders)
+        return bool(folders) and is_marked and is_alone
 
 
 def high_watermarks(sections: Iterable[InputSection]) -> dict[Folder, int]:

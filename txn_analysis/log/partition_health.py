@@ -107,15 +107,17 @@ class CheckpointFiles:
         """How the files differ from the log that ends at `end_offset`."""
         if end_offset is None:
             return []
-        found = []
+        remarks = []
         mark, epoch_start = self.high_watermark, self.epoch_start_offset
         if mark is not None and mark > end_offset:
-            found.append(f"the high watermark stood at {mark}, this copy ends at {end_offset}: it was made earlier")
+            remarks.append(f"the high watermark stood at {mark}, this copy ends at {end_offset}: it was made earlier")
         if mark is not None and mark < end_offset and self.is_final:
-            found.append(f"offsets {mark} to {end_offset - 1} are above the high watermark: they were not committed")
+            remarks.append(f"offsets {mark} to {end_offset - 1} are above the high watermark: they were not committed")
         if epoch_start is not None and epoch_start > end_offset:
-            found.append(f"a leader epoch began at {epoch_start}, this copy ends at {end_offset}: it was made earlier")
-        return found
+            remarks.append(
+                f"a leader epoch began at {epoch_start}, this copy ends at {end_offset}: it was made earlier"
+            )
+        return remarks
 
     def problems(self) -> list[Problem]:
         """Files of a topic that was deleted, and of the one that was created again under its name, are no one log."""
@@ -186,8 +188,8 @@ def health_of(
 def producers_at_end(entries: ProducerEntries) -> Columns:
     """What a broker keeps of each producer, in their order: by field of `ProducerState`, one row is one producer."""
     rows = entries.known_rows()
-    said = entries.columns | {"txn_start_offset": entries.opened["txn_start_offset"]}
-    return {name: said[name][rows] for name in ProducerState._fields}
+    columns = entries.columns | {"txn_start_offset": entries.opened["txn_start_offset"]}
+    return {name: columns[name][rows] for name in ProducerState._fields}
 
 
 def with_producers(health: pa.RecordBatch, producers: Sequence[Columns]) -> pa.RecordBatch:
@@ -204,12 +206,12 @@ def with_producers(health: pa.RecordBatch, producers: Sequence[Columns]) -> pa.R
 
 def _bare_markers(state: ProducerStateManager) -> tuple[ProducersBareMarker, ...]:
     """Those of each producer, in their order."""
-    found: list[ProducersBareMarker] = []
+    markers: list[ProducersBareMarker] = []
     for part in state.bare_markers:
         columns: dict[str, list[Any]] = {name: known_of(part[name]) for name in ProducersBareMarker._fields}
         columns["marker"] = [None if code is None else END_MARKERS[code] for code in columns["marker"]]
-        found += map(ProducersBareMarker._make, zip(*columns.values(), strict=True))
-    return tuple(sorted(found, key=lambda marker: marker.producer_id))
+        markers += map(ProducersBareMarker._make, zip(*columns.values(), strict=True))
+    return tuple(sorted(markers, key=lambda marker: marker.producer_id))
 
 
 def _hidden(

@@ -121,7 +121,7 @@ def _joined(segments: list[Segment], choices: list[SelectedCopy], selected: list
         remarks=[remark for choice in choices for remark in choice.remarks],
         compacted=[(choice.offsets.stop, choice.fullest.summaries) for choice, _ in compacted],
         others=OtherCopies.of(choices),
-        two_logs=tuple(dict.fromkeys(found for choice in choices for found in choice.two_logs)),
+        two_logs=tuple(dict.fromkeys(each for choice in choices for each in choice.two_logs)),
     )
     agreed = max((choice.offsets.stop for choice in choices if len(choice.agreeing) > 1), default=None)
     if agreed is not None:
@@ -146,11 +146,11 @@ def _joined(segments: list[Segment], choices: list[SelectedCopy], selected: list
 
 def _problems_of(segment: Segment, used: list[BatchRangeSummary], newest: int) -> Iterable[Problem]:
     """What is wrong in one file; of an earlier capture's file nothing spoils what begins above its part of the log."""
-    found = segment.problems(used)
+    problems = segment.problems(used)
     if segment.capture_rank == newest or not used:
-        return found
+        return problems
     last_offset = used[-1].last_offset
-    return [p._replace(offset=last_offset if p.offset is None else min(p.offset, last_offset)) for p in found]
+    return [p._replace(offset=last_offset if p.offset is None else min(p.offset, last_offset)) for p in problems]
 
 
 def _doubtful_tails(segments: list[Segment], selected: list[CopyRange]) -> Iterable[Problem]:
@@ -243,12 +243,12 @@ def _place_only(summary: BatchRangeSummary) -> BatchRangeSummary:
 
 def producers_with_open_data(summaries: Iterable[BatchRangeSummary]) -> set[int]:
     """The producers with transactional data in some batch ranges of one log, in order, and no end marker after it."""
-    found: set[int] = set()
+    producer_ids: set[int] = set()
     for appends in (AppendColumns.of([summary.producers]) for summary in summaries if len(summary.producers)):
         for part in (appends.lead, appends.tail):
-            for name, change in (("start_offset", found.update), ("end_offset", found.difference_update)):
+            for name, change in (("start_offset", producer_ids.update), ("end_offset", producer_ids.difference_update)):
                 change(appends.own["producer_id"][part[name] != NONE].tolist())
-    return found
+    return producer_ids
 
 
 def _find_epoch_fall(log: PartitionLog) -> None:

@@ -101,10 +101,10 @@ def trace(rows: Mapping[str, Array], batch_range: Array) -> Trace:
 
 
 @compiled
-def _follow(batches: _Batches, found: _Found) -> tuple[int, int]:
+def _follow(batches: _Batches, traced: _Found) -> tuple[int, int]:
     """Fill `found`, and return how many groups and parts there are."""
     batch_range, code, is_data, is_marker, is_control, epoch, record_count, size_bytes = batches
-    state, groups, parts = found
+    state, groups, parts = traced
     group_count = part_count = 0
     for row in range(len(code)):
         producer = code[row]
@@ -202,20 +202,22 @@ class TransactionParts:
 def transaction_parts_of(rows: Rows) -> TransactionParts:
     """The parts of all batch ranges."""
     traced = trace(rows.columns, rows.batch_range)
-    groups, found = traced.groups, traced.parts
+    groups, part_rows = traced.groups, traced.parts
     batch_range = rows.batch_range[groups["first_row"]]
     order = np.lexsort((rows["producer_id"][groups["first_row"]], batch_range))
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
-    is_whole = (found["end_row"] != NONE) & (found["start_row"] != NONE)
+    is_whole = (part_rows["end_row"] != NONE) & (part_rows["start_row"] != NONE)
     is_whole[groups["lead"]] = False
-    whole, whole_group = _by_group(is_whole, rank[found["group"]])
-    bare, bare_group = _by_group((found["end_row"] != NONE) & (found["start_row"] == NONE), rank[found["group"]])
-    arrays = _part_arrays(rows, found, groups)
+    whole, whole_group = _by_group(is_whole, rank[part_rows["group"]])
+    bare, bare_group = _by_group(
+        (part_rows["end_row"] != NONE) & (part_rows["start_row"] == NONE), rank[part_rows["group"]]
+    )
+    arrays = _part_arrays(rows, part_rows, groups)
     ended = _newest_ended(arrays, whole, whole_group, len(order))
-    ended["last_commit_offset"] = _last_commits(arrays, rank[found["group"]], len(order))
+    ended["last_commit_offset"] = _last_commits(arrays, rank[part_rows["group"]], len(order))
     return TransactionParts(
-        batch_range=batch_range[found["group"]],
+        batch_range=batch_range[part_rows["group"]],
         arrays=arrays,
         groups=_groups(rows, rows_at(groups, order)) | ended,
         whole=whole,
@@ -251,20 +253,22 @@ def _newest_ended(arrays: dict[str, Array], whole: Array, group: Array, group_co
     first = np.flatnonzero(np.append(True, group[1:] != group[:-1])) if len(group) else group
     largest = np.full(group_count, NONE, np.int64)
     largest[group[first]] = max_of(arrays["end_coordinator_epoch"][whole], first)
-    return {name: at(arrays[own], newest) for name, own in names.items()} | {"max_ended_coordinator_epoch": largest}
+    return {name: at(arrays[source], newest) for name, source in names.items()} | {
+        "max_ended_coordinator_epoch": largest
+    }
 
 
-def _part_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Array]) -> dict[str, Array]:
-    start, final, end = found["start_row"], found["final_row"], found["end_row"]
+def _part_arrays(rows: Rows, traced: dict[str, Array], groups: dict[str, Array]) -> dict[str, Array]:
+    start, final, end = traced["start_row"], traced["final_row"], traced["end_row"]
     return {
-        "producer_id": rows["producer_id"][groups["first_row"]][found["group"]],
+        "producer_id": rows["producer_id"][groups["first_row"]][traced["group"]],
         "start_offset": at(rows["base_offset"], start),
         "first_epoch": at(rows["producer_epoch"], start),
-        "max_epoch": found["max_epoch"],
+        "max_epoch": traced["max_epoch"],
         "last_offset": at(rows["last_offset"], final),
         "last_sequence": at(rows["last_sequence"], final),
-        "record_count": found["record_count"],
-        "size_bytes": found["size_bytes"],
+        "record_count": traced["record_count"],
+        "size_bytes": traced["size_bytes"],
         "last_timestamp_ms": at(rows["max_timestamp_ms"], final),
         "first_after_ms": rows.moments.before(start),
         "first_before_ms": rows.moments.after(start),
@@ -281,9 +285,9 @@ def _part_arrays(rows: Rows, found: dict[str, Array], groups: dict[str, Array]) 
 
 
 def _words_at(words: Array, row: Array) -> Array:
-    found = np.full(len(row), None, object)
-    found[row != NONE] = words[row[row != NONE]]
-    return found
+    words_at = np.full(len(row), None, object)
+    words_at[row != NONE] = words[row[row != NONE]]
+    return words_at
 
 
 def _from_row_on(rows: Rows, name: str, start: Array) -> Array:
@@ -324,7 +328,7 @@ def producers_of(rows: Rows, parts: TransactionParts) -> pa.Array:
     values["lead"] = _structs(parts.columns(lead), kind.field("lead").type)
     values["tail"] = _structs(parts.columns(tail), kind.field("tail").type, absent=lead == tail)
     ends = parts.columns(parts.bare)
-    bare = {own: ends[name] for own, name in _END_OF_PART.items()}
+    bare = {field: ends[name] for field, name in _END_OF_PART.items()}
     markers = _structs(bare, kind.field("bare_markers").type.value_type)
     values["bare_markers"] = lists(markers, parts.bare_group, len(lead))
     return lists(_structs(values, kind), groups["batch_range"], len(rows.first_row))

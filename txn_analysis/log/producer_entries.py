@@ -155,8 +155,8 @@ class EntryColumns:
 
     def is_open(self, rows: Array | slice) -> Array:
         """Whether each of some producers has a transaction open."""
-        found: Array = self.opened["txn_start_offset"][rows] != NONE
-        return found
+        is_open: Array = self.opened["txn_start_offset"][rows] != NONE
+        return is_open
 
     def meet(self, rows: Array, is_whole: Array | bool) -> None:
         """Add the entries of producers of which nothing came before; whole is a log of which nothing is missing."""
@@ -179,14 +179,14 @@ class EntryColumns:
             is_start_known: nothing before the first batch range can matter.
         """
         gap = NONE if gap_offset is None else gap_offset
-        found: Array = (self.columns["any_marker_offset"][rows] > gap) | (is_start_known & np.equal(gap, NONE))
-        return found
+        is_exact: Array = (self.columns["any_marker_offset"][rows] > gap) | (is_start_known & np.equal(gap, NONE))
+        return is_exact
 
-    def begin(self, rows: Array, **said: Any) -> None:
-        """Transactions begin; what is not said of them is not known."""
+    def begin(self, rows: Array, **known: Any) -> None:
+        """Transactions begin; NONE stands in the columns that are not given."""
         for name, values in self.opened.items():
             if name != "producer_id":
-                values[rows] = said.get(name, NONE)
+                values[rows] = known.get(name, NONE)
 
     def take_epochs_of_snapshot(self, rows: Array, epochs: Array) -> None:
         """Take coordinator epochs of a snapshot; without one, no end marker of the producer was on the partition."""
@@ -201,14 +201,14 @@ class EntryColumns:
         columns["basis"][rows] = np.where(stated["coordinator_epoch"] == NONE, BASIS["unknown"], BASIS["marker"])
         columns["any_marker_offset"][rows] = np.maximum(columns["any_marker_offset"][rows], stated["marker_offset"])
 
-    def take_last_batches(self, rows: Array, own: Columns) -> None:
+    def take_last_batches(self, rows: Array, appends: Columns) -> None:
         """Markers alone leave the last data batch cached, unless they change the epoch."""
         columns = self.columns
-        is_same_epoch = own["is_one_epoch"] & (own["first_batch_epoch"] == columns["producer_epoch"][rows])
-        is_cached = (own["last_sequence"] == NONE) & is_same_epoch.astype(bool)
-        columns["last_sequence"][rows] = np.where(is_cached, columns["last_sequence"][rows], own["last_sequence"])
-        columns["producer_epoch"][rows] = own["producer_epoch"]
-        columns["last_timestamp_ms"][rows] = own["last_timestamp_ms"]
+        is_same_epoch = appends["is_one_epoch"] & (appends["first_batch_epoch"] == columns["producer_epoch"][rows])
+        is_cached = (appends["last_sequence"] == NONE) & is_same_epoch.astype(bool)
+        columns["last_sequence"][rows] = np.where(is_cached, columns["last_sequence"][rows], appends["last_sequence"])
+        columns["producer_epoch"][rows] = appends["producer_epoch"]
+        columns["last_timestamp_ms"][rows] = appends["last_timestamp_ms"]
 
     def add_ended(self, rows: Array, last_timestamp_ms: Array, epoch: Array, max_epoch: Array) -> None:
         """Add transactions that ended: what the newest one states, and the largest coordinator epoch of all of them."""
@@ -234,12 +234,12 @@ class ProducerEntries(EntryColumns):
     @classmethod
     def of_partitions(cls, producer_ids: Iterable[Sequence[Array]]) -> list[ProducerEntries]:
         """Those of several partitions, in columns that they share; a producer may be named twice."""
-        own = [np.unique(np.concatenate([_NOBODY, *named])) for named in producer_ids]
-        shared = EntryColumns.of(np.concatenate([_NOBODY, *own]))
-        first_rows = [0, *accumulate(map(len, own))]
+        ids_of = [np.unique(np.concatenate([_NOBODY, *named])) for named in producer_ids]
+        shared = EntryColumns.of(np.concatenate([_NOBODY, *ids_of]))
+        first_rows = [0, *accumulate(map(len, ids_of))]
         return [
             cls(shared.is_known, shared.columns, shared.opened, ids, first_row)
-            for ids, first_row in zip(own, first_rows, strict=False)
+            for ids, first_row in zip(ids_of, first_rows, strict=False)
         ]
 
     def rows(self, producer_ids: Array) -> Array:

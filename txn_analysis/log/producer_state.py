@@ -62,26 +62,26 @@ class ProducerStateManager:
         """Nothing that can matter is missing so far, nor was compacted."""
         return self.is_start_known and self.last_gap_offset is None and not self.has_holes
 
-    def load_from_snapshot(self, said: Columns, *, is_adjacent: bool) -> None:
+    def load_from_snapshot(self, stated: Columns, *, is_adjacent: bool) -> None:
         """Take over what a snapshot states (`Snapshot.columns`); not adjacent: batches are missing right after it."""
-        columns, rows = self.entries.columns, self.entries.rows(said["producer_id"])
+        columns, rows = self.entries.columns, self.entries.rows(stated["producer_id"])
         self.entries.meet(rows, self.is_whole)
         for name in ("producer_epoch", "last_sequence", "last_timestamp_ms"):
-            columns[name][rows] = said[name]
+            columns[name][rows] = stated[name]
         if is_adjacent:
-            self.entries.take_epochs_of_snapshot(rows, said["coordinator_epoch"])
-        start = said["current_txn_start_offset"]
+            self.entries.take_epochs_of_snapshot(rows, stated["coordinator_epoch"])
+        start = stated["current_txn_start_offset"]
         before_ms = [self.first_moment_after(offset) if offset != NONE else None for offset in start.tolist()]
         self.entries.begin(
             rows,
             txn_start_offset=start,
             is_txn_start_exact=is_adjacent,
-            max_producer_epoch=said["producer_epoch"],
-            last_offset=said["last_offset"],
-            last_sequence=said["last_sequence"],
-            last_timestamp_ms=said["last_timestamp_ms"],
+            max_producer_epoch=stated["producer_epoch"],
+            last_offset=stated["last_offset"],
+            last_sequence=stated["last_sequence"],
+            last_timestamp_ms=stated["last_timestamp_ms"],
             first_appended_before_ms=numbers_of(before_ms),
-            snapshot_offset=said["snapshot_offset"],
+            snapshot_offset=stated["snapshot_offset"],
         )
 
     def begin_range(self, summary: BatchRangeSummary) -> None:
@@ -117,9 +117,9 @@ class ProducerStateManager:
 
     def add_compacted(self, summaries: Iterable[BatchRangeSummary]) -> None:
         """Learn of end markers that another copy holds, and that compaction has removed from this one."""
-        for own in (AppendColumns.of([s.producers]).own for s in summaries if len(s.producers)):
-            is_marked = own["marker_offset"] != NONE
-            stated = rows_at(own, is_marked)
+        for appends in (AppendColumns.of([s.producers]).own for s in summaries if len(s.producers)):
+            is_marked = appends["marker_offset"] != NONE
+            stated = rows_at(appends, is_marked)
             stated["coordinator_epoch"] = stated["marker_coordinator_epoch"]
             rows = self.entries.rows(stated["producer_id"])
             for name in STATED_IN_MARKER:
@@ -136,8 +136,8 @@ class ProducerStateManager:
         is_new = (columns["basis"][rows] == BASIS["unknown"]) & (columns["marker_offset"][rows] < offset)
         self.entries.take_epochs_of_markers(rows[is_new], rows_at(stated, is_new))
 
-    def confirm_open(self, said: Columns, offset: int) -> None:
+    def confirm_open(self, stated: Columns, offset: int) -> None:
         """Note what a snapshot at the start of a file lists as open: nothing that is missing below has ended it."""
-        start, rows = said["current_txn_start_offset"], self.entries.rows(said["producer_id"])
+        start, rows = stated["current_txn_start_offset"], self.entries.rows(stated["producer_id"])
         is_listed = (start != NONE) & (start == self.entries.opened["txn_start_offset"][rows])
         self.entries.opened["listed_at_offset"][rows[is_listed]] = offset

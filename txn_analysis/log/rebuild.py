@@ -62,7 +62,7 @@ class PartitionEvidence(NamedTuple):
         """Of all producers that are told of; some may be named twice."""
         return [
             *(s.producers.producer_id for s in self.summaries),
-            *(own["producer_id"] for own in self.stated.values()),
+            *(columns["producer_id"] for columns in self.stated.values()),
         ]
 
 
@@ -94,15 +94,15 @@ def rebuild_producer_states(given: Sequence[PartitionEvidence]) -> tuple[list[Re
     Returns the partitions, and the transactions that ended with the lead of a batch range, as of `replay`; `partition`
     is the place of their partition.
     """
-    found: list[RebuiltPartition] = []
+    rebuilt: list[RebuiltPartition] = []
     ended: list[Columns] = []
     named = ((each, each.producer_ids()) for each in given)
     for block in together(named, lambda one: sum(map(len, one[1])), _BLOCK_ROWS):
-        before = len(found)
+        before = len(rebuilt)
         partitions, txns = _rebuild_together(block)
-        found += partitions
+        rebuilt += partitions
         ended += [part | {"partition": part["partition"] + before} for part in txns]
-    return found, ended
+    return rebuilt, ended
 
 
 _BLOCK_ROWS = 10_000  # some 3 MB of columns
@@ -113,9 +113,11 @@ def _rebuild_together(
 ) -> tuple[list[RebuiltPartition], list[Columns]]:
     """As `rebuild_producer_states`: the first batch ranges of all logs are replayed at once, then the second ones."""
     entries = ProducerEntries.of_partitions([producer_ids for _, producer_ids in given])
-    first_rows = np.array([own.first_row for own in entries])
-    logs = {number: _rebuild(each, own) for number, ((each, _), own) in enumerate(zip(given, entries, strict=True))}
-    found: dict[int, RebuiltPartition] = {}
+    first_rows = np.array([of_one.first_row for of_one in entries])
+    logs = {
+        number: _rebuild(each, of_one) for number, ((each, _), of_one) in enumerate(zip(given, entries, strict=True))
+    }
+    rebuilt: dict[int, RebuiltPartition] = {}
     ended: list[Columns] = []
     while logs:
         ranges = []
@@ -123,12 +125,12 @@ def _rebuild_together(
             try:
                 ranges.append(next(log))
             except StopIteration as at_end:
-                found[number] = at_end.value
+                rebuilt[number] = at_end.value
                 del logs[number]
         txns = replay(ranges)
         if txns is not None:
             ended.append(txns | {"partition": np.searchsorted(first_rows, txns.pop("row"), side="right") - 1})
-    return [found[number] for number in range(len(given))], ended
+    return [rebuilt[number] for number in range(len(given))], ended
 
 
 _Replayed = Generator[tuple[ProducerStateManager, BatchRangeSummary], None, Found]
@@ -140,15 +142,15 @@ def _rebuild(given: PartitionEvidence, entries: ProducerEntries) -> _Replayed[Re
     sections, summaries, stated = given.sections, given.summaries, given.stated
     partition = TopicPartition(sections[0].topic, sections[0].partition)
     other = first_other_rank(sections, summaries)
-    own = [s for s in sections if s.capture_rank < other]
-    checkpoints, marks = CheckpointFiles.of(own), high_watermarks(own)
+    of_topic = [s for s in sections if s.capture_rank < other]
+    checkpoints, marks = CheckpointFiles.of(of_topic), high_watermarks(of_topic)
     log = partition_log(segments_of(sections, summaries), given.comparisons)
     if other != NO_RANK:
         log.remarks.append("earlier captures hold another topic of this name, which was deleted: they do not count")
         log.two_logs += of_another_topic(sections, other)
-    dumped_empty = sorted({s.file_base_offset for s in own if is_empty_dump(s) and not s.capture_rank})
-    snapshots = snapshots_of([s for s in own if s.kind == SNAPSHOT and not is_empty_dump(s)], stated)
-    described = described_of(own, stated)
+    dumped_empty = sorted({s.file_base_offset for s in of_topic if is_empty_dump(s) and not s.capture_rank})
+    snapshots = snapshots_of([s for s in of_topic if s.kind == SNAPSHOT and not is_empty_dump(s)], stated)
+    described = described_of(of_topic, stated)
     base = base_snapshot(log, sorted([*snapshots, *(each.as_snapshot() for each in described)], key=by_offset))
     below = {} if base is None else _open_below(entries.producer_ids, log, base)
     state = ProducerStateManager(entries, is_start_known=False, open_below_base=below)
@@ -163,7 +165,7 @@ def _rebuild(given: PartitionEvidence, entries: ProducerEntries) -> _Replayed[Re
     problems += [p for each in described if not each.capture_rank for p in each.problems(state, log.end_offset)]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(gap(base.offset, log.first_offset - 1))
-    is_in_capture = any(s.capture_rank == 0 and not proves_nothing(s) for s in own)
+    is_in_capture = any(s.capture_rank == 0 and not proves_nothing(s) for s in of_topic)
     if not is_in_capture:
         problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
     health = health_of(partition, log, state, problems, base, checkpoints, given.as_of_ms, is_in_capture=is_in_capture)
@@ -262,9 +264,9 @@ def _add_compacted(
 
 
 def _compare(state: ProducerStateManager, snapshots: list[Snapshot], offset: int, begins: set[int]) -> list[Problem]:
-    found = [s for s in snapshots if s.offset == offset]
-    reasons = [f"snapshot {offset}, {differs}" for s in found for differs in reconcile_snapshot(state, s)]
-    for snapshot in found if offset in begins and not reasons else ():
+    written_here = [s for s in snapshots if s.offset == offset]
+    reasons = [f"snapshot {offset}, {differs}" for s in written_here for differs in reconcile_snapshot(state, s)]
+    for snapshot in written_here if offset in begins and not reasons else ():
         state.confirm_open(snapshot.columns, offset)
     return [Problem(None, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
 

@@ -79,7 +79,7 @@ class RangesAtOnce:
 
     def replay(self) -> Columns | None:
         """Change the entries; returns as `replay`."""
-        own, lead, tail = self.appends.own, self.appends.lead, self.appends.tail
+        appends, lead, tail = self.appends.own, self.appends.lead, self.appends.tail
         self.entries.meet(self.rows, self.is_whole)
         has_data = lead["start_offset"] != NONE
         was_open = self.entries.is_open(self.rows)
@@ -87,13 +87,13 @@ class RangesAtOnce:
         self._begin(lead, has_data & ~was_open)
         self._note_bare_markers(is_ending=~has_data & (lead["end_offset"] != NONE) & was_open)
         ended = self.end(lead)
-        has_ended = own["ended_offset"] != NONE
+        has_ended = appends["ended_offset"] != NONE
         if has_ended.any():
             newest = ("ended_last_timestamp_ms", "ended_coordinator_epoch", "max_ended_coordinator_epoch")
-            self.entries.add_ended(self.rows[has_ended], *(own[name][has_ended] for name in newest))
+            self.entries.add_ended(self.rows[has_ended], *(appends[name][has_ended] for name in newest))
         self._begin(tail, (tail["start_offset"] != NONE) & (tail["end_offset"] == NONE), is_exact=True)
         self._take_markers()
-        self.entries.take_last_batches(self.rows, own)
+        self.entries.take_last_batches(self.rows, appends)
         return ended
 
     def _begin(self, parts: Columns, is_wanted: Array, *, is_exact: bool | None = None) -> None:
@@ -163,17 +163,17 @@ class RangesAtOnce:
             return
         is_first = np.append(True, row[1:] != row[:-1])
         is_bare = ~(is_first & is_ending[row])
-        found = {"producer_id": self.appends.own["producer_id"][row[is_bare]], **rows_at(self.appends.bare, is_bare)}
+        markers = {"producer_id": self.appends.own["producer_id"][row[is_bare]], **rows_at(self.appends.bare, is_bare)}
         bounds = np.searchsorted(row[is_bare], np.cumsum([0, *self.counts])).tolist()
         for state, start, stop in zip(self.states, bounds, bounds[1:], strict=False):
             if start < stop:
-                state.bare_markers.append(rows_at(found, slice(start, stop)))
+                state.bare_markers.append(rows_at(markers, slice(start, stop)))
 
     def _take_markers(self) -> None:
         """Take what the last end markers of producers in the log itself state."""
-        own = self.appends.own
-        is_marked = own["marker_offset"] != NONE
-        rows, stated = self.rows[is_marked], rows_at(own, is_marked)
+        appends = self.appends.own
+        is_marked = appends["marker_offset"] != NONE
+        rows, stated = self.rows[is_marked], rows_at(appends, is_marked)
         stated["coordinator_epoch"] = stated["marker_coordinator_epoch"]
         self.entries.take_epochs_of_markers(rows, stated)
         self.entries.columns["log_marker_offset"][rows] = stated["marker_offset"]

@@ -101,38 +101,38 @@ class Segment:
         text was split.
         """
         name = f"file {self.section.file_base_offset:020d}.log"
-        found = self._text_problems(name)
+        problems = self._text_problems(name)
         last_offset = self.end_offset - 1
         if used and self.summaries[0].first_position != 0:
             reason = f"{name} does not begin at position 0"
-            found.append(Problem(last_offset, ProblemKind.BATCHES_MISSING, reason))
+            problems.append(Problem(last_offset, ProblemKind.BATCHES_MISSING, reason))
         holes = [summary.last_hole_offset for summary in used]
         for before, after in pairwise(used):
             if after.first_position != before.end_position or after.first_offset <= before.last_offset:
                 reason = f"{name} lacks batches at position {before.end_position}"
-                found.append(Problem(last_offset, ProblemKind.BATCHES_MISSING, reason))
+                problems.append(Problem(last_offset, ProblemKind.BATCHES_MISSING, reason))
             elif after.first_offset != before.last_offset + 1:
                 holes.append(after.first_offset - 1)
-        return found + list(_last_places(name, used, holes))
+        return problems + list(_last_places(name, used, holes))
 
     def _text_problems(self, name: str) -> list[Problem]:
         section = self.section
-        found = []
+        problems = []
         if not section.is_start_proven:
-            found.append((ProblemKind.UNPROVEN_START, f"{name} may be text inside another file's record"))
+            problems.append((ProblemKind.UNPROVEN_START, f"{name} may be text inside another file's record"))
         if not section.is_end_proven:
-            found.append((ProblemKind.UNPROVEN_END, f"{name}: its last record is not proven to be whole"))
+            problems.append((ProblemKind.UNPROVEN_END, f"{name}: its last record is not proven to be whole"))
         if section.input_problem is not None:
-            found.append((ProblemKind.INPUT_PROBLEM, f"{name}: {section.input_problem}"))
+            problems.append((ProblemKind.INPUT_PROBLEM, f"{name}: {section.input_problem}"))
         understood_to = self.summaries[-1].text_end_bytes if self.summaries else section.text_start_bytes
         if understood_to < section.text_end_bytes:
             unread = f"{name}: the text after offset {self.end_offset - 1} was not understood"
             if section.grammar in BINARY_GRAMMARS:
-                found.append((ProblemKind.TEXT_NOT_UNDERSTOOD, unread))
+                problems.append((ProblemKind.TEXT_NOT_UNDERSTOOD, unread))
             else:
                 where = f" (byte {understood_to} of {section.shown_path}); dump it again, without 2>&1"
-                found.append((ProblemKind.LINES_OF_OTHERS, unread + where))
-        return [Problem(None, kind, reason) for kind, reason in found]
+                problems.append((ProblemKind.LINES_OF_OTHERS, unread + where))
+        return [Problem(None, kind, reason) for kind, reason in problems]
 
 
 def _last_places(name: str, used: list[BatchRangeSummary], holes: list[int | None]) -> Iterable[Problem]:
@@ -161,18 +161,20 @@ def segments_of(sections: list[InputSection], summaries: list[BatchRangeSummary]
     `sections` may hold more than logs. Files of another topic of the same name are left out.
     """
     newest: dict[SectionKey, InputSection] = {}
-    found: dict[SectionKey, list[BatchRangeSummary]] = {}
+    ranges: dict[SectionKey, list[BatchRangeSummary]] = {}
     other = first_other_rank(sections, summaries)
     for section in sections:
         if section.kind in LOG_KINDS and section.capture_rank < other:
             key = section.key
             if key not in newest or section.capture_rank < newest[key].capture_rank:
-                newest[key], found[key] = section, []
+                newest[key], ranges[key] = section, []
     for summary in summaries:
-        of_section = found.get(summary.section)
+        of_section = ranges.get(summary.section)
         if of_section is not None:
             of_section.append(summary)
-    segments = [Segment(newest[key], _doubtful_to_the_end(without_rivals(own))) for key, own in found.items()]
+    segments = [
+        Segment(newest[key], _doubtful_to_the_end(without_rivals(own_ranges))) for key, own_ranges in ranges.items()
+    ]
     return sorted(segments, key=lambda s: (s.first_offset, s.end_offset, s.key))
 
 
@@ -192,7 +194,7 @@ def _other_topic_rank(sections: list[InputSection]) -> int:
     for section in (s for s in sections if s.kind == TOPIC_ID):
         ids.setdefault(section.capture_rank, set()).add(section.stated)
     newest = ids[min(ids)] if ids else set()
-    return min((rank for rank, found in ids.items() if not found <= newest), default=NO_RANK)
+    return min((rank for rank, of_rank in ids.items() if not of_rank <= newest), default=NO_RANK)
 
 
 def _other_epochs_rank(sections: list[InputSection], summaries: list[BatchRangeSummary]) -> int:
@@ -244,12 +246,12 @@ def rival_positions(places: Iterable[tuple[int, int]]) -> list[int] | None:
     """Where one of a file's batch ranges, or of the parts of its text that tasks read, begins inside another one; None
     where none does. A place is the first position and the end position.
     """
-    found, reached = set(), -1
+    rivals, reached = set(), -1
     for first, end in sorted(places):
         if first < reached:
-            found.add(first)
+            rivals.add(first)
         reached = max(reached, end)
-    return sorted(found) or None
+    return sorted(rivals) or None
 
 
 def without_rivals(pieces: Sequence[BatchRangeSummary]) -> list[BatchRangeSummary]:

@@ -67,8 +67,8 @@ class Snapshot:
 
 def snapshots_of(sections: Iterable[InputSection], stated: Stated) -> list[Snapshot]:
     """The snapshots of some sections with what they state; by offset, the newest capture's last."""
-    found = [Snapshot(s.file_base_offset, s.capture_rank, stated.get(s.key, NOTHING_STATED)) for s in sections]
-    return sorted(found, key=by_offset)
+    snapshots = [Snapshot(s.file_base_offset, s.capture_rank, stated.get(s.key, NOTHING_STATED)) for s in sections]
+    return sorted(snapshots, key=by_offset)
 
 
 def by_offset(snapshot: Snapshot) -> tuple[int, int]:
@@ -103,13 +103,13 @@ def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[
     A producer that the snapshot no longer has is no disagreement while nothing of it is open: brokers forget idle
     producers.
     """
-    found = []
+    differences = []
     is_other = ~_take_over_same(state, snapshot.columns)
     others = [StatedProducer(snapshot.columns, row) for row in np.flatnonzero(is_other).tolist()]
     is_lacking = np.zeros(len(is_other), bool)
     is_lacking[is_other] = [_is_only_in_snapshot(state, row) for row in others]
     for row in others:
-        found += [differs] if (differs := _disagreement(state, row)) else []
+        differences += [differs] if (differs := _disagreement(state, row)) else []
         _take_over(state, row)
     if is_lacking.any():
         state.load_from_snapshot(rows_at(snapshot.columns, is_lacking), is_adjacent=True)
@@ -117,26 +117,26 @@ def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[
         if _may_be_gone(state, txn):
             entry.end()
         else:
-            found.append(_differs(entry.producer_id, "open start", None, txn.txn_start_offset))
-    if not found and state.has_batches:
+            differences.append(_differs(entry.producer_id, "open start", None, txn.txn_start_offset))
+    if not differences and state.has_batches:
         state.witnesses.append(f"snapshot {snapshot.offset} agrees with the batches below it")
-    return found
+    return differences
 
 
-def _take_over_same(state: ProducerStateManager, said: Columns) -> Array:
+def _take_over_same(state: ProducerStateManager, stated: Columns) -> Array:
     """Take over what the log did not show of producers whose epoch and open start both state alike: most, all at once.
 
     Returns which rows were taken over; one that states another coordinator epoch than the log is not.
     """
-    entries, row = state.entries, state.entries.rows(said["producer_id"])
-    known, start = rows_at(entries.columns, row), said["current_txn_start_offset"]
-    is_unknown, epoch = known["basis"] == BASIS["unknown"], said["coordinator_epoch"]
-    is_same: Array = entries.is_known[row] & (said["producer_epoch"] == known["producer_epoch"])
+    entries, row = state.entries, state.entries.rows(stated["producer_id"])
+    known, start = rows_at(entries.columns, row), stated["current_txn_start_offset"]
+    is_unknown, epoch = known["basis"] == BASIS["unknown"], stated["coordinator_epoch"]
+    is_same: Array = entries.is_known[row] & (stated["producer_epoch"] == known["producer_epoch"])
     is_same &= entries.opened["txn_start_offset"][row] == start
     is_same &= is_unknown | (epoch == NONE) | (epoch == known["coordinator_epoch"])
     entries.take_epochs_of_snapshot(row[is_same & is_unknown], epoch[is_same & is_unknown])
     for name in ("last_sequence", "last_timestamp_ms"):
-        entries.columns[name][row[is_same]] = or_else(said[name], known[name])[is_same]
+        entries.columns[name][row[is_same]] = or_else(stated[name], known[name])[is_same]
     entries.opened["is_txn_start_exact"][row[is_same & (start != NONE)]] = True
     return is_same
 

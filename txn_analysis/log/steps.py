@@ -86,7 +86,7 @@ class Linking:
 
 def section_rows(sections: Mapping[int, Iterable[InputSection]]) -> pa.Table:
     """Rows of `SECTIONS`, of the sections of each audit."""
-    rows = [section._asdict() | {"audit": audit} for audit, own in sections.items() for section in own]
+    rows = [section._asdict() | {"audit": audit} for audit, of_audit in sections.items() for section in of_audit]
     return pa.Table.from_pylist(rows, SECTIONS)
 
 
@@ -97,8 +97,8 @@ def summarize_again(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunct
         for rows in batches:
             parts = [
                 (audit, part)
-                for audit, own in by_audit(pa.Table.from_batches([rows])).items()
-                for part in batches_of(own.select([*SUMMARIZED_COLUMNS]).combine_chunks().to_batches()[0])
+                for audit, batches_of_audit in by_audit(pa.Table.from_batches([rows])).items()
+                for part in batches_of(batches_of_audit.select([*SUMMARIZED_COLUMNS]).combine_chunks().to_batches()[0])
                 if part.section in cuts.get(audit, ())
             ]
             if parts:
@@ -119,7 +119,7 @@ def _placed(rows: pa.RecordBatch, audits: pa.Array, schema: pa.Schema) -> pa.Rec
 
 def without(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunction:
     """Of rows of `PIECES` those of sections that need no cut."""
-    cut = {(audit, *key) for audit, own in cuts.items() for key in own}
+    cut = {(audit, *key) for audit, of_audit in cuts.items() for key in of_audit}
     return lambda batches: (rows.filter(pa.array(~is_in(rows, _SECTION, cut))) for rows in batches)
 
 
@@ -134,11 +134,13 @@ def pairs_step(tables: Mapping[str, pa.Table]) -> pa.Table:
         _by_partition(tables["sections"], InputSection),
         _by_partition(tables["pieces"], BatchRangeSummary),
     )
-    logs = {key: [s for s in own if s.kind in {*LOG_KINDS, TOPIC_ID}] for key, own in sections.items()}
-    found = [
-        (key[0], pair) for key, own in logs.items() for pair in pairs_to_compare(segments_of(own, pieces.get(key, [])))
+    logs = {key: [s for s in of_place if s.kind in {*LOG_KINDS, TOPIC_ID}] for key, of_place in sections.items()}
+    pairs = [
+        (key[0], pair)
+        for key, of_place in logs.items()
+        for pair in pairs_to_compare(segments_of(of_place, pieces.get(key, [])))
     ]
-    return rows_of_values(*found)
+    return rows_of_values(*pairs)
 
 
 def sides_of(pairs: Sequence[tuple[int, Pair]]) -> BatchFunction:
@@ -152,13 +154,13 @@ def sides_of(pairs: Sequence[tuple[int, Pair]]) -> BatchFunction:
         for rows in batches:
             for start, stop in equal_runs(rows, _SECTION):
                 for number, is_a, pair in wanted.get(tuple(rows[name][start].as_py() for name in _SECTION), ()):
-                    own = rows.slice(start, stop - start)
-                    base = own["base_offset"]
-                    own = own.filter(pc.and_(pc.greater_equal(base, pair.start), pc.less(base, pair.stop)))
+                    side = rows.slice(start, stop - start)
+                    base = side["base_offset"]
+                    side = side.filter(pc.and_(pc.greater_equal(base, pair.start), pc.less(base, pair.stop)))
                     alike = [
-                        pa.repeat(pa.scalar(v, t), len(own)) for v, t in ((number, pa.int32()), (is_a, pa.bool_()))
+                        pa.repeat(pa.scalar(v, t), len(side)) for v, t in ((number, pa.int32()), (is_a, pa.bool_()))
                     ]
-                    columns = [own["audit"], *alike, *(own[name] for name in COMPARED_COLUMNS)]
+                    columns = [side["audit"], *alike, *(side[name] for name in COMPARED_COLUMNS)]
                     yield pa.RecordBatch.from_arrays(columns, schema=SIDES)
 
     return run
@@ -167,12 +169,12 @@ def sides_of(pairs: Sequence[tuple[int, Pair]]) -> BatchFunction:
 def compare_step(tables: Mapping[str, pa.Table]) -> pa.Table:
     """By audit and pair, of `sides`. Values: the place of a pair, and its `Comparison`."""
     rows = tables["sides"].sort_by("pair")
-    found = []
+    comparisons = []
     for start, stop in equal_runs(rows, ("pair",)) if len(rows) else ():
         both = rows.slice(start, stop - start)
         a, b = both.filter(both["is_a"]), both.filter(pc.invert(both["is_a"]))
-        found.append((both["pair"][0].as_py(), compare(a, b)))
-    return rows_of_values(*found)
+        comparisons.append((both["pair"][0].as_py(), compare(a, b)))
+    return rows_of_values(*comparisons)
 
 
 def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
@@ -184,10 +186,12 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
         pieces, stated = _by_partition(tables["pieces"], BatchRangeSummary), _stated(tables["snapshots"])
         known = {
-            key: PartitionEvidence(own, pieces.get(key, []), stated.get(key, {}), given.comparisons, given.as_of_ms)
-            for key, own in _by_partition(tables["sections"], InputSection).items()
+            key: PartitionEvidence(
+                sections, pieces.get(key, []), stated.get(key, {}), given.comparisons, given.as_of_ms
+            )
+            for key, sections in _by_partition(tables["sections"], InputSection).items()
             for given in (linkings[key[0]],)
-            if not all(proves_nothing(s) for s in own)  # a checkpoint names it, its files are not here
+            if not all(proves_nothing(s) for s in sections)  # a checkpoint names it, its files are not here
         }
         rebuilt, ended = rebuild_producer_states([*known.values()])
         health, used = (list[tuple[int, Any]]() for _ in range(2))
@@ -223,15 +227,15 @@ def producers_of(pieces: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
 
 def _placed_rows(
     partitions: Sequence[_Place],
-    found: Sequence[Columns],
+    parts: Sequence[Columns],
     rows_in: Callable[[Mapping[str, pa.Array], Columns], pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Columns, in which `partition` is the place of one among some, as rows of LINKED.
 
     `rows_in` makes rows of columns, and of where each row lies.
     """
-    if found:
-        columns = {name: np.concatenate([part[name] for part in found]) for name in found[0]}
+    if parts:
+        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         number = pa.array(columns.pop("partition"))
         place = {
             name: pa.array(values, LINKED.field(name).type).take(number)
@@ -242,26 +246,26 @@ def _placed_rows(
 
 def _audited(kind: type[Any], records: list[tuple[int, Any]], schema: pa.Schema) -> pa.RecordBatch:
     """Records, each with the number of its audit, as rows."""
-    own = batch_of(kind, [record for _, record in records], schema.remove(0))
+    columns = batch_of(kind, [record for _, record in records], schema.remove(0))
     audits = pa.array([audit for audit, _ in records], AUDIT.type)
-    return pa.RecordBatch.from_arrays([audits, *own.columns], schema=schema)
+    return pa.RecordBatch.from_arrays([audits, *columns.columns], schema=schema)
 
 
 def _stated(rows: pa.Table) -> dict[_Place, dict[SectionKey, Columns]]:
     """What snapshots, and answers to DescribeProducers, state: by audit, topic and partition, and by their sections."""
     columns = {name: numbers(rows[name], NONE) for name in STATED_COLUMNS}
-    found: defaultdict[_Place, dict[SectionKey, Columns]] = defaultdict(dict)
+    of_places: defaultdict[_Place, dict[SectionKey, Columns]] = defaultdict(dict)
     for start, stop in equal_runs(rows, (*_PARTITION, *_SECTION[1:])) if len(rows) else ():
         *place, input_id, section_index = (rows[name][start].as_py() for name in (*_PARTITION, *_SECTION[1:]))
-        own, key = found[tuple(place)], (input_id, section_index)
-        said, before = rows_at(columns, slice(start, stop)), own.get(key)
-        own[key] = said if before is None else {name: np.append(before[name], said[name]) for name in said}
-    return dict(found)
+        of_place, key = of_places[tuple(place)], (input_id, section_index)
+        stated, before = rows_at(columns, slice(start, stop)), of_place.get(key)
+        of_place[key] = stated if before is None else {name: np.append(before[name], stated[name]) for name in stated}
+    return dict(of_places)
 
 
 def _by_partition(rows: pa.Table, kind: type[Any]) -> dict[tuple[int, str, int], list[Any]]:
     """The rows as records, by audit, topic and partition."""
-    found: defaultdict[tuple[int, str, int], list[Any]] = defaultdict(list)
+    records: defaultdict[tuple[int, str, int], list[Any]] = defaultdict(list)
     for audit, record in zip(rows["audit"].to_pylist(), records_of(kind, rows), strict=True):
-        found[audit, record.topic, record.partition].append(record)
-    return dict(found)
+        records[audit, record.topic, record.partition].append(record)
+    return dict(records)

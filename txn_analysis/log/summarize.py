@@ -112,11 +112,11 @@ def _range_starts(columns: Mapping[str, Array], part: Array, cuts: Sequence[Cuts
     starts[1:] |= part[1:] != part[:-1]
     for name in _DOUBTS:  # what may be text of a client is a range of its own, which counts or not
         starts[1:] |= columns[name][1:] != columns[name][:-1]
-    for number, own in enumerate(cuts):
-        if own != UNCUT:
+    for number, cut in enumerate(cuts):
+        if cut != UNCUT:
             first, end = np.searchsorted(part, [number, number + 1])
             last_byte = position[first:end] + columns["size_bytes"][first:end] - 1
-            for bounds, values in ((own.offsets, base[first:end]), (own.positions, last_byte)):
+            for bounds, values in ((cut.offsets, base[first:end]), (cut.positions, last_byte)):
                 passed = np.searchsorted(np.asarray(bounds, np.int64), values, "right")
                 starts[first + 1 : end] |= passed[1:] != passed[:-1]
     return starts
@@ -174,15 +174,15 @@ def _first_base_offset(rows: Rows, is_wanted: Array) -> pa.Array:
 
 def _first_epoch_fall(rows: Rows) -> pa.Array:
     """Base offset of the first batch of each range whose leader epoch is below an earlier one's; NULL without any."""
-    epoch, found = rows["leader_epoch"], np.full(len(rows.first_row), NONE, np.int64)
+    epoch, fall_offset = rows["leader_epoch"], np.full(len(rows.first_row), NONE, np.int64)
     may_fall = np.flatnonzero((epoch[1:] < epoch[:-1]) & (rows.batch_range[1:] == rows.batch_range[:-1]))
     for number in np.unique(rows.batch_range[may_fall]).tolist():  # none, in a log that one topic wrote
         start, stop = np.searchsorted(rows.batch_range, [number, number + 1])
-        own = epoch[start:stop]
-        falls = np.flatnonzero((own != NONE) & (own < np.maximum.accumulate(own)))
+        epochs = epoch[start:stop]
+        falls = np.flatnonzero((epochs != NONE) & (epochs < np.maximum.accumulate(epochs)))
         if len(falls):
-            found[number] = rows["base_offset"][start + falls[0]]
-    return nullable(found)
+            fall_offset[number] = rows["base_offset"][start + falls[0]]
+    return nullable(fall_offset)
 
 
 def _text_gaps(rows: Rows, inside: Array) -> pa.Array:

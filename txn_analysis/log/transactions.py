@@ -88,12 +88,12 @@ def ended_rows(place: Mapping[str, pa.Array], parts: Mapping[str, pa.Array]) -> 
     return _ended(columns, place, ENDED_TRANSACTIONS.arrow_schema)
 
 
-def _ended(said: Mapping[str, pa.Array], place: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-    epoch = said["end_coordinator_epoch"]
+def _ended(part: Mapping[str, pa.Array], place: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    epoch = part["end_coordinator_epoch"]
     columns = {
-        **said,
-        "outcome": pc.fill_null(said["end_marker"], "ended"),
-        "end_producer_epoch": said["end_epoch"],
+        **part,
+        "outcome": pc.fill_null(part["end_marker"], "ended"),
+        "end_producer_epoch": part["end_epoch"],
         "coordinator_epoch": epoch,
         "coordinator_epoch_basis": pc.if_else(pc.is_null(epoch), _UNKNOWN, _MARKER),
         **place,

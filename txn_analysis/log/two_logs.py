@@ -31,9 +31,9 @@ def two_logs_of(a: InputSection, b: InputSection) -> TwoLogs:
 def of_another_topic(sections: Iterable[InputSection], first_other_rank: int) -> tuple[TwoLogs, ...]:
     """A file of the judged partition, and one of a capture that holds another topic of the same name; empty without."""
     logs = sorted((s for s in sections if s.kind in LOG_KINDS), key=lambda s: (s.capture_rank, s.shown_path))
-    own = [section for section in logs if section.capture_rank < first_other_rank]
+    of_topic = [section for section in logs if section.capture_rank < first_other_rank]
     others = [section for section in logs if section.capture_rank >= first_other_rank]
-    return (two_logs_of(own[0], others[0]),) if own and others else ()
+    return (two_logs_of(of_topic[0], others[0]),) if of_topic and others else ()
 
 
 Place = tuple[str, int]
@@ -60,51 +60,59 @@ class TwoClusters(NamedTuple):
 
 
 def two_clusters(
-    found: Mapping[Place, Sequence[TwoLogs]], sections: Sequence[InputSection], captures: Sequence[str]
+    logs_of: Mapping[Place, Sequence[TwoLogs]], sections: Sequence[InputSection], captures: Sequence[str]
 ) -> TwoClusters | None:
     """What looks like two clusters in some evidence; None where nothing does.
 
     Args:
-        found: by partition, its files that are of two logs.
+        logs_of: by partition, its files that are of two logs.
         sections: all of the evidence.
         captures: by rank; the first one is judged.
     """
-    return _in_one_capture(found, sections) or _in_two_captures(found, sections, captures)
+    return _in_one_capture(logs_of, sections) or _in_two_captures(logs_of, sections, captures)
 
 
-def _in_one_capture(found: Mapping[Place, Sequence[TwoLogs]], sections: Sequence[InputSection]) -> TwoClusters | None:
-    own = {place: [t for t in logs if t.capture_rank == t.other_capture_rank == 0] for place, logs in found.items()}
+def _in_one_capture(logs_of: Mapping[Place, Sequence[TwoLogs]], sections: Sequence[InputSection]) -> TwoClusters | None:
+    within = {
+        place: [t for t in logs if t.capture_rank == t.other_capture_rank == 0] for place, logs in logs_of.items()
+    }
     ids = _folders_by_cluster(s for s in sections if s.capture_rank == 0)
     sides: tuple[tuple[str, ...], ...] | None = tuple(map(tuple, map(sorted, ids.values()))) if len(ids) > 1 else None
-    sides = sides or _sides(chain.from_iterable(own.values()))
+    sides = sides or _sides(chain.from_iterable(within.values()))
     if sides is None:
         return None
-    held: defaultdict[Place, set[int]] = defaultdict(set)
+    sides_with: defaultdict[Place, set[int]] = defaultdict(set)
     for one in sections:
         if one.capture_rank == 0 and _has_batches(one):
-            held[one.topic, one.partition] |= {n for n, side in enumerate(sides) if _is_below(one.shown_path, side)}
-    shared = sum(len(numbers) > 1 for numbers in held.values())
-    differing = sum(bool(logs) and len(held[place]) > 1 for place, logs in own.items())
-    told = tuple(sorted(ids)) if len(ids) > 1 else ()
-    return TwoClusters(sides, None, differing, shared, told) if told or _are_nearly_all(differing, shared) else None
+            sides_with[one.topic, one.partition] |= {
+                n for n, side in enumerate(sides) if _is_below(one.shown_path, side)
+            }
+    shared = sum(len(numbers) > 1 for numbers in sides_with.values())
+    differing = sum(bool(logs) and len(sides_with[place]) > 1 for place, logs in within.items())
+    cluster_ids = tuple(sorted(ids)) if len(ids) > 1 else ()
+    return (
+        TwoClusters(sides, None, differing, shared, cluster_ids)
+        if cluster_ids or _are_nearly_all(differing, shared)
+        else None
+    )
 
 
 def _in_two_captures(
-    found: Mapping[Place, Sequence[TwoLogs]], sections: Sequence[InputSection], captures: Sequence[str]
+    logs_of: Mapping[Place, Sequence[TwoLogs]], sections: Sequence[InputSection], captures: Sequence[str]
 ) -> TwoClusters | None:
-    held: defaultdict[int, set[Place]] = defaultdict(set)
+    places: defaultdict[int, set[Place]] = defaultdict(set)
     for one in filter(_has_batches, sections):
-        held[one.capture_rank].add((one.topic, one.partition))
-    ids = {rank: _folders_by_cluster(s for s in sections if s.capture_rank == rank).keys() for rank in {0, *held}}
-    for rank in sorted(held.keys() - {0}):
-        across = [[t for t in logs if (t.capture_rank, t.other_capture_rank) == (0, rank)] for logs in found.values()]
+        places[one.capture_rank].add((one.topic, one.partition))
+    ids = {rank: _folders_by_cluster(s for s in sections if s.capture_rank == rank).keys() for rank in {0, *places}}
+    for rank in sorted(places.keys() - {0}):
+        across = [[t for t in logs if (t.capture_rank, t.other_capture_rank) == (0, rank)] for logs in logs_of.values()]
         differing = sum(map(bool, across))
-        shared = len(held[0] & held[rank])
-        told = ids[0] ^ ids[rank] if ids[0] and ids[rank] and not ids[0] & ids[rank] else set()
-        if told or _are_nearly_all(differing, shared):
+        shared = len(places[0] & places[rank])
+        cluster_ids = ids[0] ^ ids[rank] if ids[0] and ids[rank] and not ids[0] & ids[rank] else set()
+        if cluster_ids or _are_nearly_all(differing, shared):
             parted = {_apart(t.path, t.other_path) for t in chain.from_iterable(across)}
             sides = tuple(tuple(sorted(folders)) for folders in map(set, zip(*parted, strict=True)))
-            return TwoClusters(sides, captures[rank], differing, shared, tuple(sorted(told)))
+            return TwoClusters(sides, captures[rank], differing, shared, tuple(sorted(cluster_ids)))
     return None
 
 
@@ -118,11 +126,11 @@ def _has_batches(section: InputSection) -> bool:
 
 def _folders_by_cluster(sections: Iterable[InputSection]) -> dict[str, set[str]]:
     """By `cluster.id` the log directories whose `meta.properties` state it."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    folders: defaultdict[str, set[str]] = defaultdict(set)
     for section in sections:
         if section.kind == CLUSTER_ID and section.stated is not None:
-            found[section.stated].add(str(PurePosixPath(section.shown_path).parent))
-    return found
+            folders[section.stated].add(str(PurePosixPath(section.shown_path).parent))
+    return folders
 
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
