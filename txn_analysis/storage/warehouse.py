@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from txn_analysis.storage.rows import BatchesByName, MatchKey, RowTasks
     from txn_analysis.tables import Table
 
-MOST_ATTEMPTS = 8
+MOST_ATTEMPTS = 20  # of some that do nothing but commit, one may lose often in a row
 _Result = TypeVar("_Result")
 
 _LONGEST_PAUSE_S = 0.5
@@ -181,13 +181,14 @@ class Warehouse:
                 files = self._written(rows, table, slice_of)
             self._commit(files, table, slice_of)
             return
+        own = [*rows]  # written again where another writer was faster
 
         def replace(stored: DeltaFolder) -> None:
             kept = self._held(table, stored, ())
             is_replaced = [pc.equal(kept[name], value) for name, value in slice_of.items()]
             if is_replaced:
                 kept = kept.filter(pc.invert(pc.fill_null(reduce(pc.and_, is_replaced), fill_value=False)))
-            stored.replace(self._written([*(kept.to_batches() if is_replaced else ()), *rows], table, {}), {})
+            stored.replace(self._written([*(kept.to_batches() if is_replaced else ()), *own], table, {}), {})
 
         self._change(table, replace)
 
