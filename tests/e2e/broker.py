@@ -214,11 +214,13 @@ class Cluster:
         assert may_fail or done.returncode == 0, (words, done.stdout[-2000:], done.stderr[-2000:])
         return done.stdout
 
-    def find_hanging(self, broker_id: int = 1) -> str:
-        """What `kafka-transactions.sh find-hanging` prints, with the brokers' own maximum timeout, in minutes."""
-        minutes = str(TRANSACTION_MAX_TIMEOUT_MS // 60_000)
-        words = ("--bootstrap-server", self.bootstrap, "find-hanging", "--broker-id", str(broker_id))
-        return self.run(TRANSACTIONS_TOOL, *words, "--max-transaction-timeout", minutes)
+    def find_hanging(
+        self, broker_id: int = 1, *places: str, minutes: int = TRANSACTION_MAX_TIMEOUT_MS // 60_000
+    ) -> str:
+        """What `kafka-transactions.sh find-hanging` prints, with a maximum timeout: the brokers' own, in minutes."""
+        where = places or ("--broker-id", str(broker_id))
+        words = ("--bootstrap-server", self.bootstrap, "find-hanging", *where)
+        return self.run(TRANSACTIONS_TOOL, *words, "--max-transaction-timeout", str(minutes))
 
     def _start_zookeeper(self) -> None:
         conf = self.folder / "zookeeper.properties"

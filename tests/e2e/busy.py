@@ -14,12 +14,11 @@ from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
-from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
 from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, tell, write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
-from tests.e2e.rotation import OF_STATE, PROPERTIES, let_clean, used_up, witnessed, write_2
-from tests.e2e.running import clients, start
+from tests.e2e.rotation import OF_STATE, PROPERTIES, let_clean, used_up, write_2
+from tests.e2e.running import clients, start, witnessed
 from tests.faults.processes import wait_until
 
 VERSION = "4.3.1"
@@ -62,9 +61,7 @@ def make(folder: Path, case: Path) -> None:
         witnessed(raw, requests, WITNESSED)
         wait_until(lambda: are_checkpointed(cluster, TOPIC, PARTITIONS), "the high watermarks")
         (case / "capture-1/oracle").mkdir(parents=True)
-        words = ("--bootstrap-server", cluster.bootstrap, "find-hanging", "--max-transaction-timeout", "15")
-        told = cluster.run(TRANSACTIONS_TOOL, *words, "--broker-id", "1")
-        (case / "capture-1/oracle/find-hanging.txt").write_text(told)
+        (case / "capture-1/oracle/find-hanging.txt").write_text(cluster.find_hanging(minutes=15))
         copy_nodes(cluster, case / "capture-1/log-dirs", (0,))
     write_json(case / "clients.json", {name: _told(producers) for name, producers in rotated.items()})
     tell(case, hangs)

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,10 @@ from tests.e2e.kafka_jars import class_path
 
 # Of 2.8.2 the client cannot abort a transaction (KIP-664 came to clients in 3.0); a newer one speaks to its brokers.
 CLIENT_OF = {"2.8.2": "3.9.1"}
+
+
+WITNESSES = 12
+"""So many ids lie in all partitions of the state of the tests' clusters."""
 
 
 class KafkaError(Exception):
@@ -91,6 +95,11 @@ class Driver:
         for place in places:
             self.send(transactional_id, place, count)
         self.commit(transactional_id)
+
+    def witness(self, places: Sequence[tuple[str, int]], count: int = WITNESSES) -> None:
+        """Transactions of others: the brokers' clocks behind everything, and in all partitions of the state."""
+        for number in range(count):
+            self.transact(f"witness-{number}", places)
 
     def close(self) -> None:
         """End the process; open transactions stay open."""

@@ -3,10 +3,7 @@
 `python -m tests.e2e.find_hanging data/cases/kafka-4.3-find-hanging` makes the capture anew, in half a minute.
 """
 
-import shutil
 import sys
-import tempfile
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,11 +11,9 @@ from typing import Any
 from tests.e2e.broker import Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.hangs import HOUR_MS, now_ms
-from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
-from tests.e2e.kept import are_checkpointed, write_json
+from tests.e2e.kept import are_checkpointed, made_anew, write_json
 from tests.e2e.raw_client import Producer, RawClient
-from tests.e2e.requests import Requests
-from tests.e2e.running import clients
+from tests.e2e.running import clients, witnessed
 from tests.e2e.wire import Place
 from tests.faults.processes import wait_until
 
@@ -34,7 +29,6 @@ _PROPERTIES = {
     "replica.high.watermark.checkpoint.interval.ms": 200,
     "transaction.max.timeout.ms": 900_000,
 }
-_WITNESSES = 16
 
 
 def hang(folder: Path, target: Path) -> list[dict[str, Any]]:
@@ -52,16 +46,12 @@ def hang(folder: Path, target: Path) -> list[dict[str, Any]]:
         wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
         made = _cases(raw)
         wait_until(lambda: requests.transaction("expired-writer") is None, "the id expires")
-        _witnessed(raw)
-        wait_until(lambda: _has_ended(requests, f"witness-{_WITNESSES - 1}"), "the last marker")
+        witnessed(raw, requests, PLACES)
         wait_until(lambda: are_checkpointed(cluster, TOPIC, len(PLACES)), "the high watermarks are written down")
         (target / "oracle").mkdir(parents=True)
-        words = ("--bootstrap-server", cluster.bootstrap, "find-hanging", "--max-transaction-timeout", "15")
-        for name, more in (
-            ("find-hanging", ("--broker-id", "1")),
-            ("find-hanging-partition-2", ("--topic", TOPIC, "--partition", "2")),
-        ):
-            (target / f"oracle/{name}.txt").write_text(cluster.run(TRANSACTIONS_TOOL, *words, *more))
+        of_one = ("--topic", TOPIC, "--partition", "2")
+        (target / "oracle/find-hanging.txt").write_text(cluster.find_hanging(minutes=15))
+        (target / "oracle/find-hanging-partition-2.txt").write_text(cluster.find_hanging(1, *of_one, minutes=15))
         copy_nodes(cluster, target / "log-dirs", (0,))
         return made
 
@@ -95,28 +85,10 @@ def _write(raw: RawClient, producer: Producer, place: Place, at_ms: int) -> None
     raw.write(producer, place, 0, at_ms=at_ms)
 
 
-def _witnessed(raw: RawClient) -> None:
-    """The broker's clock behind all of that, and in every partition of the state."""
-    for number in range(_WITNESSES):
-        producer = raw.init_producer_id(f"witness-{number}")
-        _write(raw, producer, PLACES[number % len(PLACES)], now_ms())
-        raw.end(producer, commit=True)
-
-
-def _has_ended(requests: Requests, name: str) -> bool:
-    found = requests.transaction(name)
-    return found is None or found.state == "CompleteCommit"
-
-
-def main(words: Sequence[str]) -> None:
-    """The command line: where the case is kept."""
-    capture = Path(words[0]) / "capture-1"
-    for part in ("log-dirs", "oracle"):
-        shutil.rmtree(capture / part, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix="find-hanging-") as folder:
-        made = hang(Path(folder), capture)
-    write_json(capture.parent / "scenario.json", made)
+def keep(folder: Path, case: Path) -> None:
+    """The capture, and how what is open in it was made."""
+    write_json(case / "scenario.json", hang(folder, case / "capture-1"))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    made_anew(Path(sys.argv[1]), keep)

@@ -3,11 +3,8 @@
 `python -m tests.e2e.lost_marker data/cases/kafka-4.2-lost-marker` makes the capture anew, in about a minute.
 """
 
-import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -17,14 +14,14 @@ from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.driver import Driver
 from tests.e2e.hangs import HOUR_MS, now_ms
-from tests.e2e.kept import write_json
+from tests.e2e.kept import STATE, made_anew, write_json
 from tests.e2e.running import start
 from tests.faults.processes import wait_until
 
 VERSION = "4.2.0"
-STATE = "__transaction_state"
 COMMITTED, ABORTED = ("payouts", 0), ("payouts", 1)
-PAYER, CANCELLER, WITNESSES = "payout-batch-9", "cancelled-batch-9", tuple(f"witness-{n}" for n in range(12))
+PLACES = (COMMITTED, ABORTED)
+PAYER, CANCELLER = "payout-batch-9", "cancelled-batch-9"
 COORDINATOR, LEADER, FOLLOWER = 0, 1, 2
 
 _PROPERTIES = {
@@ -56,7 +53,7 @@ def lose_markers(folder: Path, target: Path) -> dict[str, Any]:
         answers = _written_and_ended(cluster, driver)
         cluster.nodes[LEADER].kill()
         cluster.restart(FOLLOWER)
-        _witnessed(driver, 12)
+        driver.witness(PLACES)
         wait_until(lambda: len(_open(driver)) == 2, "the new leader, which has no markers")
         answers["open"] = _open(driver)
         (target / "capture-1/oracle").mkdir(parents=True)
@@ -64,7 +61,7 @@ def lose_markers(folder: Path, target: Path) -> dict[str, Any]:
         time.sleep(2)  # the brokers write their high watermarks down
         copy_nodes(cluster, target / "capture-1/log-dirs", (FOLLOWER, LEADER, COORDINATOR))
         cluster.restart(LEADER)
-        _witnessed(driver, 4)
+        driver.witness(PLACES, 4)
         wait_until(lambda: _sizes(cluster, LEADER) == _sizes(cluster, FOLLOWER), "the old leader's log is cut")
         time.sleep(2)
         copy_nodes(cluster, target / "capture-2/log-dirs", (FOLLOWER, LEADER, COORDINATOR))
@@ -73,13 +70,13 @@ def lose_markers(folder: Path, target: Path) -> dict[str, Any]:
 
 def _written_and_ended(cluster: Cluster, driver: Driver) -> dict[str, Any]:
     """Both transactions have their data on both replicas, and their end markers on the leader alone."""
-    _witnessed(driver, 12)
+    driver.witness(PLACES)
     answers: dict[str, Any] = {}
     for name, place in ((PAYER, COMMITTED), (CANCELLER, ABORTED)):
         driver.begin(name)
         answers[name] = {"offsets": driver.send(name, place, at_ms=now_ms() - 3 * HOUR_MS)}
     wait_until(lambda: _sizes(cluster, LEADER) == _sizes(cluster, FOLLOWER), "the follower has all data")
-    _witnessed(driver, 12)
+    driver.witness(PLACES)
     wait_until(lambda: _sizes(cluster, LEADER) == _sizes(cluster, FOLLOWER), "the follower has all data")
     cluster.nodes[FOLLOWER].kill()
     driver.commit(PAYER)
@@ -90,15 +87,9 @@ def _written_and_ended(cluster: Cluster, driver: Driver) -> dict[str, Any]:
     return answers
 
 
-def _witnessed(driver: Driver, count: int) -> None:
-    """Transactions of others: the brokers' clocks in their markers, and in all partitions of the state."""
-    for name in WITNESSES[:count]:
-        driver.transact(name, (COMMITTED, ABORTED))
-
-
 def _open(driver: Driver) -> list[dict[str, Any]]:
     found = []
-    for topic, partition in (COMMITTED, ABORTED):
+    for topic, partition in PLACES:
         rows = driver.call("describe_producers", topic=topic, partition=partition)
         found += [{"partition": partition, **row} for row in rows if row["txn_start_offset"] is not None]
     return found
@@ -109,21 +100,17 @@ def _sizes(cluster: Cluster, node: int) -> list[int]:
     return [file.stat().st_size for file in sorted(cluster.log_dir(node).glob("payouts-*/*.log"))]
 
 
-def main(words: Sequence[str]) -> None:
-    """The command line: where the case is kept."""
-    case = Path(words[0])
-    for part in case.glob("capture-*/*/"):
-        shutil.rmtree(part)
-    with tempfile.TemporaryDirectory(prefix="lost-marker-") as folder:
-        answers = lose_markers(Path(folder), case)
+def keep(folder: Path, case: Path) -> None:
+    """The captures, what the clients were answered, and what is open in them."""
+    answers = lose_markers(folder, case)
     topic, _ = COMMITTED
     stories = [
         {"kind": "marker-lost", "topic": topic, "partition": row["partition"], "producer_id": row["producer_id"]}
         for row in answers["open"]
     ]
-    for name, told in (("clients", answers), ("scenario", stories)):
-        write_json(case / f"{name}.json", told)
+    write_json(case / "clients.json", answers)
+    write_json(case / "scenario.json", stories)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    made_anew(Path(sys.argv[1]), keep)

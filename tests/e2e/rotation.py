@@ -12,16 +12,15 @@ from typing import Any
 from tests.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.e2e.copying import copy_nodes
 from tests.e2e.hangs import HOUR_MS, Hang, now_ms
-from tests.e2e.kafka_jars import TRANSACTIONS_TOOL
-from tests.e2e.kept import expect, made_anew, row, tell, write_json
+from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, tell, write_json
 from tests.e2e.raw_client import Producer, RawClient
 from tests.e2e.requests import Requests
-from tests.e2e.running import clients
+from tests.e2e.running import clients, witnessed
 from tests.e2e.wire import Place, batch
 from tests.faults.processes import wait_until
 
 VERSION = "4.2.0"
-TOPIC, STATE = "ledger", "__transaction_state"
+TOPIC = "ledger"
 LEFT_OPEN, ROTATED, COMMITTED, TIMED_OUT = ((TOPIC, number) for number in range(4))
 PLACES = (LEFT_OPEN, ROTATED, COMMITTED, TIMED_OUT)
 LEAVER, COMMITTER, SLEEPER = "nightly-ledger", "hourly-ledger", "sleeping-ledger"
@@ -38,7 +37,6 @@ PROPERTIES = {
 OF_STATE = {"cleanup_policy": "compact", "segment_ms": 1000, "min_cleanable_dirty_ratio": 0.01}
 _NO_NEW_SEGMENTS = "segment.ms=3600000"
 _STATE_BYTES = 100_000
-_WITNESSES = 12
 _TIMEOUT_MS, _NO_TIMEOUT_MS = 3000, 900_000
 _NOTE = (
     "Each id had used up the epochs of its producer id, and got the next one: by a new instance, while data was open "
@@ -63,17 +61,15 @@ def rotate(folder: Path, target: Path) -> dict[str, Any]:
         wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
         old = {name: used_up(raw, requests, name) for name in (LEAVER, COMMITTER, SLEEPER)}
         let_clean(raw, requests, cluster, PLACES)
-        connected = ("--bootstrap-server", cluster.bootstrap)
         answers = {
             LEAVER: _leave_open(raw, old[LEAVER]),
             COMMITTER: _commit(requests, old[COMMITTER]),
             SLEEPER: _sleep(raw, requests, old[SLEEPER]),
         }
         witnessed(raw, requests, PLACES)
-        wait_until(lambda: _are_written(cluster), "the high watermarks")
+        wait_until(lambda: are_checkpointed(cluster, TOPIC, len(PLACES)), "the high watermarks")
         (target / "oracle").mkdir(parents=True)
-        words = ("find-hanging", "--max-transaction-timeout", "15", "--broker-id", "1")
-        (target / "oracle/find-hanging.txt").write_text(cluster.run(TRANSACTIONS_TOOL, *connected, *words))
+        (target / "oracle/find-hanging.txt").write_text(cluster.find_hanging(minutes=15))
         copy_nodes(cluster, target / "log-dirs", (0,))
         return answers
 
@@ -145,18 +141,6 @@ def is_open(requests: Requests, producer: Producer, place: Place) -> bool:
     return any(known.txn_start_offset >= 0 for known in found)
 
 
-def witnessed(raw: RawClient, requests: Requests, places: Sequence[Place]) -> None:
-    """Transactions of others: the broker's clock behind everything, and in all partitions of the state."""
-    for number in range(_WITNESSES):
-        producer = raw.init_producer_id(f"witness-{number}")
-        place = places[number % len(places)]
-        raw.add_partition(producer, place)
-        raw.write(producer, place, 0, at_ms=now_ms())
-        raw.end(producer, commit=True)
-    last = f"witness-{_WITNESSES - 1}"
-    wait_until(lambda: (known := requests.transaction(last)) is not None and known.state == "CompleteCommit", last)
-
-
 def let_clean(raw: RawClient, requests: Requests, cluster: Cluster, places: Sequence[Place]) -> None:
     """Until the cleaner has taken what many epochs left in the state; what is written from then on stays there."""
     wait_until(lambda: _is_cleaned(raw, requests, cluster, places), "the cleaner")
@@ -168,10 +152,6 @@ def _is_cleaned(raw: RawClient, requests: Requests, cluster: Cluster, places: Se
     """No segment is cleaned before the next one begins."""
     witnessed(raw, requests, places)
     return sum(log.stat().st_size for log in cluster.log_dir().glob(f"{STATE}-*/*.log")) < _STATE_BYTES
-
-
-def _are_written(cluster: Cluster) -> bool:
-    return (cluster.log_dir() / "replication-offset-checkpoint").read_text().count(f"{TOPIC} ") == len(PLACES)
 
 
 def expected(answers: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,12 +1,15 @@
 """Brokers and clients that run until a block ends."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 
 from tests.e2e.broker import Cluster
-from tests.e2e.driver import Driver
+from tests.e2e.driver import WITNESSES, Driver
+from tests.e2e.hangs import now_ms
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
+from tests.e2e.wire import Place
+from tests.faults.processes import wait_until
 
 
 def start(running: ExitStack, cluster: Cluster, first_topic: Callable[[Cluster], None] | None = None) -> Driver:
@@ -20,3 +23,15 @@ def clients(running: ExitStack, cluster: Cluster) -> tuple[RawClient, Requests]:
     """Two that speak to the first node byte by byte."""
     port = cluster.ports[0]
     return running.enter_context(closing(RawClient(port))), running.enter_context(closing(Requests(port)))
+
+
+def witnessed(raw: RawClient, requests: Requests, places: Sequence[Place]) -> None:
+    """As `Driver.witness`, a partition each, until the last one has ended; where ids expire at once it may be gone."""
+    for number in range(WITNESSES):
+        producer = raw.init_producer_id(f"witness-{number}")
+        place = places[number % len(places)]
+        raw.add_partition(producer, place)
+        raw.write(producer, place, 0, at_ms=now_ms())
+        raw.end(producer, commit=True)
+    last = f"witness-{WITNESSES - 1}"
+    wait_until(lambda: (known := requests.transaction(last)) is None or known.state == "CompleteCommit", last)

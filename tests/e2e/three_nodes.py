@@ -30,7 +30,7 @@ NODES = 3
 TOPIC = "orders"
 PARTITIONS = 6
 HANGS_AT: Place = (TOPIC, 0)
-_IDS, _WITNESSES = 8, 16
+_IDS = 8
 COMPLETED = {"CompleteCommit", "CompleteAbort", "Empty"}
 KEPT_VERSION, KEPT_ROUNDS, KEPT_SEED = "4.2.0", 1, 1
 
@@ -97,11 +97,6 @@ class ThreeNodes:
                 self._end(self.dice.choice(open_ids))
             else:
                 self._write()
-
-    def witness(self) -> None:
-        """Transactions that put a broker's clock behind what hangs: in its partition, and in all of the state."""
-        for number in range(_WITNESSES):
-            self.driver.transact(f"witness-{number}", [HANGS_AT])
 
     def _write(self) -> None:
         ended = [told for told in self.told.values() if told.answer in {"commit", "abort"}]
@@ -186,7 +181,7 @@ def _set_scene(version: str, folder: Path, seed: int, running: ExitStack) -> Thr
     raw = running.enter_context(closing(RawClient(cluster.ports[0])))
     hang = Hanger(raw, driver, now_ms() - 3 * HOUR_MS).unknown_producer(HANGS_AT)
     scene = ThreeNodes(cluster, driver, random.Random(seed), hang)
-    scene.witness()
+    driver.witness([HANGS_AT])
     return scene
 
 

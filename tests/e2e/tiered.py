@@ -125,12 +125,9 @@ def _add_follower(cluster: Cluster, folder: Path, driver: Driver) -> None:
 def _keep_answers(cluster: Cluster, oracle: Path) -> None:
     """What Kafka's tools say of transactions, and of the topic's configuration."""
     words = ("--bootstrap-server", cluster.bootstrap)
-    asked = {
-        "find-hanging": ("find-hanging", "--broker-id", "1", "--max-transaction-timeout", "15"),
-        "describe-producers": ("describe-producers", "--topic", HELD, "--partition", "0"),
-    }
-    for name, more in asked.items():
-        (oracle / f"{name}.txt").write_text(cluster.run(TRANSACTIONS_TOOL, *words, *more))
+    of_place = ("describe-producers", "--topic", HELD, "--partition", "0")
+    (oracle / "find-hanging.txt").write_text(cluster.find_hanging(minutes=15))
+    (oracle / "describe-producers.txt").write_text(cluster.run(TRANSACTIONS_TOOL, *words, *of_place))
     of_topic = ("--describe", "--all", "--entity-type", "topics", "--entity-name", HELD)
     (oracle.parent / "topics.txt").write_text(cluster.run("kafka.admin.ConfigCommand", *words, *of_topic))
 

@@ -33,7 +33,6 @@ PLAIN_AT_LAST = "invoice-worker"
 """The id whose newest record has no field of tomorrow; its second newest has one, and so on."""
 
 _OPEN_IDS = ("settlement", "fraud-scorer")
-_WITNESSES = 12
 _TIMEOUT_MS = 170_000
 _PROPERTIES = {"replica.high.watermark.checkpoint.interval.ms": 200}
 _FORMATTER = "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"
@@ -87,8 +86,7 @@ def _left_open(cluster: Cluster, driver: Driver) -> dict[str, dict[str, Any]]:
     for name, place in zip(_OPEN_IDS, (ELSEWHERE, LISTED), strict=True):
         driver.begin(name, _TIMEOUT_MS)
         driver.send(name, place, at_ms=now_ms() - 3 * HOUR_MS)
-    for number in range(_WITNESSES):
-        driver.transact(f"witness-{number}", (UNREAD, READ, NOBODYS, LISTED))
+    driver.witness((UNREAD, READ, NOBODYS, LISTED))
     described = {name: driver.call("describe_transaction", id=name) for name in _OPEN_IDS}
     cluster.nodes[1].pause()
     driver.commit(_OPEN_IDS[0])

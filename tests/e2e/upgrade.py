@@ -18,8 +18,8 @@ from tests.e2e.hangs import HOUR_MS, Hang, Hanger, begun, now_ms
 from tests.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, tell, write_json
 from tests.e2e.raw_client import RawClient
 from tests.e2e.requests import Requests
-from tests.e2e.rotation import OF_STATE, PROPERTIES, is_open, let_clean, witnessed
-from tests.e2e.running import clients, start
+from tests.e2e.rotation import OF_STATE, PROPERTIES, is_open, let_clean
+from tests.e2e.running import clients, start, witnessed
 from tests.faults.processes import wait_until
 
 VERSION = "4.4.0"

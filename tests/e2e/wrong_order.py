@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.e2e.broker import STATE_PARTITIONS, Cluster, copy_folder
-from tests.e2e.driver import Driver
+from tests.e2e.driver import WITNESSES, Driver
 from tests.e2e.hangs import Hang, begun
 from tests.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew, row, write_json
 from tests.e2e.running import start
@@ -22,7 +22,6 @@ VERSION = "4.3.1"
 TOPIC = "orders"
 IDS = ("shop-0", "shop-1", "newcomer-2", "newcomer-3")
 _KNOWN_BEFORE = IDS[:2]
-_WITNESSES = 12
 _LATER_THAN_THE_SKEW_S = 1.5
 _PROPERTIES = {"replica.high.watermark.checkpoint.interval.ms": 200}
 _NOTE = (
@@ -73,9 +72,8 @@ def _write(driver: Driver, name: str) -> Hang:
 
 def _witnessed(driver: Driver) -> None:
     """End markers in every partition, and moments in all of the state."""
-    for number in range(_WITNESSES):
-        driver.transact(f"witness-{number}", [(TOPIC, partition) for partition in range(len(IDS))])
-    last = f"witness-{_WITNESSES - 1}"
+    driver.witness([(TOPIC, partition) for partition in range(len(IDS))])
+    last = f"witness-{WITNESSES - 1}"
     wait_until(partial(driver.is_in, last, "CompleteCommit"), last)
 
 

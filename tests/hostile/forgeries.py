@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from tests.oracle.broker import ProducerEntry
 from tests.oracle.dump_writer import Tool, batch_line, log_section, partition_folder, record_line, snapshot_section
-from tests.oracle.hostile import forged_markers
 from tests.oracle.model import Batch, History, Record, Segment, StateRecord
 from tests.oracle.state_writer import state_batch, state_history
 
@@ -50,7 +49,15 @@ def _invalid(place: Place) -> str:
 
 
 def _markers(place: Place) -> str:
-    return forged_markers(place.history, place.batch, place.position, place.tool)
+    """An ABORT for every producer of the log, where the dump goes on: the worst that a payload can say."""
+    epochs = {b.producer_id: b.producer_epoch for b in place.history.batches if b.producer_id is not None}
+    lines, position = ["x"], place.position
+    for offset, (producer, epoch) in enumerate(sorted(epochs.items()), place.batch.last_offset + 1):
+        aborted = Batch(offset, offset, 1, producer, epoch, is_transactional=True, is_control=True, marker="ABORT")
+        marker = replace(aborted, coordinator_epoch=9)
+        lines.append(replace(place, position=position).lines(marker))
+        position += marker.size_bytes
+    return "\n".join(lines)
 
 
 def _marker_of_the_batch(place: Place) -> str:

@@ -11,7 +11,6 @@ from tests.oracle.broker import replay
 from tests.oracle.capture_reader import LogReader
 from tests.oracle.dump_writer import Tool, log_files, log_text
 from tests.oracle.history import histories
-from tests.oracle.hostile import hostile_texts, with_payloads
 from tests.oracle.model import Batch, History
 
 QUICK = settings(max_examples=60, deadline=None, derandomize=True, database=None)
@@ -41,17 +40,6 @@ def test_a_dump_says_all_of_a_history(history: History, version: tuple[int, int]
     read = LogReader(log_text(history, Tool(version, deep=True)).encode()).history()
     printed = list(history.batches)
     assert [without_records(batch) for batch in read.batches] == printed
-
-
-@QUICK
-@given(histories(), hostile_texts(), st.sampled_from([(2, 4), (2, 8), (4, 2)]))
-def test_hostile_payloads_leave_the_batches_as_they_were(
-    history: History, texts: list[str], version: tuple[int, int]
-) -> None:
-    tool = Tool(version, payload=True)
-    hostile = with_payloads(history, texts, tool=tool)
-    read = LogReader(log_text(hostile, tool).encode()).history()
-    assert replay(read.batches).open_starts() == replay(history.batches).open_starts()
 
 
 @QUICK
