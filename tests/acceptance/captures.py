@@ -1,6 +1,7 @@
 """The real captures and how each is audited, as `data/README.md` says."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,22 @@ VARIANTS = (
 def run_audit(spark: Any, warehouse: str, paths: list[str], **settings: Any) -> AuditReport:
     """Audit some paths with the captures' parameters, each in a cluster of its own unless one is named."""
     return pipeline.audit(spark, paths, Settings.model_validate({"warehouse": warehouse} | PARAMETERS | settings))
+
+
+def all_but_last(
+    spark: Any, warehouse: str, folder: Path, captures: Mapping[str, Mapping[str, bytes]], settings: dict[str, Any]
+) -> str:
+    """Write the files of captures of one cluster, oldest first, and ingest all but the last, whose name it returns."""
+    *earlier, last = captures
+    for name, files in captures.items():
+        for path, data in files.items():
+            file = folder / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+    for name in earlier:
+        of_night = PARAMETERS | settings | {"warehouse": warehouse, "capture": name}
+        pipeline.ingest(spark, [str(folder / name)], Settings.model_validate(of_night))
+    return last
 
 
 def rows_of(report: AuditReport) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Variant, run_audit
+from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS, VARIANTS, Variant, all_but_last, run_audit
 from tests.core.answer import answers_of
 from tests.table_rows import listed
 from tests.torture.harness import history_of, items_of
@@ -17,7 +17,6 @@ from tests.torture.subjects import Files, real_cases, simulated
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.problems import ProblemKind
-from txn_analysis.pipeline import steps
 from txn_analysis.pipeline.run import parameters, start_run
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
@@ -129,20 +128,8 @@ def test_other_counts_of_partitions(spark: SparkSession, warehouse: str, stated:
 def test_a_generated_capture(spark: SparkSession, warehouse: str, tmp_path: Path, number: int) -> None:
     """A cluster with idempotent and transactional producers, restarts and late writes; some nights of it."""
     subject = simulated(f"both engines, {number}")
-    for name, files in subject.captures.items():
-        for path, data in files.items():
-            file = tmp_path / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-    *_, judged = subject.captures
     settings = {"cluster": tmp_path.name} | dict(subject.settings)
-    for name in subject.captures:
-        if name != judged:
-            steps.ingest(
-                spark,
-                [str(tmp_path / name)],
-                Settings.model_validate(PARAMETERS | settings | {"warehouse": warehouse, "capture": name}),
-            )
+    judged = all_but_last(spark, warehouse, tmp_path, subject.captures, settings)
     assert assert_alike(spark, warehouse, [str(tmp_path / judged)], capture=judged, **settings).partitions
 
 

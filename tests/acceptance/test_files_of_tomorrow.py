@@ -7,23 +7,17 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS
-from tests.sessions import no_session
-from tests.storage.in_memory import MemoryWarehouse
-from txn_analysis.pipeline import steps
+from tests.acceptance.captures import CASES
+from tests.storage import in_memory
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import statements
-from txn_analysis.settings import Settings
 
 CASE = CASES / "kafka-4.4-tomorrow"
 NAMES = ("topic", "partition", "producer_id", "verdict", "rule", "transactional_id")
 
 
 def audited(monkeypatch: pytest.MonkeyPatch, *paths: Path | str, **said: Any) -> AuditReport:
-    warehouse = MemoryWarehouse()
-    monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
-    settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS | said)
-    return steps.audit(no_session, [str(CASE / path) for path in paths], settings)
+    return in_memory.audited(monkeypatch, [CASE / path for path in paths], **said)
 
 
 def verdicts(report: AuditReport) -> set[tuple[Any, ...]]:

@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, rows_of, run_audit
+from tests.acceptance.captures import PARAMETERS, VARIANTS, Variant, all_but_last, rows_of, run_audit
 from tests.torture.harness import Answer, audit_files
 from tests.torture.inputs import InputReader
 from tests.torture.mutations import Given, Mutator
 from tests.torture.subjects import real_cases, simulated
-from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 
@@ -60,15 +59,7 @@ def test_mutated_captures(
 ) -> None:
     given = mutated(kind, number)
     settings = given.settings | {"cluster": tmp_path.name, "skip_unrecognised": True}
-    *_, judged = given.captures
-    for name, files in given.captures.items():
-        for path, data in files.items():
-            file = tmp_path / name / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-        if name != judged:
-            of_night = PARAMETERS | settings | {"warehouse": warehouse, "capture": name}
-            pipeline.ingest(no_spark, [str(tmp_path / name)], Settings.model_validate(of_night))
+    judged = all_but_last(no_spark, warehouse, tmp_path, given.captures, settings)
     report = run_audit(no_spark, warehouse, [str(tmp_path / judged)], capture=judged, **settings)
     answer = audit_files(reader, given.captures, Settings.model_validate(given.settings), judged=judged)
     assert_alike(report, answer)

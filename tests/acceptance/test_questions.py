@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.captures import FIND_HANGING, SEGMENTS, Variant
+from tests.golden.cases import CASES, questions
 from tests.sessions import no_session
 from tests.stores.s3_server import Bucket
 from txn_analysis.cli.main import app
@@ -21,56 +22,31 @@ LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 VERSION_2 = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
 STALE = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots"))
 
-OF_THE_LIVE_ONE = (
-    "find-hanging --format json",
-    "list --format csv",
-    "list --state ongoing --coordinator __transaction_state-1",
-    "ended --outcome any --format json",
-    "ended --cause coordinator_timeout",
-    "ended --stale --limit 1",
-    "ended --by application",
-    "ended --by id --since 2026-11-21T02:59:00Z --format json",
-    "ended --by topic --topic orders --format csv",
-    "abort-plan --expired --format ndjson",
-    "verify",
-    "verify --history --format json",
-    "report",
-    "report --format json",
-    "report --format html",
-    "find-hanging --topic orders --partition 0 --producer-id 1002",
-    "list --topic orders",
-    "describe --transactional-id inventory-sync --transactional-id billing-worker-17",
-    "describe-producers --topic payments --partition 0",
-    "describe-producers --all --format csv",
-    "explain --transactional-id inventory-sync",
-    "explain --producer-id 1002 --format json",
+DEMO = next(case for case in CASES if case.name == "demo")
+REFUSED = (
     "explain --group payroll",
     "explain --transactional-id nobody",
-    "explain",
-    "explain --topic orders --format json",
-    "explain orders-0:159",
-    "explain orders-0:161 --format json",
-    "explain orders-0:205",
-    "abort-plan --expired --topic orders --transactional-id billing-worker-17 --format commands",
     "list --topic order",
     "find-hanging --producer-id 77",
     "explain orders-0@1",
     "describe --transactional-id nobody",
     "report --run run-1",
-    "report --topic orders --format json",
     "report --topic order",
 )
+FILTERED = (
+    "list --state ongoing --coordinator __transaction_state-1",
+    "ended --cause coordinator_timeout",
+    "ended --by id --since 2026-11-21T02:59:00Z --format json",
+    "report --topic orders --format json",
+    "explain --topic orders --format json",
+    "explain --producer-id 1002 --format json",
+    "abort-plan --expired --topic orders --transactional-id billing-worker-17 --format commands",
+)
+# What the golden files show of a folder, and what none of them asks.
+OF_THE_LIVE_ONE = (*(" ".join(question.words) for question in questions(DEMO)), *FILTERED, *REFUSED)
 QUESTIONS = [
-    *((LIVE, words) for words in OF_THE_LIVE_ONE),
-    *(
-        (STALE, words)
-        for words in (
-            "explain --group billing-readers",
-            "ended --stale",
-            "explain --format json",
-            "report --format html",
-        )
-    ),
+    *((LIVE, words) for words in (*OF_THE_LIVE_ONE, "report --format html")),
+    *((STALE, words) for words in ("explain --group billing-readers", "ended --stale", "report --format html")),
     (VERSION_2, "ended --outcome any --format json"),
     (FIND_HANGING, "list"),
 ]
@@ -92,19 +68,7 @@ def refuse(event, _):
 sys.meta_path.insert(0, NoSpark())
 sys.addaudithook(refuse)
 """
-WITHOUT_SPARK = (
-    "find-hanging",
-    "list",
-    "describe --transactional-id inventory-sync",
-    "describe-producers --topic orders --partition 0",
-    "explain",
-    "ended --stale",
-    "abort-plan --expired",
-    "verify",
-    "report",
-    "report --format json",
-    "report --format html",
-)
+WITHOUT_SPARK = (*(words for words in OF_THE_LIVE_ONE if words.endswith("--format text")), "report --format html")
 # One process answers all of them, as `python -m txn_analysis` would: its start is most of what a question takes.
 ONE_AFTER_ANOTHER = """
 import contextlib, io, json, sys

@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import CASES, PARAMETERS
-from txn_analysis import Settings, audit
-from txn_analysis.report.formats import prometheus_text
-
 DASHBOARD = Path(__file__).parents[2] / "deploy" / "dashboard.json"
-CAPTURE = CASES / "kafka-4.2" / "capture-1"
 METRIC = re.compile(r"\btxn_analysis_[a-z_]+")
 LABEL = re.compile(r"\{\{(\w+)\}\}")
 PROMTOOL = shutil.which("promtool")
@@ -26,11 +21,9 @@ def dashboard() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def metrics(tmp_path_factory: pytest.TempPathFactory) -> str:
+def metrics() -> str:
     """The metrics of an audit of a real capture, in which four transactions hang."""
-    warehouse = str(tmp_path_factory.mktemp("warehouse"))
-    paths = [str(CAPTURE / "segments"), str(CAPTURE / "transaction-state")]
-    return prometheus_text(audit(None, paths, Settings(warehouse=warehouse, **PARAMETERS)), 0)
+    return (Path(__file__).parents[1] / "golden/demo/metrics.prom").read_text(encoding="utf-8")
 
 
 def expressions(dashboard: dict[str, Any]) -> list[str]:

@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.captures import OF_MIXED, PARAMETERS, TRUE_WORDS
+from tests.acceptance.captures import OF_MIXED, TRUE_WORDS
 from tests.e2e import busy, mixed, upgrade
 from tests.e2e.kept import made_anew
-from tests.sessions import no_session
-from tests.storage.in_memory import MemoryWarehouse
-from txn_analysis.pipeline import steps
-from txn_analysis.report.model import AuditReport
-from txn_analysis.settings import Settings
+from tests.storage.in_memory import audited
 
 pytestmark = [pytest.mark.e2e, pytest.mark.lengthy]
 
@@ -35,13 +31,6 @@ def test_verdicts_are_what_happened(
     names = ("topic", "partition", "producer_id", "verdict", "rule")
     for capture in sorted(case.glob("capture-*")):
         rows = json.loads((capture / "expected.json").read_text())["open_transactions"]
-        report = _audited(monkeypatch, capture / "log-dirs", Settings.model_validate(PARAMETERS | dict(words)))
+        report = audited(monkeypatch, [capture / "log-dirs"], **dict(words))
         found = {(f.topic, f.partition, f.producer_id, f.verdict, f.rule) for f in report.findings}
         assert found == {tuple(row[name] for name in names) for row in rows}
-
-
-def _audited(monkeypatch: pytest.MonkeyPatch, folder: Path, settings: Settings) -> AuditReport:
-    warehouse = MemoryWarehouse()
-    monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
-    named = settings.model_copy(update={"warehouse": "memory"})
-    return steps.audit(no_session, [str(folder)], named)

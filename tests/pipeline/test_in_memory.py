@@ -1,33 +1,23 @@
 """An audit whose warehouse is in memory: what the steps ask of storage is its interface, and nothing more."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from tests.acceptance.captures import CASES, PARAMETERS, SEGMENTS
-from tests.sessions import no_session
-from tests.storage.in_memory import MemoryWarehouse
-from txn_analysis.pipeline import steps
+from tests.storage.in_memory import MemoryWarehouse, audited
 from txn_analysis.questions.loaded_report import load_report
-from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.tables import ABORT_PLAN, FINDINGS
 
 PATHS = [str(CASES / "kafka-4.2/capture-1" / part) for part in SEGMENTS]
 
 
-def audited(monkeypatch: pytest.MonkeyPatch, warehouse: MemoryWarehouse, paths: Sequence[str] = PATHS) -> AuditReport:
-    monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: warehouse)
-    settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
-    return steps.audit(no_session, paths, settings)
-
-
 def test_an_audit_and_its_report_again_need_no_disk_and_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     warehouse = MemoryWarehouse()
     settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS)
-    report = audited(monkeypatch, warehouse)
+    report = audited(monkeypatch, PATHS, warehouse)
     assert [item.topic_partition for item in report.hanging] == [
         "ledger.events-1",
         "orders-0",
@@ -39,10 +29,10 @@ def test_an_audit_and_its_report_again_need_no_disk_and_no_spark(monkeypatch: py
 
 def test_nothing_depends_on_how_much_is_judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, divided = MemoryWarehouse(), MemoryWarehouse()
-    report = audited(monkeypatch, whole)
+    report = audited(monkeypatch, PATHS, whole)
     monkeypatch.setattr("txn_analysis.pipeline.judging.MOST_AT_ONCE", 1)
     monkeypatch.setattr("txn_analysis.pipeline.run.bucket_count", lambda _: 5)
-    assert audited(monkeypatch, divided) == report
+    assert audited(monkeypatch, PATHS, divided) == report
     for table in (FINDINGS, ABORT_PLAN):
         rows, others = (pa.Table.from_batches(each.batches(table)).sort_by("finding_id") for each in (whole, divided))
         assert rows.to_pylist() == others.to_pylist()
@@ -64,5 +54,5 @@ def printed_bytes(monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
         return 1
 
     monkeypatch.setattr("txn_analysis.pipeline.run.bucket_count", bucket_count)
-    audited(monkeypatch, MemoryWarehouse(), [str(path) for path in folder.rglob("*__transaction_state-*")])
+    audited(monkeypatch, folder.rglob("*__transaction_state-*"))
     return max(known)

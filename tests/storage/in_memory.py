@@ -2,13 +2,19 @@
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame
 
+from tests.acceptance.captures import PARAMETERS
 from tests.sessions import no_session
 from tests.table_rows import plain_rows
+from txn_analysis.pipeline import steps
+from txn_analysis.report.model import AuditReport
+from txn_analysis.settings import Settings
 from txn_analysis.storage.data_files import check_rows
 from txn_analysis.storage.errors import no_warehouse, said_in_words
 from txn_analysis.storage.rows import (
@@ -25,6 +31,16 @@ from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, Table
 
 Row = dict[str, Any]
+
+
+def audited(
+    monkeypatch: pytest.MonkeyPatch, paths: Iterable[Path | str], warehouse: Warehouse | None = None, **said: Any
+) -> AuditReport:
+    """The audit of some paths, which needs no disk; by default in a warehouse of its own."""
+    own = warehouse or MemoryWarehouse()
+    monkeypatch.setattr("txn_analysis.pipeline.steps.open_warehouse", lambda *_: own)
+    settings = Settings.model_validate({"warehouse": "memory"} | PARAMETERS | said)
+    return steps.audit(no_session, [str(path) for path in paths], settings)
 
 
 class MemoryWarehouse(Warehouse):
