@@ -22,7 +22,7 @@ MOST_NAMES = {
     "library.py": 13,
     "pipeline": 63,
     "questions": 94,
-    "reading": 149,
+    "reading": 85,
     "report": 39,
     "runs": 47,
     "settings.py": 1,

@@ -161,33 +161,33 @@ def _units(ranges: Iterable[ScanRange]) -> Iterator[list[ScanRange]]:
             yield own
 
 
-def _is_object(own: list[ScanRange]) -> bool:
-    return own[0].version is not None
+def _is_object(ranges: list[ScanRange]) -> bool:
+    return ranges[0].version is not None
 
 
-def _is_read_ahead(own: list[ScanRange]) -> bool:
+def _is_read_ahead(ranges: list[ScanRange]) -> bool:
     """Segments of logs in a store are; no ranges of states, which go on in each other, and no texts."""
-    section = own[0].section
+    section = ranges[0].section
     is_segment = section.kind == LOG and section.grammar in BINARY_GRAMMARS
-    return _is_object(own) and is_segment and not is_small_segment(own[0])
+    return _is_object(ranges) and is_segment and not is_small_segment(ranges[0])
 
 
-def _held_bytes(own: list[ScanRange]) -> int:
+def _held_bytes(ranges: list[ScanRange]) -> int:
     """A range is read in windows of 4 MiB, of which the last two are kept; its columns are few bytes.
 
     So much comes ahead beside them; of a text as well, before it is its turn.
     """
-    return min(own[0].end - own[0].start, _MOST_HELD_BYTES)
+    return min(ranges[0].end - ranges[0].start, _MOST_HELD_BYTES)
 
 
-def _begun(own: list[ScanRange], ingest_id: str) -> Text | _Read:
+def _begun(ranges: list[ScanRange], ingest_id: str) -> Text | _Read:
     """A file that is open, and fetched if it is a small object; or what was read of a range of a large one."""
-    text = _open(own[0])
-    if not _is_read_ahead(own):
-        _announce(text, own[0])
+    text = _open(ranges[0])
+    if not _is_read_ahead(ranges):
+        _announce(text, ranges[0])
         return text
     with text:
-        batches = scan_segment(text, own[0], ingest_id)
+        batches = scan_segment(text, ranges[0], ingest_id)
     return _Read([batches] if batches else [])
 
 
@@ -242,9 +242,9 @@ def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> I
     """The same for a segment, whose headers are read once."""
     reader = StateSegmentReader(text, parts[0].section.partition)
     for part in parts:
-        found = headers_of(text, part)
-        yield from _record_rows(reader.read(found), part, ingest_id)
-        batches = scan_headers(text, part, found, ingest_id, reader.is_right)
+        headers = headers_of(text, part)
+        yield from _record_rows(reader.read(headers), part, ingest_id)
+        batches = scan_headers(text, part, headers, ingest_id, reader.is_right)
         if batches:
             yield batches
 

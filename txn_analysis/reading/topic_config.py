@@ -33,10 +33,10 @@ def read_topic_configs(path: str) -> dict[str, TopicConfig]:
         raise ConfigError(f"--topic-config {path}: cannot be read: {why}; check the path") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"--topic-config {path}: cannot be read as text; {_SAVE}") from error
-    found = topic_configs(text)
-    if not found:
+    configs = topic_configs(text)
+    if not configs:
         raise ConfigError(f"--topic-config {path}: no topic in it; {_SAVE}")
-    return found
+    return configs
 
 
 def topic_configs(text: str) -> dict[str, TopicConfig]:
@@ -72,8 +72,8 @@ def _config(values: dict[str, str]) -> TopicConfig:
 
 def _local_limit(values: dict[str, str], name: str) -> int | None:
     """Of the local segments of a tiered topic; -2 stands for the limit of the whole log (`LogConfig`)."""
-    own = values.get(f"local.{name}", _AS_THE_WHOLE_LOG)
-    return _limit(values.get(name) if own == _AS_THE_WHOLE_LOG else own)
+    of_topic = values.get(f"local.{name}", _AS_THE_WHOLE_LOG)
+    return _limit(values.get(name) if of_topic == _AS_THE_WHOLE_LOG else of_topic)
 
 
 def _limit(value: str | None) -> int | None:

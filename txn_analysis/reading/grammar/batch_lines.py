@@ -55,8 +55,8 @@ class Lines:
         """Split at newlines only; the last line may lack one."""
         run, ends = read_run_of_batches(data)
         stops = np.append(0, ends + 1)
-        found, at = index_lines(data, int(stops[-1]), LINE_STARTS) or ([], int(stops[-1]))
-        parts = ((stops[:-1], ends, np.full(len(run), _BATCH, np.int8)), *found, _index_by_pattern(data, at))
+        indexed, at = index_lines(data, int(stops[-1]), LINE_STARTS) or ([], int(stops[-1]))
+        parts = ((stops[:-1], ends, np.full(len(run), _BATCH, np.int8)), *indexed, _index_by_pattern(data, at))
         starts, line_ends, kinds = (np.concatenate(column) for column in zip(*parts, strict=True))
         return cls(data, starts, line_ends, kinds, run)
 
@@ -94,8 +94,8 @@ class Lines:
 def _index_by_pattern(data: bytes, at: int) -> tuple[Array, Array, Array]:
     """The lines from `at` on, which is where one begins."""
     words = LINE_STARTS.fields[0].value.words
-    found = [(*line.span(), words.index(line[1].decode())) for line in _KEPT.finditer(data, at)]
-    starts, ends, kinds = np.array(found or np.empty((0, 3)), np.int64).T
+    lines_of = [(*line.span(), words.index(line[1].decode())) for line in _KEPT.finditer(data, at)]
+    starts, ends, kinds = np.array(lines_of or np.empty((0, 3)), np.int64).T
     return starts, ends, kinds.astype(np.int8)
 
 
@@ -152,10 +152,10 @@ def read_run_of_batches(data: bytes) -> tuple[Candidates, Array]:
 
 def _read_alike(lines: Lines, index: Array) -> Candidates:
     """Of many lines, those that the compiled reader takes."""
-    found = read_lines(lines.data, lines.starts[index], lines.ends[index], _FORMS)
-    if found is None:
+    read_many = read_lines(lines.data, lines.starts[index], lines.ends[index], _FORMS)
+    if read_many is None:
         return _alike(index[:0], {})
-    read, form = found
+    read, form = read_many
     return _alike(index, read).take(np.flatnonzero(form != NO_FORM))
 
 
@@ -193,24 +193,24 @@ def read_batch_line(text: bytes) -> dict[str, int] | None:
 
 
 def _read_legacy_line(text: bytes) -> dict[str, int] | None:
-    found = LEGACY_LINE.fullmatch(text)
-    if found is None:
+    printed = LEGACY_LINE.fullmatch(text)
+    if printed is None:
         return None
-    numbers = {name: int(found[name]) for name in _NUMBERS}
+    numbers = {name: int(printed[name]) for name in _NUMBERS}
     row = dict.fromkeys(COLUMNS, ABSENT) | dict.fromkeys(_FLAGS, 0) | numbers
     row |= {"base_offset": numbers["last_offset"], "magic": _MAGIC_BEFORE}
-    row["codec"] = CODECS.index(found["codec"].decode().lower())
-    row["timestamp_type"] = TIMESTAMP_TYPES.index(found["timestamp_type"].decode())
-    row["is_valid"] = int((found["valid_late"] or found["valid_early"]) == b"true")
+    row["codec"] = CODECS.index(printed["codec"].decode().lower())
+    row["timestamp_type"] = TIMESTAMP_TYPES.index(printed["timestamp_type"].decode())
+    row["is_valid"] = int((printed["valid_late"] or printed["valid_early"]) == b"true")
     return row if LEGACY_BATCH.holds(numbers) else None
 
 
-def plausible(found: Candidates) -> Candidates:
+def plausible(candidates: Candidates) -> Candidates:
     """Leave out lines whose numbers no broker writes: offsets and sizes that run backwards, fields below -1.
 
     The largest offset is left out too: an offset after it would have no number.
     """
-    c = found.columns
+    c = candidates.columns
     good = (c["base_offset"] >= 0) & (c["last_offset"] >= c["base_offset"]) & (c["position"] >= 0) & (c["size"] > 0)
     good &= c["last_offset"] < np.iinfo(np.int64).max
     good &= c["record_count"] <= c["last_offset"] - c["base_offset"] + 1
@@ -218,4 +218,4 @@ def plausible(found: Candidates) -> Candidates:
     for name in ("record_count", "producer_id", "producer_epoch", "base_sequence", "last_sequence", "leader_epoch"):
         good &= c[name] >= ABSENT
     good &= (c["record_count"] >= 0) | (c["magic"] < _MAGIC_2)
-    return found if good.all() else found.take(np.flatnonzero(good))
+    return candidates if good.all() else candidates.take(np.flatnonzero(good))

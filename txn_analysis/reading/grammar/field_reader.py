@@ -112,14 +112,14 @@ def index_lines(data: bytes, at: int, form: LineForm) -> tuple[list[tuple[Array,
     if not _IS_ABLE or not _index_lines.is_worth_loading:
         return None
     raw, words = _views(data)
-    found: list[tuple[Array, Array, Array]] = []
+    parts: list[tuple[Array, Array, Array]] = []
     room, is_full = left_bytes // _USUAL_LINE_BYTES + 1, True
     while is_full:
         part = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room, np.int8)
         count, at = _index_lines(raw, words, at, form.alone.tables, *part)
-        found.append((part[0][:count], part[1][:count], part[2][:count]))
+        parts.append((part[0][:count], part[1][:count], part[2][:count]))
         is_full = count == room
-    return found, at
+    return parts, at
 
 
 def _views(data: bytes) -> tuple[Array, Array]:
@@ -325,8 +325,8 @@ def _index_lines(
             marks &= marks - _U(1)
             if raw[place] != _NEWLINE:
                 continue
-            kind, found = _word(words, start, tables, 0)
-            if found != NO_PLACE:
+            kind, word_end = _word(words, start, tables, 0)
+            if word_end != NO_PLACE:
                 if count == len(starts):
                     return count, start
                 starts[count], ends[count], kinds[count] = start, place, kind

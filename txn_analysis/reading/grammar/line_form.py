@@ -258,30 +258,30 @@ class LineForm:
         """What stands before a value, as a regular expression."""
         return self.part(name).fields[0].label
 
-    def bounded(self, *named: str, suffix: str = "", **said: bytes) -> bytes:
+    def bounded(self, *named: str, suffix: str = "", **texts: bytes) -> bytes:
         """A regular expression for any such line, whose values are no longer than their kind can be.
 
         Args:
             named: the values that it gives, as groups of their names.
             suffix: of the names of groups, where an expression has two such lines.
-            said: expressions of values that are not just anything.
+            texts: expressions of values that are not just anything.
         """
-        return self._expression(lambda value: value.bounded, named, suffix, said)
+        return self._expression(lambda value: value.bounded, named, suffix, texts)
 
-    def loose(self, *named: str, suffix: str = "", **said: bytes) -> bytes:
+    def loose(self, *named: str, suffix: str = "", **texts: bytes) -> bytes:
         """As `bounded`, with values of any length; digits can be the start of a longer number."""
-        return self._expression(lambda value: value.loose, named, suffix, said)
+        return self._expression(lambda value: value.loose, named, suffix, texts)
 
     def _expression(
-        self, text_of: Callable[[Value], bytes], named: tuple[str, ...], suffix: str, said: Mapping[str, bytes]
+        self, text_of: Callable[[Value], bytes], named: tuple[str, ...], suffix: str, texts: Mapping[str, bytes]
     ) -> bytes:
-        found = []
+        parts = []
         for field in self.fields:
-            value = said.get(field.name, text_of(field.value))
+            value = texts.get(field.name, text_of(field.value))
             if field.name in named:
                 value = b"(?P<%s>%s)" % ((field.name + suffix).encode(), value)
-            found.append(b"(?:%s)?" % (field.label + value) if field.is_optional else field.label + value)
-        return b"".join(found)
+            parts.append(b"(?:%s)?" % (field.label + value) if field.is_optional else field.label + value)
+        return b"".join(parts)
 
     @cached_property
     def pattern(self) -> re.Pattern[bytes]:
@@ -290,10 +290,10 @@ class LineForm:
 
     def read(self, line: bytes) -> dict[str, int] | None:
         """The values of one line by their names; None where it has another form, or a number is out of bounds."""
-        found = self.pattern.fullmatch(line)
-        if found is None:
+        printed = self.pattern.fullmatch(line)
+        if printed is None:
             return None
-        read = {f.name: f.value.read(text) for f, text in zip(self.fields, found.groups(), strict=True)}
+        read = {f.name: f.value.read(text) for f, text in zip(self.fields, printed.groups(), strict=True)}
         return read if self.holds(read) else None
 
     def holds(self, numbers: Mapping[str, int]) -> bool:

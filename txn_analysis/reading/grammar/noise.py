@@ -92,7 +92,7 @@ def export_noise(text: bytes, *, is_end: bool) -> ExportNoise | None:
         text: what begins at a place where no record does.
         is_end: the export ends with it: its last line needs no newline.
     """
-    found = _EXPORT_NOISE.match(text + b"\n" if is_end else text)
-    if found is None:
+    noise = _EXPORT_NOISE.match(text + b"\n" if is_end else text)
+    if noise is None:
         return None
-    return ExportNoise(min(found.end(), len(text)), None if found["count"] is None else int(found["count"]))
+    return ExportNoise(min(noise.end(), len(text)), None if noise["count"] is None else int(noise["count"]))

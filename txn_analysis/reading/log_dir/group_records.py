@@ -48,20 +48,20 @@ _KEY_HEAD_BYTES = 4  # the version, and the length of the group
 _PYTHON_US = 10  # for each record
 
 
-def read_group_records(read: Read, found: Headers) -> GroupNames | None:
+def read_group_records(read: Read, headers: Headers) -> GroupNames | None:
     """The groups that the records of some neighbouring batches commit offsets of; None where a record cannot be read.
 
     Args:
         read: the bytes of the file from one position to another, cut at its end.
-        found: the headers of the batches.
+        headers: the headers of the batches.
     """
-    if found.is_legacy.any() or (found.size > MAX_RECORDS_BYTES).any():
+    if headers.is_legacy.any() or (headers.size > MAX_RECORDS_BYTES).any():
         return None
     batch: list[Array] = []
     names: list[pa.LargeBinaryArray] = [pa.array([], pa.large_binary())]
-    count = found.number("record_count")
+    count = headers.number("record_count")
     try:
-        for rows, data, starts, stops in _bodies(read, found):
+        for rows, data, starts, stops in _bodies(read, headers):
             commits, name_starts, name_stops = _commits(data, starts, stops, count[rows])
             batch.append(rows[commits])
             names.append(slices(data, name_starts, name_stops))
@@ -70,7 +70,7 @@ def read_group_records(read: Read, found: Headers) -> GroupNames | None:
     return GroupNames(np.concatenate([np.empty(0, np.int64), *batch]), pa.concat_arrays(names))
 
 
-def _bodies(read: Read, found: Headers) -> Iterator[tuple[Array, bytes, Array, Array]]:
+def _bodies(read: Read, headers: Headers) -> Iterator[tuple[Array, bytes, Array, Array]]:
     """The records of all data batches: of which batches, some data, and where in it each one's begin and end.
 
     A bounded number of bytes at a time, of compressed ones a batch at a time.
@@ -78,10 +78,10 @@ def _bodies(read: Read, found: Headers) -> Iterator[tuple[Array, bytes, Array, A
     Raises:
         BadBatchError: the file is shorter than it was, or a batch is not what its codec says.
     """
-    attributes, start, stop = found.number("attributes"), found.position, found.position + found.size
+    attributes, start, stop = headers.number("attributes"), headers.position, headers.position + headers.size
     is_data, codec = attributes & CONTROL == 0, attributes & CODEC_MASK
     first = 0
-    while first < len(found):
+    while first < len(headers):
         last = max(first + 1, int(np.searchsorted(stop, start[first] + _BLOCK_BYTES, "right")))
         base = int(start[first])
         data = read(base, int(stop[last - 1]))
@@ -103,12 +103,12 @@ def _commits(data: bytes, start: Array, stop: Array, count: Array) -> Array:
         BadBatchError: a batch does not hold as many whole records as it counts.
     """
     most = int(np.minimum(count, (stop - start) // SMALLEST_RECORD_BYTES).sum())
-    found: Array = np.empty((3, most), np.int64)
+    spans: Array = np.empty((3, most), np.int64)
     read_records = _read_records.for_work(most * _PYTHON_US)
-    total = read_records(np.frombuffer(data, np.uint8), start, stop, count, np.zeros(6, np.int64), *found)
+    total = read_records(np.frombuffer(data, np.uint8), start, stop, count, np.zeros(6, np.int64), *spans)
     if total == NO_PLACE:
         raise BadBatchError("a record cannot be read")
-    return found[:, :total]
+    return spans[:, :total]
 
 
 @compiled
@@ -199,14 +199,14 @@ def read_group_lines(lines: Lines, batches: Candidates) -> GroupNames | None:
 def _group_of(line: bytes) -> bytes | None:
     """The group that a record commits an offset of; None where it is another record of the decoder's."""
     head, _, key = line.partition(KEY)
-    found, size = _KEY.match(key), _SIZE.search(head)
-    if found is None:
+    printed_key, size = _KEY.match(key), _SIZE.search(head)
+    if printed_key is None:
         raise _NotDecodedError
-    if found["text"] is not None:
-        return _group_of_text(key, found.end(), int(size[1]) if size else 0)
-    if found["json"] is None:
+    if printed_key["text"] is not None:
+        return _group_of_text(key, printed_key.end(), int(size[1]) if size else 0)
+    if printed_key["json"] is None:
         return None
-    return found["plain"] if found["plain"] is not None else _group_of_json(key)
+    return printed_key["plain"] if printed_key["plain"] is not None else _group_of_json(key)
 
 
 def _group_of_text(key: bytes, start: int, key_bytes: int) -> bytes:
@@ -245,8 +245,8 @@ def group_rows(batches: Batches, groups: GroupNames) -> pa.RecordBatch:
         "text_start_bytes": int(start[0]),
         "text_end_bytes": int(start[-1] + columns["text_bytes"][-1]),
     }
-    found = [(None, None, int(last[-1])), *_last_commits(batches, groups)]
-    named = [dict(zip(("group_id", "producer_id", "last_offset"), values, strict=True)) for values in found]
+    stretches = [(None, None, int(last[-1])), *_last_commits(batches, groups)]
+    named = [dict(zip(("group_id", "producer_id", "last_offset"), values, strict=True)) for values in stretches]
     return pa.RecordBatch.from_pylist([place | row for row in named], schema)
 
 

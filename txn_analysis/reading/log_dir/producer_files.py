@@ -195,10 +195,10 @@ def _entries(
 
 def _snapshot_rows(data: bytes, starts: Array, ends: Array, section: Section) -> tuple[pa.RecordBatch, Array]:
     """The entries that the compiled reader takes, and which lines these are; the same that `_snapshot_entry` says."""
-    found = read_lines(data, starts, ends, PRODUCER_FORMS)
-    if found is None:
+    lines = read_lines(data, starts, ends, PRODUCER_FORMS)
+    if lines is None:
         return pa.RecordBatch.from_pylist([], _SNAPSHOT_SCHEMA), np.zeros(len(starts), bool)
-    read, form = found
+    read, form = lines
     last_timestamp, timestamp = read["last_timestamp"], read["timestamp"]
     is_read = (form != NO_FORM) & np.logical_and.reduce([values >= ABSENT for values in read.values()])
     is_read &= (last_timestamp == timestamp) | (last_timestamp == ABSENT) | (timestamp == ABSENT)
@@ -221,11 +221,11 @@ def _snapshot_rows(data: bytes, starts: Array, ends: Array, section: Section) ->
     return pa.RecordBatch.from_pydict(columns, schema=_SNAPSHOT_SCHEMA), is_read
 
 
-def _numbers(found: re.Match[bytes] | None, form: LineForm) -> dict[str, int] | None:
+def _numbers(printed: re.Match[bytes] | None, form: LineForm) -> dict[str, int] | None:
     """The numbers of a line, -1 where one is not printed; None where one is outside its field's range in Kafka."""
-    if found is None:
+    if printed is None:
         return None
-    numbers = {name: ABSENT if word is None else int(word) for name, word in found.groupdict().items()}
+    numbers = {name: ABSENT if word is None else int(word) for name, word in printed.groupdict().items()}
     is_in_range = form.holds(numbers) and all(ABSENT <= number <= INT64_MAX for number in numbers.values())
     return numbers if is_in_range else None
 

@@ -92,7 +92,9 @@ def headers_of(text: Text, part: ScanRange) -> Headers:
     return Headers.joined(list(walk.blocks()) if is_there else [])
 
 
-def scan_headers(text: Text, part: ScanRange, found: Headers, ingest_id: str, is_right: Array | None = None) -> Batches:
+def scan_headers(
+    text: Text, part: ScanRange, headers: Headers, ingest_id: str, is_right: Array | None = None
+) -> Batches:
     """The batches with these headers, which a range of a segment has.
 
     `is_valid` is ABSENT where the checksum was not looked at, since it decides no verdict; see `deciding`. `is_right`
@@ -101,12 +103,12 @@ def scan_headers(text: Text, part: ScanRange, found: Headers, ingest_id: str, is
     section = part.section
     if is_right is None:
         is_every = section.grammar == BINARY_VERIFIED or section.kind == STATE
-        of_range, is_brokers = np.zeros(len(found), np.int64), is_brokers_topic(section.topic)
-        rows = np.arange(len(found)) if is_every else deciding(found, of_range, are_times_brokers=is_brokers)
-        columns = _columns(text.read, found, _validity(text, found, rows))
+        of_range, is_brokers = np.zeros(len(headers), np.int64), is_brokers_topic(section.topic)
+        rows = np.arange(len(headers)) if is_every else deciding(headers, of_range, are_times_brokers=is_brokers)
+        columns = _columns(text.read, headers, _validity(text, headers, rows))
     else:
-        columns = _columns(text.read, found, is_right.astype(np.int8))
-    groups = read_group_records(text.read, found) if section.topic == GROUP_TOPIC else None
+        columns = _columns(text.read, headers, is_right.astype(np.int8))
+    groups = read_group_records(text.read, headers) if section.topic == GROUP_TOPIC else None
     return Batches(part.place(ingest_id), columns, groups)
 
 
@@ -121,12 +123,12 @@ def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str)
     """The batches of some small segments, as `scan_segment` finds them in each; one that is not whole is left."""
     parts = [part for part, _ in read]
     small = SmallSegments.of([data for _, data in read], [part.section.file_base_offset for part in parts])
-    found, data = small.headers, Held(small.data)
+    headers, data = small.headers, Held(small.data)
     is_brokers = np.array([is_brokers_topic(part.section.topic) for part in parts])[small.segment]
-    rows = deciding(found, small.segment, are_times_brokers=is_brokers)
-    columns = _columns(data.read, found, _validity(data, found, rows))
+    rows = deciding(headers, small.segment, are_times_brokers=is_brokers)
+    columns = _columns(data.read, headers, _validity(data, headers, rows))
     for name in ("position", "text_start_bytes"):
-        columns[name] = found.position - small.starts[small.segment]
+        columns[name] = headers.position - small.starts[small.segment]
     bounds = np.searchsorted(small.segment, np.arange(len(parts) + 1)).tolist()
     for part, is_whole, first, stop in zip(parts, small.is_whole.tolist(), bounds, bounds[1:], strict=False):
         if is_whole:
@@ -135,72 +137,72 @@ def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str)
             yield part
 
 
-def _validity(source: Source, found: Headers, rows: Array) -> Array:
-    is_valid = np.full(len(found), ABSENT, np.int8)
-    is_valid[rows] = checked(source, found, rows)
+def _validity(source: Source, headers: Headers, rows: Array) -> Array:
+    is_valid = np.full(len(headers), ABSENT, np.int8)
+    is_valid[rows] = checked(source, headers, rows)
     return is_valid
 
 
-def _columns(read: Read, found: Headers, is_valid: Array) -> dict[str, Array]:
-    nothing = np.zeros(len(found), bool)
+def _columns(read: Read, headers: Headers, is_valid: Array) -> dict[str, Array]:
+    nothing = np.zeros(len(headers), bool)
     columns = {
         "is_valid": is_valid,
         "is_contested": nothing,
         "may_be_header_keys": nothing,
-        "record_line_count": np.full(len(found), ABSENT),
-        "text_start_bytes": found.position,
-        "text_bytes": found.size,
+        "record_line_count": np.full(len(headers), ABSENT),
+        "text_start_bytes": headers.position,
+        "text_bytes": headers.size,
     }
-    return columns | _header_columns(found) | _marker_columns(read, found)
+    return columns | _header_columns(headers) | _marker_columns(read, headers)
 
 
-def _header_columns(found: Headers) -> dict[str, Array]:
-    is_legacy = found.is_legacy
-    attributes = _attributes(found)
-    sequence = _since_magic_2(found, "base_sequence")
-    last_sequence = (sequence + found.number("last_offset_delta")) % _SEQUENCES
-    time_ms = np.where(is_legacy, found.legacy["timestamp"], found.peeks["max_timestamp"])
-    has_no_time = found.peeks["magic"] == 0
+def _header_columns(headers: Headers) -> dict[str, Array]:
+    is_legacy = headers.is_legacy
+    attributes = _attributes(headers)
+    sequence = _since_magic_2(headers, "base_sequence")
+    last_sequence = (sequence + headers.number("last_offset_delta")) % _SEQUENCES
+    time_ms = np.where(is_legacy, headers.legacy["timestamp"], headers.peeks["max_timestamp"])
+    has_no_time = headers.peeks["magic"] == 0
     return {
-        "base_offset": found.base_offset,
-        "last_offset": found.last_offset,
-        "record_count": _since_magic_2(found, "record_count"),
-        "producer_id": _since_magic_2(found, "producer_id"),
-        "producer_epoch": _since_magic_2(found, "producer_epoch"),
+        "base_offset": headers.base_offset,
+        "last_offset": headers.last_offset,
+        "record_count": _since_magic_2(headers, "record_count"),
+        "producer_id": _since_magic_2(headers, "producer_id"),
+        "producer_epoch": _since_magic_2(headers, "producer_epoch"),
         "base_sequence": sequence,
         "last_sequence": np.where(sequence < 0, ABSENT, last_sequence),
-        "is_transactional": _has(found, TRANSACTIONAL),
-        "is_control": _has(found, CONTROL),
-        "position": found.position,
-        "size_bytes": found.size,
+        "is_transactional": _has(headers, TRANSACTIONAL),
+        "is_control": _has(headers, CONTROL),
+        "position": headers.position,
+        "size_bytes": headers.size,
         "max_timestamp_ms": times(np.where(has_no_time, ABSENT, time_ms)),
         "timestamp_type": np.where(has_no_time, ABSENT, np.where(attributes & LOG_APPEND_TIME, _BY_BROKER, _BY_CLIENT)),
-        "leader_epoch": _since_magic_2(found, "leader_epoch"),
-        "delete_horizon_ms": times(np.where(_has(found, DELETE_HORIZON), found.peeks["base_timestamp"], ABSENT)),
+        "leader_epoch": _since_magic_2(headers, "leader_epoch"),
+        "delete_horizon_ms": times(np.where(_has(headers, DELETE_HORIZON), headers.peeks["base_timestamp"], ABSENT)),
         "codec": attributes & CODEC_MASK,
-        "crc": crcs(found),
+        "crc": crcs(headers),
     }
 
 
-def _since_magic_2(found: Headers, name: str) -> Array:
+def _since_magic_2(headers: Headers, name: str) -> Array:
     """A field of the headers that the old formats lack."""
-    values: Array = np.where(found.is_legacy, ABSENT, found.number(name))
+    values: Array = np.where(headers.is_legacy, ABSENT, headers.number(name))
     return values
 
 
-def _attributes(found: Headers) -> Array:
-    of_legacy = found.legacy["attributes"].astype(np.int64)
-    attributes: Array = np.where(found.is_legacy, of_legacy, found.number("attributes"))
+def _attributes(headers: Headers) -> Array:
+    of_legacy = headers.legacy["attributes"].astype(np.int64)
+    attributes: Array = np.where(headers.is_legacy, of_legacy, headers.number("attributes"))
     return attributes
 
 
-def _has(found: Headers, attribute: int) -> Array:
+def _has(headers: Headers, attribute: int) -> Array:
     """Which of the headers, of format 2, have an attribute."""
-    has: Array = ~found.is_legacy & (found.peeks["attributes"] & attribute != 0)
+    has: Array = ~headers.is_legacy & (headers.peeks["attributes"] & attribute != 0)
     return has
 
 
-def deciding(found: Headers, of_range: Array, *, are_times_brokers: bool | Array) -> Array:
+def deciding(headers: Headers, of_range: Array, *, are_times_brokers: bool | Array) -> Array:
     """The rows whose checksums are always looked at, in file order.
 
     All control batches; of each producer with transactional data after its last end marker in its range the first and
@@ -209,32 +211,32 @@ def deciding(found: Headers, of_range: Array, *, are_times_brokers: bool | Array
     damaged header can look like that.
 
     Args:
-        found: the batches of some ranges.
+        headers: the batches of some ranges.
         of_range: of each batch the number of its range; ascending.
         are_times_brokers: every batch was written by a broker, and its time is one; for all, or for each.
     """
-    is_control = _has(found, CONTROL)
+    is_control = _has(headers, CONTROL)
     chosen = is_control.copy()
-    edges = _edges_of_open_data(found, of_range, is_control)
+    edges = _edges_of_open_data(headers, of_range, is_control)
     chosen[edges] = True
-    is_append_time = _has(found, LOG_APPEND_TIME)
+    is_append_time = _has(headers, LOG_APPEND_TIME)
     by_broker = is_brokers_time(
         is_control=is_control, is_append_time=is_append_time, is_brokers_topic=are_times_brokers
     )
-    moments = np.flatnonzero(by_broker & ~is_control & ~found.is_legacy)
+    moments = np.flatnonzero(by_broker & ~is_control & ~headers.is_legacy)
     if len(moments):
         first = _firsts(of_range[moments])
         chosen[moments[np.append(first[1:], len(moments)) - 1]] = True
-        chosen[_newest(found.number("max_timestamp"), moments, first)] = True
+        chosen[_newest(headers.number("max_timestamp"), moments, first)] = True
         after, before = np.searchsorted(moments, edges), np.searchsorted(moments, edges, "right") - 1
         for place in (after, before):
             is_there = (place >= 0) & (place < len(moments))
             near, of_edge = moments[place[is_there]], of_range[edges[is_there]]
             chosen[near[of_range[near] == of_edge]] = True
-    if found.is_legacy.any():
-        is_new, is_edge = np.concatenate([[True], ~found.is_legacy, [True]]), np.diff(of_range, prepend=-1, append=-1)
+    if headers.is_legacy.any():
+        is_new, is_edge = np.concatenate([[True], ~headers.is_legacy, [True]]), np.diff(of_range, prepend=-1, append=-1)
         is_new_before, is_new_after = is_new[:-2] | (is_edge[:-1] != 0), is_new[2:] | (is_edge[1:] != 0)
-        chosen |= found.is_legacy & (is_new_before | is_new_after)
+        chosen |= headers.is_legacy & (is_new_before | is_new_after)
     return np.flatnonzero(chosen)
 
 
@@ -252,10 +254,10 @@ def _newest(time_ms: Array, moments: Array, first: Array) -> Array:
     return found
 
 
-def _edges_of_open_data(found: Headers, of_range: Array, is_control: Array) -> Array:
-    producer = np.where(found.is_legacy, ABSENT, found.number("producer_id"))
-    is_marker = is_control & (found.peeks["record_count"] > 0)
-    rows = np.flatnonzero((producer != ABSENT) & (is_marker | (_has(found, TRANSACTIONAL) & ~is_control)))
+def _edges_of_open_data(headers: Headers, of_range: Array, is_control: Array) -> Array:
+    producer = np.where(headers.is_legacy, ABSENT, headers.number("producer_id"))
+    is_marker = is_control & (headers.peeks["record_count"] > 0)
+    rows = np.flatnonzero((producer != ABSENT) & (is_marker | (_has(headers, TRANSACTIONAL) & ~is_control)))
     rows = rows[np.lexsort((producer[rows], of_range[rows]))]
     if not len(rows):
         return rows
@@ -267,13 +269,13 @@ def _edges_of_open_data(found: Headers, of_range: Array, is_control: Array) -> A
     return np.unique(np.concatenate([rows[opens[is_open]], rows[last[is_open]]]))
 
 
-def _marker_columns(read: Read, found: Headers) -> dict[str, Array]:
+def _marker_columns(read: Read, headers: Headers) -> dict[str, Array]:
     """What the one record of each control batch says: COMMIT, ABORT or another control type, and the epoch."""
-    control: Any = np.full(len(found), None, object)
-    epochs = np.full(len(found), ABSENT, np.int64)
-    rows = np.flatnonzero(_has(found, CONTROL) & (found.peeks["record_count"] == 1))
-    markers = found.raw[rows].view(_MARKER)
-    is_usual = (found.size[rows] == _MARKER_BATCH_BYTES) & (_attributes(found)[rows] & CODEC_MASK == 0)
+    control: Any = np.full(len(headers), None, object)
+    epochs = np.full(len(headers), ABSENT, np.int64)
+    rows = np.flatnonzero(_has(headers, CONTROL) & (headers.peeks["record_count"] == 1))
+    markers = headers.raw[rows].view(_MARKER)
+    is_usual = (headers.size[rows] == _MARKER_BATCH_BYTES) & (_attributes(headers)[rows] & CODEC_MASK == 0)
     is_usual &= (markers["head"] == _MARKER_HEAD) & (markers["value_length"] == 2 * MARKER_VALUE_BYTES)
     is_usual &= (markers["header_count"] == 0) & (markers["coordinator_epoch"] >= ABSENT)
     is_usual &= (markers["key_version"] >= 0) & (markers["value_version"] >= 0)
@@ -282,15 +284,15 @@ def _marker_columns(read: Read, found: Headers) -> dict[str, Array]:
     is_usual &= np.isin(markers["type"], list(_END_MARKERS))
     epochs[rows[is_usual]] = markers["coordinator_epoch"][is_usual]
     for row in rows[~is_usual].tolist():
-        control[row], epochs[row] = _unusual_marker(read, found, row)
+        control[row], epochs[row] = _unusual_marker(read, headers, row)
     return {"marker": control, "coordinator_epoch": epochs}
 
 
-def _unusual_marker(read: Read, found: Headers, row: int) -> tuple[str | None, int]:
+def _unusual_marker(read: Read, headers: Headers, row: int) -> tuple[str | None, int]:
     """Control type and coordinator epoch of any control batch (kafka.common.record.ControlRecordType)."""
-    start = int(found.position[row])
-    batch = read(start, start + int(found.size[row]))
-    codec = CODECS[int(_attributes(found)[row]) & CODEC_MASK]
+    start = int(headers.position[row])
+    batch = read(start, start + int(headers.size[row]))
+    codec = CODECS[int(_attributes(headers)[row]) & CODEC_MASK]
     try:
         record = only_record(batch, codec)
     except BadBatchError:

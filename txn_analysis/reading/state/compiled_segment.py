@@ -78,9 +78,9 @@ def read_batches(data: bytes, starts: Array, stops: Array, counts: Array, last_d
     room = int((np.minimum(np.maximum(counts, 0), (stops - starts) // SMALLEST_RECORD_BYTES) + 1).sum())
     read, beside = ReadRecords.room(room), np.full((4, room), ABSENT, np.int64)
     first = np.zeros(len(starts) + 1, np.int64)
-    own = read.kind, read.id_hash, read.places, read.numbers, beside, first
+    columns = read.kind, read.id_hash, read.places, read.numbers, beside, first
     run = _read_batches.for_work(room * _PYTHON_US)
-    run(np.frombuffer(data, np.uint8), starts, stops, counts, last_deltas, _TAG_TABLE, *own, np.zeros(6, np.int64))
+    run(np.frombuffer(data, np.uint8), starts, stops, counts, last_deltas, _TAG_TABLE, *columns, np.zeros(6, np.int64))
     offset_delta, time_delta, skipped_bytes, is_lost = beside[:, : first[-1]]
     return SegmentRecords(read.part(0, int(first[-1])), offset_delta, time_delta, skipped_bytes, is_lost > 0, first)
 

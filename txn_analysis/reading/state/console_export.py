@@ -121,8 +121,8 @@ class _ConsoleTextReader:
         window, here = self._window, self._window.offset
         last = min(here + ID_MAX_BYTES + 1, here + window.held - len(CONSOLE_SEPARATOR) + 1)
         if self._clear_until < last:
-            found = window.find(CONSOLE_SEPARATOR, max(self._clear_until - here, 0), window.held)
-            self._clear_until = here + found if found >= 0 else here + window.held - len(CONSOLE_SEPARATOR) + 1
+            separator = window.find(CONSOLE_SEPARATOR, max(self._clear_until - here, 0), window.held)
+            self._clear_until = here + separator if separator >= 0 else here + window.held - len(CONSOLE_SEPARATOR) + 1
         return self._clear_until >= last
 
     def _empty_lines(self) -> int:
@@ -130,8 +130,8 @@ class _ConsoleTextReader:
         window = self._window
         if not window.starts_with(b"\n", 0) or not self._is_clear():
             return 0
-        held = window.peek(0, max(1, self._clear_until - window.offset - ID_MAX_BYTES))
-        return len(held) - len(held.lstrip(b"\n"))
+        newlines = window.peek(0, max(1, self._clear_until - window.offset - ID_MAX_BYTES))
+        return len(newlines) - len(newlines.lstrip(b"\n"))
 
     def _readings(self, line: bytes) -> list[_Reading]:
         """Every way to read a record here.
@@ -139,7 +139,7 @@ class _ConsoleTextReader:
         An id that ends in its first line is found by the separators in that line. A longer one begins with that whole
         line, so the line must stand once more after the separator.
         """
-        found = []
+        readings = []
         for needle, start, end in (
             (CONSOLE_SEPARATOR, 1, len(line)),
             (CONSOLE_SEPARATOR + line, len(line), ID_MAX_BYTES + len(CONSOLE_SEPARATOR) + len(line)),
@@ -148,9 +148,9 @@ class _ConsoleTextReader:
             while 0 <= at <= ID_MAX_BYTES:
                 reading = self._reading(at)
                 if reading:
-                    found.append(reading)
+                    readings.append(reading)
                 at = self._window.find(needle, at + 1, end)
-        return found
+        return readings
 
     def _reading(self, id_length: int) -> _Reading | None:
         window, second = self._window, id_length + len(CONSOLE_SEPARATOR)
@@ -304,12 +304,12 @@ def _objects_held(window: Window, most: int) -> Generator[ReadStateRecord | Reje
     return False, most
 
 
-def _decoded(held: bytes) -> str:
+def _decoded(text: bytes) -> str:
     """The text up to the first byte that is no UTF-8 (or not all of a character yet)."""
     try:
-        return held.decode()
+        return text.decode()
     except UnicodeDecodeError as error:
-        return held[: error.start].decode()
+        return text[: error.start].decode()
 
 
 def _no_json(window: Window, count: int) -> Generator[ReadStateRecord | Reject, None, int]:

@@ -172,12 +172,16 @@ class StateDumpReader:
         if self._due_count or self._resume_position is not None:
             return None
         before = Before(self._partition, self._end_offset, self._last_offset, self._has_lost)
-        found = usual.taken(self._window.offset, before, self._sizes)
-        if found is None:
+        usual_batches = usual.taken(self._window.offset, before, self._sizes)
+        if usual_batches is None:
             return None
-        self._batch, self._last_offset, self._is_adrift = _batch_of(found.last_batch), found.last_offset, False
-        self._window.move_to(found.end_bytes)
-        return found.rows
+        self._batch, self._last_offset, self._is_adrift = (
+            _batch_of(usual_batches.last_batch),
+            usual_batches.last_offset,
+            False,
+        )
+        self._window.move_to(usual_batches.end_bytes)
+        return usual_batches.rows
 
     def _is_at_batch(self) -> bool:
         self._window.need(len(BATCH_LINE_START))

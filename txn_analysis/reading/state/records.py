@@ -101,10 +101,10 @@ class ReadStateRecord(NamedTuple):
 
     def saying(self, transactional_id: str, value: TransactionLogValue | None) -> ReadStateRecord:
         """The record at this place, as it was understood; a value that is None is a tombstone."""
-        found = self.of_id(transactional_id)._replace(is_undecodable=False)
+        understood = self.of_id(transactional_id)._replace(is_undecodable=False)
         if value is None:
-            return found._replace(is_tombstone=True, topic_partitions=())
-        return found._replace(**value._asdict())
+            return understood._replace(is_tombstone=True, topic_partitions=())
+        return understood._replace(**value._asdict())
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,9 @@ class ReadRecords:
 
     def part(self, first: int, stop: int) -> ReadRecords:
         """Some of them that follow each other."""
-        own = slice(first, stop)
-        columns = self.heads[:, own], self.places[:, own], self.numbers[:, own]
-        return ReadRecords(self.kind[own], self.start[own], self.id_hash[own], *columns)
+        rows = slice(first, stop)
+        columns = self.heads[:, rows], self.places[:, rows], self.numbers[:, rows]
+        return ReadRecords(self.kind[rows], self.start[rows], self.id_hash[rows], *columns)
 
     def head(self, name: str) -> Array:
         """Of the prefix of a dump's record line: `offset`, `timestamp`, `key_bytes` or `value_bytes`."""
@@ -199,11 +199,11 @@ class StateColumns:
         for value_kind, list_reader in list_readers.items():
             rows = np.flatnonzero((kind == value_kind) & is_good)
             texts = slices(data, read.place("list_start")[rows], read.place("list_stop")[rows]).dictionary_encode()
-            found = [_list_of(list_reader, text) for text in texts.dictionary.to_pylist()]
+            read_lists = [_list_of(list_reader, text) for text in texts.dictionary.to_pylist()]
             codes = texts.indices.to_numpy()
             list_of[rows] = codes + len(lists)
-            is_good[rows] = np.array([each is not None for each in found], bool)[codes]
-            lists += [each or PartitionList() for each in found]
+            is_good[rows] = np.array([each is not None for each in read_lists], bool)[codes]
+            lists += [each or PartitionList() for each in read_lists]
         kind[(kind != IS_TOMBSTONE) & ~is_good] = UNREAD
         return cls(read, data, lists, list_of)
 
@@ -267,12 +267,12 @@ def offsets_leave_gaps(offset: Array, last_offset: int | None, *, has_lost: bool
         last_offset: of the last one before them.
         has_lost: a record before them was not read.
     """
-    found: Array = (offset != np.append(ABSENT if last_offset is None else last_offset, offset[:-1]) + 1).astype(
+    is_after_gap: Array = (offset != np.append(ABSENT if last_offset is None else last_offset, offset[:-1]) + 1).astype(
         np.int64
     )
     if last_offset is None:
-        found[:1] = 1 if has_lost else ABSENT
-    return found
+        is_after_gap[:1] = 1 if has_lost else ABSENT
+    return is_after_gap
 
 
 def _column(name: str, values: Any, count: int) -> pa.Array:
@@ -321,7 +321,7 @@ PRINTED_LISTS: Mapping[int, ListReader] = {0: _json_list, 1: _json_list, IS_TEXT
 
 def _list_column(lists: list[tuple[TopicPartition, ...]]) -> pa.Array:
     every = [partition for listed in lists for partition in listed]
-    held = pa.StructArray.from_arrays(
+    partitions = pa.StructArray.from_arrays(
         [
             pa.array([each.topic for each in every], pa.string()),
             pa.array([each.partition for each in every], pa.int32()),
@@ -329,4 +329,4 @@ def _list_column(lists: list[tuple[TopicPartition, ...]]) -> pa.Array:
         fields=[*_LISTS.value_type],
     )
     ends = np.append(0, np.cumsum([len(listed) for listed in lists]))
-    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), held, type=_LISTS)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), partitions, type=_LISTS)

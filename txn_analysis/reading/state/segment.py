@@ -43,46 +43,46 @@ class StateSegmentReader:
         self._has_lost = False
         self.is_right = np.zeros(0, bool)  # whether each batch that was read last has the checksum that it states
 
-    def read(self, found: Headers) -> Iterator[pa.RecordBatch]:
+    def read(self, headers: Headers) -> Iterator[pa.RecordBatch]:
         """The records of the next batches, by their headers; when all are read, `is_right` has their checksums."""
-        end, is_packed = found.position + found.size, found.number("attributes") & CODEC_MASK != 0
-        packed = np.append(np.flatnonzero(is_packed), len(found))
+        end, is_packed = headers.position + headers.size, headers.number("attributes") & CODEC_MASK != 0
+        packed = np.append(np.flatnonzero(is_packed), len(headers))
         right, first = [np.zeros(0, bool)], 0
-        if len(found):
-            self._text.will_read([(int(found.position[0]), int(end[-1]))])
-        while first < len(found):  # neighbours are read together, a compressed batch is unpacked by itself
-            stop = int(np.searchsorted(end, found.position[first] + _BLOCK_BYTES, "right"))
+        if len(headers):
+            self._text.will_read([(int(headers.position[0]), int(end[-1]))])
+        while first < len(headers):  # neighbours are read together, a compressed batch is unpacked by itself
+            stop = int(np.searchsorted(end, headers.position[first] + _BLOCK_BYTES, "right"))
             stop = min(stop, int(packed[np.searchsorted(packed, first)]))
             stop = max(stop, first + 1)
-            yield self._rows(found.part(first, stop), is_packed=bool(is_packed[first]))
+            yield self._rows(headers.part(first, stop), is_packed=bool(is_packed[first]))
             right.append(self.is_right)
             first = stop
         self.is_right = np.concatenate(right)
 
-    def _rows(self, found: Headers, *, is_packed: bool) -> pa.RecordBatch:
-        start = int(found.position[0])
-        data = self._text.read(start, int(found.position[-1] + found.size[-1]))
-        starts = found.position - start
-        self.is_right = checked(Held(data, start), found, np.arange(len(found)))
-        count = np.where(self.is_right & ~found.is_legacy, found.number("record_count"), ABSENT)
-        stops, starts = starts + found.size, starts + HEADER_BYTES
+    def _rows(self, headers: Headers, *, is_packed: bool) -> pa.RecordBatch:
+        start = int(headers.position[0])
+        data = self._text.read(start, int(headers.position[-1] + headers.size[-1]))
+        starts = headers.position - start
+        self.is_right = checked(Held(data, start), headers, np.arange(len(headers)))
+        count = np.where(self.is_right & ~headers.is_legacy, headers.number("record_count"), ABSENT)
+        stops, starts = starts + headers.size, starts + HEADER_BYTES
         if is_packed and count[0] >= 0:
             try:
-                data = decompressed(data[HEADER_BYTES:], CODECS[int(found.number("attributes")[0]) & CODEC_MASK])
+                data = decompressed(data[HEADER_BYTES:], CODECS[int(headers.number("attributes")[0]) & CODEC_MASK])
                 starts, stops = np.array([0]), np.array([len(data)])
             except BadBatchError:
                 count = np.array([ABSENT])
-        records = read_batches(data, starts, stops, count, found.last_offset - found.base_offset)
+        records = read_batches(data, starts, stops, count, headers.last_offset - headers.base_offset)
         _hash_other_ids(data, records.read)
-        return self._placed(found, StateColumns.of(data, records.read, _LIST_READERS), records)
+        return self._placed(headers, StateColumns.of(data, records.read, _LIST_READERS), records)
 
-    def _placed(self, found: Headers, columns: StateColumns, records: SegmentRecords) -> pa.RecordBatch:
+    def _placed(self, headers: Headers, columns: StateColumns, records: SegmentRecords) -> pa.RecordBatch:
         """The records as rows, end markers left out; and what they leave for the next ones to know."""
-        batch = np.repeat(np.arange(len(found)), np.diff(records.first))
-        attributes, is_lost = found.number("attributes")[batch], records.is_lost
-        offset = found.base_offset[batch] + records.offset_delta
-        appended_ms = found.number("base_timestamp")[batch] + records.time_delta
-        time_ms = np.where(attributes & LOG_APPEND_TIME, found.number("max_timestamp")[batch], appended_ms)
+        batch = np.repeat(np.arange(len(headers)), np.diff(records.first))
+        attributes, is_lost = headers.number("attributes")[batch], records.is_lost
+        offset = headers.base_offset[batch] + records.offset_delta
+        appended_ms = headers.number("base_timestamp")[batch] + records.time_delta
+        time_ms = np.where(attributes & LOG_APPEND_TIME, headers.number("max_timestamp")[batch], appended_ms)
         known = np.flatnonzero(~is_lost)
         is_after_gap = np.full(len(batch), ABSENT)
         has_lost = self._has_lost or (len(known) > 0 and known[0] > 0)
@@ -94,9 +94,9 @@ class StateSegmentReader:
             "offset": np.where(is_lost, ABSENT, offset),
             "recorded_ms": times(np.where(is_lost, ABSENT, time_ms)),
             "is_after_gap": is_after_gap,
-            "batch_base_offset": found.base_offset[batch],
-            "batch_last_offset": found.last_offset[batch],
-            "leader_epoch": found.number("leader_epoch")[batch],
+            "batch_base_offset": headers.base_offset[batch],
+            "batch_last_offset": headers.last_offset[batch],
+            "leader_epoch": headers.number("leader_epoch")[batch],
             # The list was read as the broker wrote it, whatever fields of a newer Kafka stand behind it.
             "may_list_more": np.where(skipped == ABSENT, ABSENT, 0),
             "may_name_more": np.where(skipped == ABSENT, ABSENT, skipped >= PRODUCER_ID_BYTES),
@@ -143,16 +143,16 @@ class _ListCursor:
 
 def _list_reader(version: int) -> ListReader:
     def read(data: bytes) -> PartitionList | None:
-        cursor, found = _ListCursor(data), list[TopicPartition]()
+        cursor, partitions = _ListCursor(data), list[TopicPartition]()
         try:
             for _ in range(cursor.length(4, version)):
                 topic = cursor.bytes(cursor.length(2, version)).decode()
                 if not is_topic_name(topic):
                     return None
-                found += [TopicPartition(topic, cursor.number(4)) for _ in range(cursor.length(4, version))]
+                partitions += [TopicPartition(topic, cursor.number(4)) for _ in range(cursor.length(4, version))]
                 if version == FLEXIBLE:
                     cursor.bytes(1)  # the number of tagged fields
-            return PartitionList(sorted_partitions(found))
+            return PartitionList(sorted_partitions(partitions))
         except (BadValueError, UnicodeDecodeError):
             return None
 

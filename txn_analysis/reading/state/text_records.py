@@ -187,10 +187,10 @@ def read_objects(data: bytes, grammar: str) -> ReadRecords | None:
 
 def _read(data: bytes, starts: Array, ends: Array, forms: Forms) -> ReadRecords | None:
     """What some texts say that have one of some forms; the others are UNREAD."""
-    found = read_lines(data, starts, ends, forms.lines, plain_us=_PYTHON_US)
-    if found is None:
+    lines = read_lines(data, starts, ends, forms.lines, plain_us=_PYTHON_US)
+    if lines is None:
         return None
-    read, form = found
+    read, form = lines
     absent = np.full(len(starts), ABSENT)
     heads, places, numbers = (
         np.array([read.get(name, absent) for name in names]) for names in (HEAD_COLUMNS, PLACE_COLUMNS, JSON_NUMBERS)

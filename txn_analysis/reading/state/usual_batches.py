@@ -162,11 +162,11 @@ class UsualBatches:
             unsure = row + values[np.argmin(is_sure)]
             stop = int(np.searchsorted(self.first_record[first:stop], unsure, "right")) - 1 + first
             row_stop = int(self.first_record[stop])
-        taken = values < row_stop - row
-        if not taken.any():
+        is_sure_value = values < row_stop - row
+        if not is_sure_value.any():
             return stop, {}
-        sizes.after(int(version[taken][-1]))
-        return stop, _left_open(spare[taken], values[taken], row_stop - row)
+        sizes.after(int(version[is_sure_value][-1]))
+        return stop, _left_open(spare[is_sure_value], values[is_sure_value], row_stop - row)
 
 
 def _left_open(spare_bytes: Array, values: Array, count: int) -> dict[str, Array]:
@@ -197,5 +197,5 @@ def _has_good_records(columns: StateColumns, batches: dict[str, Array], first: A
     ends = np.append(offset, ABSENT)
     is_inside = (ends[first] >= batches["base_offset"]) & (ends[stop - 1] <= batches["last_offset"])
     is_inside &= falls[stop] == falls[np.minimum(first + 1, stop)]
-    found: Array = ~has_records | (has_good & is_inside)
-    return found
+    is_usual: Array = ~has_records | (has_good & is_inside)
+    return is_usual

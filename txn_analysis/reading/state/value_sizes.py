@@ -180,8 +180,8 @@ def _text_versions(topics: Collection[tuple[str, int]], value_bytes: int) -> set
 
 def _next_version(text: bytes) -> int | None:
     """The version of the first value without partitions in a text; None where there is none."""
-    found = _UNLISTED.search(text)
-    value_bytes = int(found["value_bytes"]) if found else 0
+    unlisted = _UNLISTED.search(text)
+    value_bytes = int(unlisted["value_bytes"]) if unlisted else 0
     return min(_text_versions((), value_bytes), default=None)
 
 
@@ -271,14 +271,14 @@ def _json_value(payload: str, value_bytes: int) -> TransactionLogValue | None:
     if version not in ("0", "1"):
         raise BadValueError("a value version that is not known")
     is_flexible = version == "1"
-    found = json_value(data, is_flexible=is_flexible)
+    value = json_value(data, is_flexible=is_flexible)
     spare_bytes = value_bytes - _json_bytes(data, is_flexible=is_flexible)
-    if spare_bytes == 0 and not found.may_list_more:
-        return found
+    if spare_bytes == 0 and not value.may_list_more:
+        return value
     fields = unknown_names(data, is_flexible=is_flexible)
     if not is_flexible or spare_bytes < LEAST_FIELD_BYTES * max(len(fields), 1):
         raise BadValueError(MISFIT)
-    return found._replace(may_list_more=True, may_name_more=can_hold_producer_id(spare_bytes))
+    return value._replace(may_list_more=True, may_name_more=can_hold_producer_id(spare_bytes))
 
 
 def _json_bytes(data: Mapping[str, Json], *, is_flexible: bool) -> int:

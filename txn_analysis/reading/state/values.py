@@ -270,7 +270,7 @@ def json_value(data: Any, *, is_flexible: bool) -> TransactionLogValue:
 
 def _in_order(numbers: Mapping[str, Any]) -> list[int]:
     """The numbers of a value in the order of `_FIELDS`; ABSENT stands for none."""
-    found = []
+    in_order = []
     for name, (column, low, high, default) in _FIELDS.items():
         value = numbers.get(name, default)
         if name == STATUS and isinstance(value, str):
@@ -279,8 +279,8 @@ def _in_order(numbers: Mapping[str, Any]) -> list[int]:
             raise BadValueError(f"{column} is not a whole number")
         if not low <= value <= high:
             raise BadValueError(f"{column} is out of range")
-        found.append(value)
-    return found
+        in_order.append(value)
+    return in_order
 
 
 def _state_number(printed: str) -> int:

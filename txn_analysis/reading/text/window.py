@@ -124,8 +124,8 @@ class Window:
 
     def find(self, needle: bytes, start: int, end: int) -> int:
         """Where `needle` stands between `start` and `end` in what is held; -1 where it does not."""
-        found = self._data.find(needle, self._at + start, self._at + end)
-        return found - self._at if found >= 0 else -1
+        at = self._data.find(needle, self._at + start, self._at + end)
+        return at - self._at if at >= 0 else -1
 
     def starts_with(self, prefix: bytes, start: int) -> bool:
         """Whether what is held has `prefix` at `start`."""
@@ -135,9 +135,9 @@ class Window:
         """Length up to and with the first newline at or after `start`; 0 where the body or the patience ends before."""
         searched = start
         while True:
-            found = self._data.find(b"\n", self._at + searched)
-            if found >= 0:
-                return found + 1 - self._at
+            newline = self._data.find(b"\n", self._at + searched)
+            if newline >= 0:
+                return newline + 1 - self._at
             searched = max(start, self.held)
             if not self.grow():
                 return 0
@@ -181,8 +181,8 @@ class Window:
 
         `structure` matches at the newline before such a line.
         """
-        found = structure.search(self._data, self._at)
-        end = found.start() if found else self._data.rfind(b"\n", self._at)
+        structure_at = structure.search(self._data, self._at)
+        end = structure_at.start() if structure_at else self._data.rfind(b"\n", self._at)
         return max(0, end + 1 - self._at)
 
     def reject_rest(self, reason: str) -> Reject:
