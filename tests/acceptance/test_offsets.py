@@ -97,16 +97,6 @@ def test_every_offset_is_what_the_lines_of_the_dump_say(run_of: Callable[[Varian
             assert (bounded is None) == (not walk.open_starts)
 
 
-def test_an_open_transaction_holds_a_consumer_and_cuts_a_bounded_reader_short(
-    run_of: Callable[[Variant], PastRun],
-) -> None:
-    answer = explain_offset(run_of(LIVE), "orders", 0, 161)
-    assert (answer.found, answer.gets, answer.is_told) == (Found.OPEN_DATA, Gets.NOTHING_YET, True)
-    assert answer.blocked_by is not None
-    assert (answer.blocked_by.verdict, answer.blocked_by.transactional_id) == ("hanging", "billing-worker-17")
-    assert "ends at 161 without an error; 20 committed records above it are missing" in flat(answer)
-
-
 def test_an_end_marker_as_the_last_offset_is_a_lag_of_one_and_no_hang(run_of: Callable[[Variant], PastRun]) -> None:
     answer = explain_offset(run_of(VERSION_2), "orders", 0, 32)
     assert (answer.found, answer.gets, answer.is_all_read) == (Found.END_MARKER, Gets.SKIPS, True)

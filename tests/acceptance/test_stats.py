@@ -100,24 +100,6 @@ def test_without_the_state_nothing_has_a_name_or_a_cause(counted: Counted) -> No
     assert "no partition of __transaction_state was read" in answer.cannot_say[0]
 
 
-def test_the_text_is_bounded_and_says_what_it_leaves_out(counted: Counted) -> None:
-    text = stats_text(counted(LIVE, By.ID, limit=3))
-    assert "not shown   10 more" in text
-    assert all(len(line) <= 110 for line in text.splitlines())
-    assert len(text.splitlines()) < 25
-    assert "\x1b" not in stats_text(counted(LIVE))
-
-
-def test_durations_are_by_the_coordinators_clock_where_its_records_are_left(counted: Counted) -> None:
-    """Clients of this capture wrote timestamps three hours old: by those one transaction took three hours."""
-    answer, hour_ms = counted(LIVE), 3_600_000
-    assert answer.total.coordinator_timed_count == answer.total.committed_count + answer.total.aborted_count
-    assert (answer.total.max_duration_ms or 0) > 2 * hour_ms
-    assert 0 < (answer.total.max_coordinator_duration_ms or 0) < 60_000
-    assert max(one.duration_ms for one in answer.longest_by_coordinator) == answer.total.max_coordinator_duration_ms
-    assert " *" not in stats_text(answer).partition("durations")[0]
-
-
 def test_a_row_says_of_how_many_its_durations_are_and_what_the_clients_clock_says_of_all() -> None:
     """Of one that held stale data no coordinator knows how long it took: it must not be missing in silence."""
     whole = GROUP._replace(coordinator_timed_count=72)
