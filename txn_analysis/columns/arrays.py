@@ -48,8 +48,8 @@ def of_types(columns: Iterable[Any], fields: Iterable[pa.Field]) -> list[Any]:
 
 def numbers(column: pa.Array | pa.ChunkedArray, of_null: int) -> Array:
     """A column of numbers, with a number for NULL."""
-    own = column if column.type == pa.int64() else column.cast(pa.int64())
-    values: Array = (own.fill_null(of_null) if own.null_count else own).to_numpy()
+    integers = column if column.type == pa.int64() else column.cast(pa.int64())
+    values: Array = (integers.fill_null(of_null) if integers.null_count else integers).to_numpy()
     return values
 
 
@@ -75,8 +75,8 @@ def mixed(numbers: Array) -> Array:
     """SplitMix64's finalizer of UINT64: numbers in a row do not stay in a row."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: Array = numbers ^ (numbers >> np.uint64(31))
-    return found
+    hashed: Array = numbers ^ (numbers >> np.uint64(31))
+    return hashed
 
 
 def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:
@@ -87,13 +87,13 @@ def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:
 
 def codes_of(column: pa.Array | pa.ChunkedArray, *, is_sorted: bool = False) -> Array:
     """A number for each different value of a column, -1 for NULL; in the order of the values if `is_sorted`."""
-    found = pc.dictionary_encode(pa.chunked_array(column).combine_chunks())
-    if isinstance(found, pa.ChunkedArray):
-        found = found.combine_chunks()
-    codes = numbers(found.indices, ABSENT)
-    if not is_sorted or len(found.dictionary) < 2:
+    encoded = pc.dictionary_encode(pa.chunked_array(column).combine_chunks())
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    codes = numbers(encoded.indices, ABSENT)
+    if not is_sorted or len(encoded.dictionary) < 2:
         return codes
-    rank = np.argsort(pc.sort_indices(found.dictionary).to_numpy())
+    rank = np.argsort(pc.sort_indices(encoded.dictionary).to_numpy())
     return np.where(codes == ABSENT, ABSENT, rank[codes])
 
 
@@ -128,12 +128,12 @@ def together(items: Iterable[T], rows_of: Callable[[T], int], most_rows: int) ->
     """Items in their order, as many at a time as have so many rows together, or one alone that has more."""
     group, count = list[T](), 0
     for item in items:
-        own = rows_of(item)
-        if group and count + own > most_rows:
+        own_rows = rows_of(item)
+        if group and count + own_rows > most_rows:
             yield group
             group, count = [], 0
         group.append(item)
-        count += own
+        count += own_rows
     if group:
         yield group
 
@@ -156,9 +156,9 @@ class Nearest:
         return self._value(row, self._count[row] - self._is_wanted[row])
 
     def _value(self, row: Array, place: Array) -> Array:
-        found = self._wanted[place]
-        is_there = (row != NONE) & (found != NONE) & (self._piece[found] == self._piece[row])
-        return np.where(is_there, self._values[found], NONE)
+        moment_ms = self._wanted[place]
+        is_there = (row != NONE) & (moment_ms != NONE) & (self._piece[moment_ms] == self._piece[row])
+        return np.where(is_there, self._values[moment_ms], NONE)
 
 
 def equal_runs(rows: pa.RecordBatch | pa.Table, key: Sequence[str]) -> list[tuple[int, int]]:
@@ -174,10 +174,10 @@ def equal_runs(rows: pa.RecordBatch | pa.Table, key: Sequence[str]) -> list[tupl
 
 def is_in(rows: pa.RecordBatch | pa.Table, key: Sequence[str], wanted: Collection[tuple[Any, ...]]) -> Array:
     """Whether the key of each row is a wanted one; only the first row of those that lie together is looked up."""
-    found = np.zeros(rows.num_rows, bool)
+    is_wanted = np.zeros(rows.num_rows, bool)
     for start, stop in equal_runs(rows, key):
-        found[start:stop] = tuple(rows[name][start].as_py() for name in key) in wanted
-    return found
+        is_wanted[start:stop] = tuple(rows[name][start].as_py() for name in key) in wanted
+    return is_wanted
 
 
 def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:

@@ -35,10 +35,10 @@ class BloomFilter(NamedTuple):
     def may_hold(self, numbers: Array) -> Array:
         """Of each number, whether it may be one of them."""
         place = _places(numbers, 8 * len(self.bits))
-        found: Array = (self.bits[place >> 3] >> (place & 7).astype(np.uint8) & 1).astype(bool)
-        return found
+        is_set: Array = (self.bits[place >> 3] >> (place & 7).astype(np.uint8) & 1).astype(bool)
+        return is_set
 
 
 def _places(numbers: Array, count: int) -> Array:
-    found: Array = (mixed(numbers.astype(np.int64).view(np.uint64)) & np.uint64(count - 1)).astype(np.int64)
-    return found
+    bit_places: Array = (mixed(numbers.astype(np.int64).view(np.uint64)) & np.uint64(count - 1)).astype(np.int64)
+    return bit_places

@@ -77,14 +77,14 @@ class Compiled(Generic[P, R]):
         import numba  # noqa: PLC0415 a quarter of a second, for long work only
 
         Compiled._is_numba_loaded = True
-        own = self._with({name: f.machine_code for name, f in self._called.items()})
+        linked = self._with({name: f.machine_code for name, f in self._called.items()})
         # What is kept on disk for the next process is known by the age of its own file, and by this name.
         others = sorted(self._files - {inspect.getfile(self._function)})
-        own.__qualname__ += "".join(f"_{Path(file).stat().st_mtime_ns:x}" for file in others)
+        linked.__qualname__ += "".join(f"_{Path(file).stat().st_mtime_ns:x}" for file in others)
         try:
-            return numba.njit(cache=True, **_OPTIONS)(own)
+            return numba.njit(cache=True, **_OPTIONS)(linked)
         except RuntimeError:  # no folder to keep it in: neither beside the code nor in the user's home
-            return numba.njit(**_OPTIONS)(own)
+            return numba.njit(**_OPTIONS)(linked)
 
     @property
     def _called(self) -> dict[str, Compiled[..., Any]]:
@@ -98,9 +98,9 @@ class Compiled(Generic[P, R]):
 
     def _with(self, called: dict[str, Any]) -> FunctionType:
         plain = self._function
-        own = FunctionType(plain.__code__, plain.__globals__ | called, plain.__name__) if called else plain
-        own.__module__, own.__qualname__ = plain.__module__, plain.__qualname__
-        return own
+        copied = FunctionType(plain.__code__, plain.__globals__ | called, plain.__name__) if called else plain
+        copied.__module__, copied.__qualname__ = plain.__module__, plain.__qualname__
+        return copied
 
 
 def compiled(function: Callable[P, R]) -> Compiled[P, R]:

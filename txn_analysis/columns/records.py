@@ -65,36 +65,36 @@ def _field(hint: Any, *, is_in_list: bool) -> RecordField:
     hint, notes = _without_notes(hint)
     known = [each for each in get_args(hint) if each is not NoneType]
     is_nullable = NoneType in get_args(hint)
-    own = known[0] if is_nullable else hint
-    columns = own if hasattr(own, "RECORD") else None
-    is_many = columns is not None or get_origin(own) in {tuple, list}
-    held, more = _without_notes(_one_of_many(own) if is_many else own)
-    inner = held if hasattr(held, "_fields") else None
-    said = next((note for note in (*notes, *more) if isinstance(note, pa.DataType)), None)
-    found = said or _type_of(held, is_in_list=is_in_list or is_many)
-    if is_many and found is not None:
+    value_type = known[0] if is_nullable else hint
+    columns = value_type if hasattr(value_type, "RECORD") else None
+    is_many = columns is not None or get_origin(value_type) in {tuple, list}
+    element, more = _without_notes(_one_of_many(value_type) if is_many else value_type)
+    inner = element if hasattr(element, "_fields") else None
+    noted = next((note for note in (*notes, *more) if isinstance(note, pa.DataType)), None)
+    arrow_type = noted or _type_of(element, is_in_list=is_in_list or is_many)
+    if is_many and arrow_type is not None:
         # Inside a struct of a list Delta knows no elements that are never NULL.
-        found = pa.list_(pa.field("element", found, nullable=is_in_list))
+        arrow_type = pa.list_(pa.field("element", arrow_type, nullable=is_in_list))
     comment = next((note for note in notes if isinstance(note, str)), None)
-    return RecordField(held, inner, is_many, is_nullable, found, comment, columns)
+    return RecordField(element, inner, is_many, is_nullable, arrow_type, comment, columns)
 
 
-def _one_of_many(own: Any) -> Any:
-    return own.RECORD if hasattr(own, "RECORD") else get_args(own)[0]
+def _one_of_many(hint: Any) -> Any:
+    return hint.RECORD if hasattr(hint, "RECORD") else get_args(hint)[0]
 
 
 def _without_notes(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     return (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
 
 
-def _type_of(held: Any, *, is_in_list: bool) -> pa.DataType | None:
-    if isinstance(held, type) and issubclass(held, StrEnum):
+def _type_of(hint: Any, *, is_in_list: bool) -> pa.DataType | None:
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
         return pa.string()
-    if get_origin(held) is Literal:
-        return _TYPES[type(get_args(held)[0])]
-    if not hasattr(held, "_fields"):
-        return _TYPES.get(held)
-    fields = {name: field.type for name, field in fields_of(held, is_in_list=is_in_list).items()}
+    if get_origin(hint) is Literal:
+        return _TYPES[type(get_args(hint)[0])]
+    if not hasattr(hint, "_fields"):
+        return _TYPES.get(hint)
+    fields = {name: field.type for name, field in fields_of(hint, is_in_list=is_in_list).items()}
     return None if None in fields.values() else pa.struct([*fields.items()])
 
 
@@ -127,15 +127,15 @@ def _values(array: pa.Array, field: RecordField) -> list[Any]:
     if field.columns is not None:
         return list(field.columns.of_lists(array))
     if field.is_many:
-        held = iter(records_of(field.inner, array.flatten()) if field.inner else array.flatten().to_pylist())
+        items = iter(records_of(field.inner, array.flatten()) if field.inner else array.flatten().to_pylist())
         lengths = pc.list_value_length(array).to_pylist()
-        return [None if length is None else tuple(islice(held, length)) for length in lengths]
+        return [None if length is None else tuple(islice(items, length)) for length in lengths]
     if field.inner is None:
         return _plain_values(array, field.kind)
     if not array.null_count:
         return records_of(field.inner, array)
-    found = iter(records_of(field.inner, array.drop_null()))
-    return [next(found) if is_there else None for is_there in array.is_valid().to_pylist()]
+    inner = iter(records_of(field.inner, array.drop_null()))
+    return [next(inner) if is_there else None for is_there in array.is_valid().to_pylist()]
 
 
 def _plain_values(array: pa.Array, kind: Any) -> list[Any]:
@@ -172,8 +172,8 @@ def plain(record: Any) -> dict[str, Any]:
 @cache
 def _nested(kind: type[tuple[Any, ...]]) -> list[tuple[str, Callable[[Any], Any]]]:
     """What plain data is made of those fields that hold records, or hold many of something, or enumerated words."""
-    found = {name: _made_plain(field) for name, field in fields_of(kind).items()}
-    return [(name, of_value) for name, of_value in found.items() if of_value is not None]
+    made_plain = {name: _made_plain(field) for name, field in fields_of(kind).items()}
+    return [(name, of_value) for name, of_value in made_plain.items() if of_value is not None]
 
 
 def _made_plain(field: RecordField) -> Callable[[Any], Any] | None:

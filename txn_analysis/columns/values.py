@@ -81,8 +81,8 @@ def rows_named(name: str) -> BatchFunction:
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for own, stream in zip(batch.column("name").to_pylist(), batch.column("rows"), strict=True):
-                if own == name:
+            for kind, stream in zip(batch.column("name").to_pylist(), batch.column("rows"), strict=True):
+                if kind == name:
                     yield from unpacked(stream).to_batches()
 
     return run
@@ -94,7 +94,7 @@ def keys_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     Raises:
         ValueError: a key is there twice: nobody could say which value counts.
     """
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    named = dict(pairs)
+    if len(named) < len(pairs):
         raise ValueError("a name occurs twice")
-    return found
+    return named

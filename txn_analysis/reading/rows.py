@@ -119,22 +119,22 @@ def _read_files(
 ) -> Iterator[NamedRows | Batches]:
     """Reads ranges file by file; small sections of logs with others, where they are given."""
     begin = partial(_begun, ingest_id=ingest_id)
-    for own, begun in ahead(begin, _units(ranges), is_object=_is_object, size_of=_held_bytes):
+    for of_unit, begun in ahead(begin, _units(ranges), is_object=_is_object, size_of=_held_bytes):
         try:
             with begun() as text:
                 if isinstance(text, _Read):
                     yield from text.batches
                     continue
                 # What is compressed is read once, from its front to its end.
-                is_whole = own[0].compression is None or len(own) == 1
-                others = [part for part in own if not (small and is_whole and small.takes(text, part))]
+                is_whole = of_unit[0].compression is None or len(of_unit) == 1
+                others = [part for part in of_unit if not (small and is_whole and small.takes(text, part))]
                 for _, parts in groupby(others, key=lambda part: part.section.index):
                     yield from _read_section(text, list(parts), ingest_id)
         except ChangedError:  # in neither version: what was read of the first one does not count either
-            for part in own:
+            for part in of_unit:
                 yield REJECTED, _rejected([Reject(part.start, part.end - part.start, CHANGED)], part)
         except StoreError as error:
-            raise InputError([f"{own[0].path}: {error}"]) from error
+            raise InputError([f"{of_unit[0].path}: {error}"]) from error
         if small:
             yield from small.batches()
 
@@ -154,11 +154,11 @@ class _Read(NamedTuple):
 def _units(ranges: Iterable[ScanRange]) -> Iterator[list[ScanRange]]:
     """The ranges of each file; of a large segment in a store each by itself, as they are read side by side."""
     for _, of_file in groupby(ranges, key=lambda part: (part.path, part.compression)):
-        own = list(of_file)
-        if _is_read_ahead(own):
-            yield from ([part] for part in own)
+        ranges_of = list(of_file)
+        if _is_read_ahead(ranges_of):
+            yield from ([part] for part in ranges_of)
         else:
-            yield own
+            yield ranges_of
 
 
 def _is_object(ranges: list[ScanRange]) -> bool:
@@ -231,11 +231,11 @@ def _read_state_dump(text: Text, parts: list[ScanRange], ingest_id: str) -> Iter
     """A section of `__transaction_state` as a log and as records, range by range."""
     reader = StateDumpReader(text, parts[0].section)
     for part in _in_turn(text, parts):
-        own = read_slice(text, part)
-        if own is not None:
-            yield scan_slice(text, part, own, ingest_id)
-        stop = part.end if own is None or part.end == part.section.text_end_bytes else own.end
-        yield from _record_rows(reader.read(stop, own), part, ingest_id)
+        text_slice = read_slice(text, part)
+        if text_slice is not None:
+            yield scan_slice(text, part, text_slice, ingest_id)
+        stop = part.end if text_slice is None or part.end == part.section.text_end_bytes else text_slice.end
+        yield from _record_rows(reader.read(stop, text_slice), part, ingest_id)
 
 
 def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:

@@ -52,14 +52,16 @@ class Regions(NamedTuple):
     is_plain: Array
 
     @classmethod
-    def of(cls, lines: Lines, found: Candidates) -> Regions:
+    def of(cls, lines: Lines, candidates: Candidates) -> Regions:
         """The regions of some batch lines."""
-        line_start, start = lines.starts[found.line], lines.stops[found.line]
+        line_start, start = lines.starts[candidates.line], lines.stops[candidates.line]
         stop = np.append(line_start[1:], len(lines.data))
         record_start = lines.starts[lines.record_lines]
         first, behind = np.searchsorted(record_start, start), np.searchsorted(record_start, stop)
         total = np.append(0, np.cumsum(lines.stops[lines.record_lines] - record_start))
-        is_plain = (total[behind] - total[first] == stop - start) & (behind - first == found.columns["record_count"])
+        is_plain = (total[behind] - total[first] == stop - start) & (
+            behind - first == candidates.columns["record_count"]
+        )
         return cls(line_start, start, stop, first, is_plain)
 
 
@@ -79,8 +81,8 @@ def _read_markers(lines: Lines, batches: Candidates) -> tuple[Array, Array, Arra
     rows, index = rows[is_next], index[is_next]
     offsets = batches.columns["base_offset"][rows]
     fits = np.zeros(len(rows), bool)
-    if found := read_lines(lines.data, lines.starts[index], lines.ends[index], MARKER_FORMS):
-        read, fits = found[0], found[1] != NO_FORM
+    if many := read_lines(lines.data, lines.starts[index], lines.ends[index], MARKER_FORMS):
+        read, fits = many[0], many[1] != NO_FORM
         kept = fits & (read["offset"] == offsets)
         words[rows[kept]] = np.array(END_MARKERS, object)[read["marker"][kept]]
         epochs[rows[kept]] = read["coordinator_epoch"][kept]
@@ -92,16 +94,16 @@ def _read_markers(lines: Lines, batches: Candidates) -> tuple[Array, Array, Arra
 
 
 def _read_marker(line: bytes, offset: int) -> tuple[str, int] | None:
-    found = _MARKER.fullmatch(line)
-    if found is None or int(found["offset"]) != offset:
+    printed = _MARKER.fullmatch(line)
+    if printed is None or int(printed["offset"]) != offset:
         return None
-    sizes = [int(found[name] or found[name + "28"]) for name in ("key_bytes", "value_bytes")]
+    sizes = [int(printed[name] or printed[name + "28"]) for name in ("key_bytes", "value_bytes")]
     if sizes[0] != CONTROL_KEY_BYTES or sizes[1] < 0 or b" sequence: -1 headerKeys: []" not in line:
         return None
-    if found["marker"] is None:
-        return found["control_type"].decode(), NOT_PRINTED
-    epoch = int(found["coordinator_epoch"])
-    return (found["marker"].decode(), epoch) if sizes[1] == MARKER_VALUE_BYTES and epoch <= INT32_MAX else None
+    if printed["marker"] is None:
+        return printed["control_type"].decode(), NOT_PRINTED
+    epoch = int(printed["coordinator_epoch"])
+    return (printed["marker"].decode(), epoch) if sizes[1] == MARKER_VALUE_BYTES and epoch <= INT32_MAX else None
 
 
 @dataclass(frozen=True)
@@ -137,50 +139,50 @@ class BatchText:
 
 def _are(end_of: Callable[[bytes, int, int], int], data: bytes, start: Array, stop: Array) -> Array:
     """Of stretches of whole lines which are nothing but what `end_of` goes over; an empty one is."""
-    found: Array = start == stop
-    for k in np.flatnonzero(~found).tolist():
-        found[k] = end_of(data, int(start[k]), int(stop[k])) == stop[k]
-    return found
+    is_nothing_else: Array = start == stop
+    for k in np.flatnonzero(~is_nothing_else).tolist():
+        is_nothing_else[k] = end_of(data, int(start[k]), int(stop[k])) == stop[k]
+    return is_nothing_else
 
 
-def whole_texts(lines: Lines, found: Candidates) -> BatchText:
+def whole_texts(lines: Lines, candidates: Candidates) -> BatchText:
     """Each line's text is all up to the next one, whatever stands there."""
-    end = np.append(lines.starts[found.line[1:]], len(lines.data))
-    count, no = np.zeros(len(found), np.int64), np.zeros(len(found), bool)
-    none = found.take(np.flatnonzero(no))
-    marker, epoch, _ = _read_markers(lines, found)
-    return BatchText(found, marker, epoch, end, count, end, no, no, none, prints_records=False)
+    end = np.append(lines.starts[candidates.line[1:]], len(lines.data))
+    count, no = np.zeros(len(candidates), np.int64), np.zeros(len(candidates), bool)
+    none = candidates.take(np.flatnonzero(no))
+    marker, epoch, _ = _read_markers(lines, candidates)
+    return BatchText(candidates, marker, epoch, end, count, end, no, no, none, prints_records=False)
 
 
 def read_batch_text(
-    lines: Lines, found: Candidates, *, starts_segment: bool, ends_segment: bool, has_header_keys: bool
+    lines: Lines, candidates: Candidates, *, starts_segment: bool, ends_segment: bool, has_header_keys: bool
 ) -> BatchText:
     """Reads what stands under the lines of a slice that look like batch lines, and leaves out those that are text.
 
     Args:
         lines: the slice.
-        found: its lines that look like batch lines.
+        candidates: its lines that look like batch lines.
         starts_segment: the slice begins where the segment's body does.
         ends_segment: the slice ends where the segment's body does.
         has_header_keys: its records may have some; those that brokers write have none.
     """
-    regions = Regions.of(lines, found)
+    regions = Regions.of(lines, candidates)
     line_start, start, stop, *_ = regions
-    count = np.maximum(found.columns["record_count"], 0).astype(np.int64)
-    is_control = np.asarray(found.columns["is_control"], bool)
-    marker, coordinator_epoch, is_marker = _read_markers(lines, found)
-    is_bare = _are_bare(lines, found, regions)
+    count = np.maximum(candidates.columns["record_count"], 0).astype(np.int64)
+    is_control = np.asarray(candidates.columns["is_control"], bool)
+    marker, coordinator_epoch, is_marker = _read_markers(lines, candidates)
+    is_bare = _are_bare(lines, candidates, regions)
     end, record_count = np.where(is_bare, stop, start), np.where(is_bare, count, 0)
     marked = np.flatnonzero(is_marker)
-    end[marked], record_count[marked] = lines.stops[found.line[marked] + 1], 1
-    is_kept = np.ones(len(found), bool)
-    is_inside, is_claim = np.zeros(len(found), bool), np.zeros(len(found), bool)
-    position = found.columns["position"]
+    end[marked], record_count[marked] = lines.stops[candidates.line[marked] + 1], 1
+    is_kept = np.ones(len(candidates), bool)
+    is_inside, is_claim = np.zeros(len(candidates), bool), np.zeros(len(candidates), bool)
+    position = candidates.columns["position"]
     # Up to the first one whose records are not read to their end, each line is proven by the one before it.
     is_proven = starts_segment
     walks: dict[int, Walk] = {}
     asked = np.flatnonzero(~is_bare & ~is_control & (stop > start) & (count > 0))
-    stated = (found.columns[name][asked].tolist() for name in BatchRange._fields)
+    stated = (candidates.columns[name][asked].tolist() for name in BatchRange._fields)
     for k, first, next_line, *of_batch in zip(
         asked.tolist(), start[asked].tolist(), stop[asked].tolist(), *stated, strict=True
     ):
@@ -192,13 +194,13 @@ def read_batch_text(
             behind = int(np.searchsorted(line_start, walk.end))
             if is_proven:
                 is_kept[k + 1 : behind] = False
-                is_claim[k + 1 : behind] = position[k + 1 : behind] < position[k] + found.columns["size"][k]
+                is_claim[k + 1 : behind] = position[k + 1 : behind] < position[k] + candidates.columns["size"][k]
             else:
                 is_inside[k + 1 : behind] = True
         if walk.reach > len(lines.data) and not ends_segment:
             is_inside[k] = True
         is_proven = is_proven and len(walk.records) == of_batch[-1]
-    reach, has_more = end.copy(), np.zeros(len(found), bool)
+    reach, has_more = end.copy(), np.zeros(len(candidates), bool)
     # Where most records do not fill their sizes a decoder printed them, and sizes say nothing of the others either.
     is_filled = [record.is_filled for walk in walks.values() for record in walk.records]
     is_decoded = sum(is_filled) * 2 < len(is_filled)
@@ -208,7 +210,7 @@ def read_batch_text(
         reach[k], has_more[k] = walk.reach, walk.has_more
     kept = np.flatnonzero(is_kept)
     return BatchText(
-        found.take(kept),
+        candidates.take(kept),
         marker=marker[kept],
         coordinator_epoch=coordinator_epoch[kept],
         end=end[kept],
@@ -216,28 +218,30 @@ def read_batch_text(
         reach=reach[kept],
         has_more=has_more[kept],
         is_inside=is_inside[kept],
-        claims=found.take(np.flatnonzero(is_claim)),
+        claims=candidates.take(np.flatnonzero(is_claim)),
         prints_records=len(lines.record_lines) > 0 or not _are(others_end, lines.data, start, stop).all(),
     )
 
 
-def _are_bare(lines: Lines, found: Candidates, regions: Regions) -> Array:
+def _are_bare(lines: Lines, candidates: Candidates, regions: Regions) -> Array:
     """Under which batch lines nothing stands but as many lines of records without content as the batch counts, with
     offsets that rise inside it.
     """
-    is_bare: Array = regions.is_plain & ~np.asarray(found.columns["is_control"], bool)
-    own = np.where(is_bare, found.columns["record_count"], 0)
-    if not own.any():
+    is_bare: Array = regions.is_plain & ~np.asarray(candidates.columns["is_control"], bool)
+    counts = np.where(is_bare, candidates.columns["record_count"], 0)
+    if not counts.any():
         return is_bare
-    batch, first_row = np.repeat(np.arange(len(found)), own), np.cumsum(own) - own
+    batch, first_row = np.repeat(np.arange(len(candidates)), counts), np.cumsum(counts) - counts
     index = lines.record_lines[np.arange(len(batch)) - first_row[batch] + regions.first_record[batch]]
     alike = read_lines(lines.data, lines.starts[index], lines.ends[index], BARE_RECORD_FORMS)
     if alike is None:
-        is_bare &= own == 0
+        is_bare &= counts == 0
         return is_bare
     read, form = alike
     before = np.append(-1, read["offset"][:-1])
-    before[first_row[own > 0]] = found.columns["base_offset"][own > 0] - 1
-    is_own = (form != NO_FORM) & (read["offset"] > before) & (read["offset"] <= found.columns["last_offset"][batch])
+    before[first_row[counts > 0]] = candidates.columns["base_offset"][counts > 0] - 1
+    is_own = (
+        (form != NO_FORM) & (read["offset"] > before) & (read["offset"] <= candidates.columns["last_offset"][batch])
+    )
     is_bare[batch[~is_own]] = False
     return is_bare

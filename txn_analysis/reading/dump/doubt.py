@@ -37,7 +37,7 @@ _LONGEST_BYTES = 1 << 22
 _CONTINUATIONS = bytes(range(0x80, 0xC0))  # in UTF-8, of a character that began before
 
 
-def follow_chain(found: Candidates, claims: Candidates, *, starts_segment: bool) -> tuple[Array, Array]:
+def follow_chain(candidates: Candidates, claims: Candidates, *, starts_segment: bool) -> tuple[Array, Array]:
     """The lines that make up one slice of a segment, as indexes in file order, and which of these are contested.
 
     Lines are taken forwards: of those behind one, the next that begins where its batch ends. Where none does, the chain
@@ -46,21 +46,21 @@ def follow_chain(found: Candidates, claims: Candidates, *, starts_segment: bool)
     A line is contested where one that was left out, or one of other `claims`, claims some of its place. Nothing a
     client wrote can precede a segment's first batch, so that one is beyond doubt.
     """
-    position, end = found.columns["position"], found.columns["position"] + found.columns["size"]
-    base, last = found.columns["base_offset"], found.columns["last_offset"]
-    is_linked = are_linked(found)
-    chosen = np.arange(len(found))
+    position, end = candidates.columns["position"], candidates.columns["position"] + candidates.columns["size"]
+    base, last = candidates.columns["base_offset"], candidates.columns["last_offset"]
+    is_linked = are_linked(candidates)
+    chosen = np.arange(len(candidates))
     if is_linked.all() and not len(claims):
-        return chosen, np.zeros(len(found), bool)
+        return chosen, np.zeros(len(candidates), bool)
     if not is_linked.all():
         starts = np.append(0, np.flatnonzero(~is_linked) + 1)
-        longest = int(starts[np.argmax(np.diff(np.append(starts, len(found))))])
+        longest = int(starts[np.argmax(np.diff(np.append(starts, len(candidates))))])
         enters = starts_segment or (position[longest] >= end[0] and base[longest] > last[0])
         columns = (values.tolist() for values in (position, end, base, last))
         chosen = np.array(_followed(*columns, first=0 if enters else longest), np.int64)
-    others = np.setdiff1d(np.arange(len(found)), chosen, assume_unique=True)
+    others = np.setdiff1d(np.arange(len(candidates)), chosen, assume_unique=True)
     claimed = np.concatenate([position[others], claims.columns["position"]])
-    claimed_end = claimed + np.concatenate([found.columns["size"][others], claims.columns["size"]])
+    claimed_end = claimed + np.concatenate([candidates.columns["size"][others], claims.columns["size"]])
     change = np.zeros(len(chosen) + 1, np.int64)
     np.add.at(change, np.searchsorted(end[chosen], claimed, "right"), 1)
     np.add.at(change, np.searchsorted(position[chosen], claimed_end), -1)
@@ -69,9 +69,9 @@ def follow_chain(found: Candidates, claims: Candidates, *, starts_segment: bool)
     return chosen, is_contested
 
 
-def are_linked(found: Candidates) -> Array:
+def are_linked(candidates: Candidates) -> Array:
     """Of each line but the last whether the next one's batch follows its own, by position and by offset."""
-    c = found.columns
+    c = candidates.columns
     linked: Array = c["position"][1:] == (c["position"] + c["size"])[:-1]
     return linked & (c["base_offset"][1:] > c["last_offset"][:-1])
 
@@ -96,19 +96,19 @@ def _followed(position: list[int], end: list[int], base: list[int], last: list[i
         chosen.append(following)
 
 
-def may_be_in_records(lines: Lines, own: BatchText, *, ends_segment: bool) -> Array:
+def may_be_in_records(lines: Lines, under: BatchText, *, ends_segment: bool) -> Array:
     """Lines that may stand inside a record of another one, and that no line behind them shows to be the tool's."""
-    line_start, rows = lines.starts[own.batches.line], np.flatnonzero(own.reach > own.end)
-    unsure = np.zeros(len(own.batches) + 1, np.int64)
-    for bound, change in ((own.end, 1), (own.reach, -1)):
+    line_start, rows = lines.starts[under.batches.line], np.flatnonzero(under.reach > under.end)
+    unsure = np.zeros(len(under.batches) + 1, np.int64)
+    for bound, change in ((under.end, 1), (under.reach, -1)):
         np.add.at(unsure, np.maximum(np.searchsorted(line_start, bound[rows]), rows + 1), change)
     is_unsure = np.cumsum(unsure[:-1]) > 0
     is_at_end = np.logical_and.accumulate(is_unsure[::-1])[::-1]
-    contested: Array = own.is_inside | is_at_end if ends_segment else own.is_inside
+    contested: Array = under.is_inside | is_at_end if ends_segment else under.is_inside
     return contested
 
 
-def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, own: BatchText, rows: Array) -> Array:
+def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, under: BatchText, rows: Array) -> Array:
     """Which of the batches of a slice may stand inside the header keys of a record before them.
 
     Where that record is in the slice's last batch, and the section goes on, that batch stands for those behind it. What
@@ -119,18 +119,18 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, o
         section: its section.
         start: where the slice begins in the text.
         lines: the slice.
-        own: what stands under the lines of the slice.
+        under: what stands under the lines of the slice.
         rows: the lines that are batches.
     """
-    batches = own.batches.take(rows)
+    batches = under.batches.take(rows)
     begin, stop = lines.stops[batches.line], np.append(lines.starts[batches.line[1:]], len(lines.data))
     room = batches.columns["size"] - HEADER_BYTES
     is_plain = batches.columns["codec"] == _PLAIN
     may_hide = ~np.asarray(batches.columns["is_control"], bool) & (stop > begin)
     doubtful = np.zeros(len(batches), bool)
     # Record lines that are left over may be true ones, behind header keys that print all before them.
-    if own.has_more[rows].any():
-        left_over = int(np.flatnonzero(own.has_more[rows])[-1])
+    if under.has_more[rows].any():
+        left_over = int(np.flatnonzero(under.has_more[rows])[-1])
         hidden = begin[left_over] - stop
         can_hide = np.flatnonzero(may_hide & (hidden > 0) & (~is_plain | (hidden < len(REPLACED) * room)))
         doubtful[int(can_hide[0]) + 1 if len(can_hide) else len(doubtful) :] = True
@@ -156,7 +156,7 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, o
 
 
 def noise_ends(
-    text: Text, section: Section, start: int, lines: Lines, own: BatchText, rows: Array, is_doubted: Array
+    text: Text, section: Section, start: int, lines: Lines, under: BatchText, rows: Array, is_doubted: Array
 ) -> tuple[Array, Array]:
     """Where the text of each of the batches ends with the noise behind it, and which stand behind a line that says that
     the tool stopped.
@@ -169,11 +169,11 @@ def noise_ends(
         section: its section.
         start: where the slice begins in the text.
         lines: the slice.
-        own: what stands under the lines of the slice.
+        under: what stands under the lines of the slice.
         rows: the lines that are batches.
         is_doubted: which of these can be text of a client.
     """
-    batches, end = own.batches.take(rows), own.end[rows].copy()
+    batches, end = under.batches.take(rows), under.end[rows].copy()
     stop = np.append(lines.starts[batches.line[1:]], len(lines.data))
     has_stopped = np.zeros(len(rows), bool)
     for row in np.flatnonzero((end < stop) & ~is_doubted).tolist():
@@ -184,7 +184,7 @@ def noise_ends(
         # Between a line of a batch and its first record no client's text stands.
         has_no_record = is_stop and end[row] == lines.stops[batches.line[row]]
         up_to = int(stop[row]) if is_stop else at
-        if not (has_no_record or _is_closed(text, section, start, lines, own, rows, row, up_to)):
+        if not (has_no_record or _is_closed(text, section, start, lines, under, rows, row, up_to)):
             continue
         end[row] = at
         if is_stop and start + stop[row] < section.text_end_bytes:
@@ -193,23 +193,23 @@ def noise_ends(
 
 
 def _is_closed(
-    text: Text, section: Section, start: int, lines: Lines, own: BatchText, rows: Array, row: int, at: int
+    text: Text, section: Section, start: int, lines: Lines, under: BatchText, rows: Array, row: int, at: int
 ) -> bool:
     """Whether a batch has all of its records, and what stands behind them, up to `at`, can be none of their keys."""
-    if not own.prints_records:
+    if not under.prints_records:
         return True
-    batch, number = BatchRange.of(own.batches, int(rows[row])), int(rows[row])
-    if own.record_count[number] < batch.record_count:
+    batch, number = BatchRange.of(under.batches, int(rows[row])), int(rows[row])
+    if under.record_count[number] < batch.record_count:
         return False
-    if own.batches.columns["is_control"][number] or section.topic in BROKER_WRITTEN_TOPICS:
+    if under.batches.columns["is_control"][number] or section.topic in BROKER_WRITTEN_TOPICS:
         return True
-    own_end = int(own.end[number])
-    records = walk_records(lines.data, int(lines.stops[own.batches.line[number]]), own_end, batch).records
+    own_end = int(under.end[number])
+    records = walk_records(lines.data, int(lines.stops[under.batches.line[number]]), own_end, batch).records
     if len(records) < batch.record_count:
         return False
     end, behind = _end_of(text, section), section.text_end_bytes - start - own_end
-    room = int(own.batches.columns["size"][number]) - HEADER_BYTES - least_bytes(records)
-    is_plain = own.batches.columns["codec"][number] == _PLAIN
+    room = int(under.batches.columns["size"][number]) - HEADER_BYTES - least_bytes(records)
+    is_plain = under.batches.columns["codec"][number] == _PLAIN
     return (is_plain and at - own_end > len(REPLACED) * room) or not end.can_end(behind, records[-1])
 
 

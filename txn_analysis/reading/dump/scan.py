@@ -52,13 +52,13 @@ class Slice:
     start: int
     end: int
     lines: Lines
-    found: Candidates
+    candidates: Candidates
 
 
 def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
     """The batches whose lines begin in this range of a section's body; None where none does."""
-    own = read_slice(text, part)
-    return None if own is None else scan_slice(text, part, own, ingest_id)
+    text_slice = read_slice(text, part)
+    return None if text_slice is None else scan_slice(text, part, text_slice, ingest_id)
 
 
 def read_slice(text: Text, part: ScanRange) -> Slice | None:
@@ -78,8 +78,8 @@ def read_slice(text: Text, part: ScanRange) -> Slice | None:
     if end < section.text_end_bytes:
         end = _next_batch_line(text, end, min(section.text_end_bytes, end + MAX_TAIL_BYTES))
     lines = Lines.of(text.read(start, end))
-    found = read_batch_lines(lines)
-    return Slice(start, end, lines, found) if len(found) else None
+    candidates = read_batch_lines(lines)
+    return Slice(start, end, lines, candidates) if len(candidates) else None
 
 
 def places_of(part: ScanRange) -> list[tuple[int, int]]:
@@ -92,35 +92,35 @@ def places_of(part: ScanRange) -> list[tuple[int, int]]:
 
 def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> Batches:
     """The batches of a range's text."""
-    section, start, lines, found = part.section, own_text.start, own_text.lines, own_text.found
+    section, start, lines, candidates = part.section, own_text.start, own_text.lines, own_text.candidates
     is_first = part.start == section.text_start_bytes
     ends_segment = own_text.end == section.text_end_bytes
     has_header_keys = section.topic not in BROKER_WRITTEN_TOPICS
     limits = {"starts_segment": is_first, "ends_segment": ends_segment, "has_header_keys": has_header_keys}
     # The records of a decoded section are proven, and counted, where they are decoded.
     is_decoded = section.kind == "state"
-    own = whole_texts(lines, found) if is_decoded else read_batch_text(lines, found, **limits)
-    rows, is_contested = follow_chain(own.batches, own.claims, starts_segment=is_first)
+    under = whole_texts(lines, candidates) if is_decoded else read_batch_text(lines, candidates, **limits)
+    rows, is_contested = follow_chain(under.batches, under.claims, starts_segment=is_first)
     may_be_text = np.zeros(len(rows), bool)
-    if own.prints_records:
-        is_contested |= may_be_in_records(lines, own, ends_segment=ends_segment)[rows]
+    if under.prints_records:
+        is_contested |= may_be_in_records(lines, under, ends_segment=ends_segment)[rows]
         if has_header_keys:
-            may_be_text = may_be_header_keys(text, section, start, lines, own, rows)
-    end, has_stopped = noise_ends(text, section, start, lines, own, rows, is_contested | may_be_text)
+            may_be_text = may_be_header_keys(text, section, start, lines, under, rows)
+    end, has_stopped = noise_ends(text, section, start, lines, under, rows, is_contested | may_be_text)
     may_be_text |= has_stopped
-    batches = own.batches.take(rows)
+    batches = under.batches.take(rows)
     line_start = lines.starts[batches.line]
     stop = np.append(line_start[1:], len(lines.data))
     read = batches.columns
-    is_counted = (read["record_count"] >= 0) & own.prints_records
+    is_counted = (read["record_count"] >= 0) & under.prints_records
     columns = _as_printed(read) | {
         "is_contested": is_contested,
         "may_be_header_keys": may_be_text,
         "text_start_bytes": line_start + start,
         "text_bytes": np.minimum(end, stop) - line_start,
-        "record_line_count": np.where(is_counted, own.record_count[rows], ABSENT),
-        "marker": own.marker[rows],
-        "coordinator_epoch": own.coordinator_epoch[rows],
+        "record_line_count": np.where(is_counted, under.record_count[rows], ABSENT),
+        "marker": under.marker[rows],
+        "coordinator_epoch": under.coordinator_epoch[rows],
     }
     groups = read_group_lines(lines, batches) if section.topic == GROUP_TOPIC and not is_decoded else None
     return Batches(part.place(ingest_id), columns, groups)
@@ -199,8 +199,8 @@ def _of_small(
             continue
         rows = slice(start, stop)
         in_text = line_start[rows] - line_start[start] + part.start
-        own = rows_at(columns, rows) | {"text_start_bytes": in_text}
-        yield Batches(part.place(ingest_id), own)
+        columns_of_range = rows_at(columns, rows) | {"text_start_bytes": in_text}
+        yield Batches(part.place(ingest_id), columns_of_range)
 
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:
@@ -208,9 +208,9 @@ def _next_batch_line(text: Text, at: int, limit: int) -> int:
     at -= 1  # the newline before a line that begins exactly at `at`
     while at < limit:
         window = text.read(at, min(at + _LOOK_AHEAD_BYTES + len(_NEEDLE), limit))
-        found = window.find(_NEEDLE)
-        if found >= 0:
-            return at + found + 1
+        newline = window.find(_NEEDLE)
+        if newline >= 0:
+            return at + newline + 1
         at += _LOOK_AHEAD_BYTES
     return limit
 
@@ -243,12 +243,12 @@ class SmallSections:
 
     def batches(self, *, is_end: bool = False) -> Iterator[Batches]:
         """The batches of sections that were taken, once there are enough of them; of all at the end."""
-        for held in (self._dumps, self._segments):
-            for found in held.batches(self._ingest_id, is_end=is_end):
-                if isinstance(found, Batches):
-                    yield found
+        for buffer in (self._dumps, self._segments):
+            for batches in buffer.batches(self._ingest_id, is_end=is_end):
+                if isinstance(batches, Batches):
+                    yield batches
                 else:
-                    self.left.append(found)
+                    self.left.append(batches)
 
 
 class _Held:

@@ -88,14 +88,14 @@ def _unproven(section: Section, pieces: Iterable[ReadPiece]) -> list[Span]:
     Pieces follow the positions in the segment; where a damaged dump repeats positions, that is not the order of the
     text, and what two pieces leave out between them is one span.
     """
-    at, found = section.text_start_bytes, []
+    at, gaps = section.text_start_bytes, []
     for piece in sorted(pieces, key=lambda p: p.text_start_bytes):
-        found.append((at, piece.text_start_bytes))
-        found += [(gap.offset_bytes, gap.offset_bytes + gap.length_bytes) for gap in piece.text_gaps]
+        gaps.append((at, piece.text_start_bytes))
+        gaps += [(gap.offset_bytes, gap.offset_bytes + gap.length_bytes) for gap in piece.text_gaps]
         at = piece.text_end_bytes
-    found.append((at, section.text_end_bytes))
+    gaps.append((at, section.text_end_bytes))
     apart: list[Span] = []
-    for start, end in sorted(span for span in found if span[0] < span[1]):
+    for start, end in sorted(span for span in gaps if span[0] < span[1]):
         if apart and start < apart[-1][1]:
             apart[-1] = apart[-1][0], max(apart[-1][1], end)
         else:

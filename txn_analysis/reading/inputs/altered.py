@@ -119,8 +119,8 @@ def altered_lines(body: bytes, is_line: Callable[[bytes], bool]) -> Refusal | No
             return Refusal(Refused.PREFIXED, f"{what} in front of its lines", cut)
     if (number := next((number for number, line in enumerate(lines) if is_line(line)), 0)) > 0:
         what = "a line" if number == 1 else f"{number} lines"
-        said = f"{what} of others stand{'s' if number == 1 else ''} in front of its first one"
-        return Refusal(Refused.LINES_OF_OTHERS, said, _AGAIN)
+        others = f"{what} of others stand{'s' if number == 1 else ''} in front of its first one"
+        return Refusal(Refused.LINES_OF_OTHERS, others, _AGAIN)
     return None
 
 

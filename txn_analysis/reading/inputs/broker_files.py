@@ -119,9 +119,11 @@ def sort_out(files: Sequence[SourceFile], heads: Sequence[bytes]) -> list[Sorted
     """
     places = (_split(os.path.abspath(file.path)) for file in files)  # noqa: PTH100 links stay as they are
     sizes = [file.size_bytes for file in files]
-    told = zip(places, sizes, heads, _are_segments(heads, sizes), strict=True)
-    seen = [_Seen(*place, size_bytes, head, is_segment) for place, size_bytes, head, is_segment in told]
-    partitions = {each.folder: found for each in seen if each.is_segment and (found := _partition_of(each)) is not None}
+    described = zip(places, sizes, heads, _are_segments(heads, sizes), strict=True)
+    seen = [_Seen(*place, size_bytes, head, is_segment) for place, size_bytes, head, is_segment in described]
+    partitions = {
+        each.folder: partition for each in seen if each.is_segment and (partition := _partition_of(each)) is not None
+    }
     log_dirs = {_split(folder)[0] for folder in partitions}
     empty = {f for f, name, _, head, _ in seen if name == "partition.metadata" and head.startswith(_TOPIC_ID_HEAD)}
     log_dirs |= {log_dir for log_dir, folder in map(_split, empty) if is_partition_folder(folder)}
@@ -156,8 +158,8 @@ def _in_partition(seen: _Seen, partition: DumpedFile) -> Sorted:
     if _NO_EVIDENCE.fullmatch(name):
         return PassedOver(f"{PurePath(name).suffix} files")
     if name in _OF_PARTITION:
-        said = whole_file(_OF_PARTITION[name], seen.place, size_bytes, partition.topic, partition.partition)
-        return said if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
+        of_partition = whole_file(_OF_PARTITION[name], seen.place, size_bytes, partition.topic, partition.partition)
+        return of_partition if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
     file = parse_dump_path(seen.place)
     is_log = isinstance(file, DumpedFile) and file.kind == LOG
     if not isinstance(file, DumpedFile) or seen.head[:1] not in _BINARY_STARTS or (is_log and not seen.is_segment):
@@ -224,30 +226,30 @@ def statements(whole: Section, data: bytes) -> list[Section] | None:
         TOPIC_ID: _topic_id,
         DESCRIBED: stated_answer,
     }
-    said = readers[whole.kind](whole, data)
-    return None if said is None else [replace(section, index=number) for number, section in enumerate(said)]
+    stated = readers[whole.kind](whole, data)
+    return None if stated is None else [replace(section, index=number) for number, section in enumerate(stated)]
 
 
 def _lines(data: bytes) -> tuple[int, list[bytes]] | None:
     """Where the entries of a checkpoint begin, and the entries; None where it does not hold as many as it says."""
-    found = _CHECKPOINT.fullmatch(data)
-    lines = found[2].splitlines(keepends=True) if found else []
-    return (found.start(2), lines) if found and len(lines) == int(found[1]) else None
+    printed = _CHECKPOINT.fullmatch(data)
+    lines = printed[2].splitlines(keepends=True) if printed else []
+    return (printed.start(2), lines) if printed and len(lines) == int(printed[1]) else None
 
 
 def _offsets(whole: Section, data: bytes) -> list[Section] | None:
     entries = _lines(data)
     if entries is None:
         return None
-    at, found = entries[0], []
+    at, entries_of = entries[0], []
     for line in entries[1]:
         entry = _PARTITION_LINE.fullmatch(line)
         if entry is None or int(entry[2]) > INT32_MAX or int(entry[3]) > OFFSET_MAX:
             return None
         about = replace(whole, topic=entry[1].decode(), partition=int(entry[2]), file_base_offset=int(entry[3]))
-        found.append(replace(about, text_start_bytes=at, text_end_bytes=at + len(line)))
+        entries_of.append(replace(about, text_start_bytes=at, text_end_bytes=at + len(line)))
         at += len(line)
-    return found
+    return entries_of
 
 
 def _newest_epoch(whole: Section, data: bytes) -> list[Section] | None:
@@ -255,7 +257,7 @@ def _newest_epoch(whole: Section, data: bytes) -> list[Section] | None:
     if entries is None:
         return None
     lines = entries[1]
-    epochs = [(int(said[1]), int(said[2])) for line in lines if (said := _EPOCH_LINE.fullmatch(line))]
+    epochs = [(int(entry[1]), int(entry[2])) for line in lines if (entry := _EPOCH_LINE.fullmatch(line))]
     if not epochs or len(epochs) < len(lines):
         return None if lines else []
     epoch, offset = max(epochs)
@@ -269,12 +271,14 @@ def _ids_of_broker(whole: Section, data: bytes) -> list[Section] | None:
         return None
     matched = ((kind, pattern.search(data)) for kind, pattern in _OF_BROKER.items())
     return [
-        replace(whole, kind=kind, stated=said[1].decode(), text_start_bytes=said.start(), text_end_bytes=said.end())
-        for kind, said in matched
-        if said is not None
+        replace(
+            whole, kind=kind, stated=stated[1].decode(), text_start_bytes=stated.start(), text_end_bytes=stated.end()
+        )
+        for kind, stated in matched
+        if stated is not None
     ]
 
 
 def _topic_id(whole: Section, data: bytes) -> list[Section] | None:
-    found = _TOPIC_ID.fullmatch(data)
-    return [replace(whole, stated=found[1].decode())] if found else None
+    printed = _TOPIC_ID.fullmatch(data)
+    return [replace(whole, stated=printed[1].decode())] if printed else None

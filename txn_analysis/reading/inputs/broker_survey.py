@@ -232,13 +232,13 @@ def holds_batch(read: Read, start: int, end: int, next_offset: int) -> bool:
         data = read(at, min(at + _STEP_BYTES + HEADER_BYTES - 1, end))
         raw = np.frombuffer(data, np.uint8)
         places = np.flatnonzero(raw[_MAGIC_AT : len(raw) - HEADER_BYTES + 1 + _MAGIC_AT] == _MAGIC)
-        found = Headers.at(places, data + bytes(PEEK_BYTES), at)
-        near = (found.base_offset >= next_offset) & (found.base_offset < next_offset + _NEAR_OFFSETS)
-        near &= is_plausible(found) & (found.position + found.size <= end)
+        headers = Headers.at(places, data + bytes(PEEK_BYTES), at)
+        near = (headers.base_offset >= next_offset) & (headers.base_offset < next_offset + _NEAR_OFFSETS)
+        near &= is_plausible(headers) & (headers.position + headers.size <= end)
         for row in np.flatnonzero(near).tolist():
-            position = int(found.position[row])
-            batch = read(position, position + int(found.size[row]))
+            position = int(headers.position[row])
+            batch = read(position, position + int(headers.size[row]))
             tried += 1
-            if tried > _MOST_CHECKSUMS or is_right(batch, int(crcs(found)[row])):
+            if tried > _MOST_CHECKSUMS or is_right(batch, int(crcs(headers)[row])):
                 return True
     return False

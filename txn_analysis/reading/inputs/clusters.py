@@ -27,12 +27,12 @@ def cluster_ids(planned: Sequence[PlannedInput]) -> dict[str, str]:
             if section.kind == CLUSTER_ID and section.stated is not None:
                 for folder in _folders(each, section):
                     stated[folder].add(section.stated)
-    found = {}
+    clusters = {}
     for each in planned:
         of_input = {cluster for s in each.sections[:1] for folder in _folders(each, s) for cluster in stated[folder]}
         if len(of_input) == 1:
-            found[each.input_id] = of_input.pop()
-    return found
+            clusters[each.input_id] = of_input.pop()
+    return clusters
 
 
 def _folders(planned: PlannedInput, section: Section) -> Iterator[str]:

@@ -72,10 +72,10 @@ def _proven(part: _Part, at: int, record_count: int) -> Cut | None:
     start = max(part.since - 1, part.end - _PROVING_BYTES, 0)
     first = start + part.read(start, part.end).find(_BATCH) + 1
     body = Section(0, LOG, "", _ANY_TOPIC, 0, 0, first, part.end, 0, True, "")
-    found = scan_range(part, ScanRange("", None, "", body, first, part.end), "")  # type: ignore[arg-type]
-    if found is None:
+    batches = scan_range(part, ScanRange("", None, "", body, first, part.end), "")  # type: ignore[arg-type]
+    if batches is None:
         return None
-    last = {name: values[-1] for name, values in found.columns.items()}
+    last = {name: values[-1] for name, values in batches.columns.items()}
     is_tools = last["text_start_bytes"] == at and not (last["is_contested"] or last["may_be_header_keys"])
     is_cut = is_tools and 0 <= last["record_line_count"] < record_count
     return Cut(at, int(last["record_line_count"]), record_count) if is_cut else None

@@ -174,11 +174,11 @@ class StartProver:
             self.anchor = 0
             self._walk = _Walk(0)
             return
-        found = _ANCHOR.search(self._read(window_start - 1, start))
-        if found is None:
+        anchor = _ANCHOR.search(self._read(window_start - 1, start))
+        if anchor is None:
             self._walk = None
             return
-        self.anchor = window_start + found.start()
+        self.anchor = window_start + anchor.start()
         self._walk = _Walk(self.anchor, due=None, is_decoded=self._is_decoded)
 
 
@@ -195,14 +195,14 @@ def printed_reach(text: bytes, start: int, end: int) -> list[tuple[int, int]]:
     if text.find(KEY, start, end) < 0 and text.find(PAYLOAD, start, end) < 0:
         return reaches
     line_end = last_label = -1
-    for found in _PRINTED_SIZE.finditer(text, start, end):
-        if found.end() > line_end:
-            newline = text.find(b"\n", found.end(), end)
+    for printed in _PRINTED_SIZE.finditer(text, start, end):
+        if printed.end() > line_end:
+            newline = text.find(b"\n", printed.end(), end)
             line_end = newline if newline >= 0 else end
-            last_label = max(text.rfind(label, found.end(), line_end) for label in (KEY, PAYLOAD))
-        if last_label >= found.end():
-            reach = _RECORD_HEAD_BYTES + 2 * len(REPLACED) * int(found[1])
-            reaches.append((found.start(), found.start() + reach))
+            last_label = max(text.rfind(label, printed.end(), line_end) for label in (KEY, PAYLOAD))
+        if last_label >= printed.end():
+            reach = _RECORD_HEAD_BYTES + 2 * len(REPLACED) * int(printed[1])
+            reaches.append((printed.start(), printed.start() + reach))
     return reaches
 
 

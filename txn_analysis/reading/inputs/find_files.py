@@ -78,7 +78,7 @@ def find_files(paths: Sequence[str]) -> list[SourceFile]:
     Raises:
         InputError: paths that do not exist, cannot be read, or are no regular files; one line for each.
     """
-    found: dict[str, SourceFile] = {}
+    files: dict[str, SourceFile] = {}
     problems: list[str] = []
     state_folders: list[str] = []
     state_places: list[Place] = []
@@ -91,7 +91,7 @@ def find_files(paths: Sequence[str]) -> list[SourceFile]:
                 problems.append(f"{candidate}: {error}")
                 continue
             if file is not None:
-                found.setdefault(candidate, file)
+                files.setdefault(candidate, file)
             elif candidate == given:
                 problems.append(f"{candidate}: it was deleted while it was looked at. Copy it again")
 
@@ -100,13 +100,13 @@ def find_files(paths: Sequence[str]) -> list[SourceFile]:
             if (place := places.place_of(path)) is None:
                 look_at(list(_expand(path, problems, state_folders)), path)
             else:
-                found |= _objects(place, state_places)
+                files |= _objects(place, state_places)
     for folder in state_folders:
         look_at(_folder_files(folder, problems, []))
-    found |= _state_objects(state_places, problems)
+    files |= _state_objects(state_places, problems)
     if problems:
         raise InputError(sorted(set(problems)))
-    return sorted(found.values())
+    return sorted(files.values())
 
 
 @contextmanager
@@ -138,10 +138,10 @@ def _objects(place: Place, state_folders: list[Place]) -> dict[str, SourceFile]:
     one = None if has_glob(place) else store_of(place).found(place.key) if place.key else None
     if one:
         return dict([_object(place, one)])
-    folder, found = found_below(place)
-    folders = {parent for each in found for parent in _parents(each.key)}
+    folder, below = found_below(place)
+    folders = {parent for each in below for parent in _parents(each.key)}
     later, now = set(), dict[str, SourceFile]()
-    for each in found:
+    for each in below:
         names = each.key.removeprefix(folder).strip("/").split("/")
         if each.key in folders or any(name.startswith(".") for name in names):
             continue
@@ -158,16 +158,16 @@ def _objects(place: Place, state_folders: list[Place]) -> dict[str, SourceFile]:
 
 
 def _state_objects(state_places: Iterable[Place], problems: list[str]) -> dict[str, SourceFile]:
-    found: dict[str, SourceFile] = {}
+    files: dict[str, SourceFile] = {}
     for place in state_places:
         with _noted(place.uri, problems):
-            found |= _objects(place, [])
-    return found
+            files |= _objects(place, [])
+    return files
 
 
-def _object(place: Place, found: Found) -> tuple[str, SourceFile]:
-    uri = place.child(found.key).uri
-    return uri, SourceFile(uri, found.version.size_bytes, found.version)
+def _object(place: Place, stored: Found) -> tuple[str, SourceFile]:
+    uri = place.child(stored.key).uri
+    return uri, SourceFile(uri, stored.version.size_bytes, stored.version)
 
 
 def _parents(key: str) -> Iterator[str]:

@@ -146,14 +146,14 @@ def _place(path: str) -> str:
 
 def split_manifests(files: Sequence[SourceFile]) -> tuple[list[FoundManifest], list[SourceFile]]:
     """The manifests among some files, and the other files."""
-    found, others = [], []
+    named, others = [], []
     for file in files:
         data = _manifest_data(file)
         if data is None:
             others.append(file)
         else:
-            found.append(_parsed(file.path, data))
-    return found, others
+            named.append(_parsed(file.path, data))
+    return named, others
 
 
 def _manifest_data(file: SourceFile) -> bytes | None:
@@ -173,14 +173,14 @@ def _manifest_data(file: SourceFile) -> bytes | None:
 
 def _parsed(path: str, data: bytes) -> FoundManifest:
     try:
-        said = _SaidOfCopy.model_validate(json.loads(data, object_pairs_hook=keys_once))
+        copy = _SaidOfCopy.model_validate(json.loads(data, object_pairs_hook=keys_once))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "it"
         return FoundManifest(path, data, None, f"not a manifest that this version knows ({where}: {first['msg']})")
     except (ValueError, RecursionError) as error:
         return FoundManifest(path, data, None, f"not a whole manifest ({type(error).__name__})")
-    return FoundManifest(path, data, said)
+    return FoundManifest(path, data, copy)
 
 
 def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[SourceFile]) -> dict[str, list[Refusal]]:
@@ -195,7 +195,7 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
     sizes = {_place(file.path): file.size_bytes for file in others}
     names = {_place(file.path): file.path for file in others}
     folders = {manifest.folder for manifest in manifests}
-    found: dict[str, list[Refusal]] = {}
+    refusals: dict[str, list[Refusal]] = {}
     for manifest in manifests:
         named = manifest.by_place
         reasons = []
@@ -217,8 +217,8 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
                 if place not in named and _nearest(place, folders) == manifest.folder
             ]
         if reasons:
-            found[manifest.path] = sorted(reasons, key=str)
-    return found
+            refusals[manifest.path] = sorted(reasons, key=str)
+    return refusals
 
 
 def _nearest(place: str, folders: set[str]) -> str | None:
@@ -246,10 +246,10 @@ def _size_of(place: str) -> int | None:
     stored = places.place_of(place)
     if stored is not None:
         try:
-            found = store_of(stored).found(stored.key)
+            stored_file = store_of(stored).found(stored.key)
         except StoreError as error:
             raise InputError([f"{place}: {error}"]) from error
-        return None if found is None else found.version.size_bytes
+        return None if stored_file is None else stored_file.version.size_bytes
     try:
         return os.stat(place).st_size  # noqa: PTH116
     except OSError:
@@ -276,13 +276,13 @@ def manifest_inputs(
     problems = manifest_problems(manifests, others)
     of_place = {_place(path): plan for plan in inputs for path in (plan.path, *plan.same_paths)}
     given = {_place(file.path): file for file in others}
-    found = []
+    files = []
     for manifest in manifests:
         wrong = _wrong_sums(manifest, of_place, given, is_verified=is_verified) if manifest.path not in problems else []
         if wrong:
             problems[manifest.path] = wrong
-        found.append(_input(manifest, of_place, given, problems.get(manifest.path)))
-    return found, [str(reason) for reasons in problems.values() for reason in reasons]
+        files.append(_input(manifest, of_place, given, problems.get(manifest.path)))
+    return files, [str(reason) for reasons in problems.values() for reason in reasons]
 
 
 def _wrong_sums(
@@ -300,8 +300,8 @@ def _wrong_sums(
         sums = [*pool.map(_sum_of, (file for file, _, _ in summed))]
     return [
         Refusal(Refused.OTHER_SUM, f"{path}: its SHA-256 is not the one that {MANIFEST_FILE} says", _COPY_IT)
-        for (_, path, said), own in zip(summed, sums, strict=True)
-        if said != own
+        for (_, path, stated), checksum in zip(summed, sums, strict=True)
+        if stated != checksum
     ]
 
 
@@ -331,12 +331,12 @@ def _input(
     # What it says is of these contents: beside others it is another input.
     ids = "".join(f"{file.path} {file.input_id} {file.is_given}\n" for file in files)
     digest = blake3(manifest.data + ids.encode(errors="surrogateescape")).digest(DIGEST_BYTES)
-    said = manifest.said
+    copy = manifest.said
     return PlannedInput(
         path=manifest.path,
         input_id=digest.hex(),
-        kind=None if problems or said is None else KIND,
-        grammar=None if said is None else str(said.version),
+        kind=None if problems or copy is None else KIND,
+        grammar=None if copy is None else str(copy.version),
         compression=None,
         size_bytes=len(manifest.data),
         text_bytes=len(manifest.data),
@@ -344,11 +344,11 @@ def _input(
         refused=tuple(dict.fromkeys(refusal.kind for refusal in problems or ())),
         sections=(),
         manifest=None
-        if problems or said is None
-        else Manifest(manifest.path, said.clock, said.cluster_id, said.broker_id, said.is_complete, files),
+        if problems or copy is None
+        else Manifest(manifest.path, copy.clock, copy.cluster_id, copy.broker_id, copy.is_complete, files),
     )
 
 
 def _copied(place: str, file: _SaidOfFile, plan: PlannedInput | None, given: Iterable[str]) -> CopiedFile:
-    said = {name: getattr(file, name) for name in CopiedFile._fields if name in _SaidOfFile.model_fields}
-    return CopiedFile(input_id=None if plan is None else plan.input_id, is_given=place in given, **said)
+    stated = {name: getattr(file, name) for name in CopiedFile._fields if name in _SaidOfFile.model_fields}
+    return CopiedFile(input_id=None if plan is None else plan.input_id, is_given=place in given, **stated)

@@ -161,10 +161,10 @@ def _units(plan: PlannedInput, kinds: Collection[str], range_bytes: int) -> Iter
     sections = [section for section in plan.sections if section.kind in kinds]
     ranges = [[ScanRange(*place, s, start, end, plan.version) for start, end in _cut(s, range_bytes)] for s in sections]
     if plan.compression:
-        yield [part for own in ranges for part in own]
+        yield [part for parts in ranges for part in parts]
     else:
-        for section, own in zip(sections, ranges, strict=True):
-            yield from [own] if section.kind == STATE else ([part] for part in own)
+        for section, parts in zip(sections, ranges, strict=True):
+            yield from [parts] if section.kind == STATE else ([part] for part in parts)
 
 
 def _cut(section: Section, range_bytes: int) -> list[tuple[int, int]]:

@@ -102,10 +102,10 @@ def is_partition_folder(folder: str) -> bool:
 
 def set_aside(folder: str) -> Refusal | None:
     """Why a partition's folder is not its log, by the suffix that the broker gave it; None where it has none."""
-    found = _SET_ASIDE.fullmatch(folder)
-    if found is None:
+    set_aside = _SET_ASIDE.fullmatch(folder)
+    if set_aside is None:
         return None
-    what = {"delete": "deleted", "future": "future", "stray": "stray"}[found[1]]
+    what = {"delete": "deleted", "future": "future", "stray": "stray"}[set_aside[1]]
     return Refusal(Refused.SET_ASIDE, f"the folder {folder} is a {what} log, not the partition's log", "Leave it out")
 
 

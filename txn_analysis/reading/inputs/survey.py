@@ -143,13 +143,13 @@ def _is_export_noise(line: bytes) -> bool:
 def _cut_object(read: Read, text_bytes: int) -> int | None:
     start = max(0, text_bytes - _CONSOLE_OBJECT_BYTES)
     text = read(start, text_bytes)
-    found = text.rfind(_CONSOLE_OBJECT)
-    if found < 0:
+    object_start = text.rfind(_CONSOLE_OBJECT)
+    if object_start < 0:
         return None
     try:
-        json.JSONDecoder().raw_decode(text[found:].decode())
+        json.JSONDecoder().raw_decode(text[object_start:].decode())
     except (ValueError, RecursionError):  # cut, also within a character; nested without end
-        return start + found
+        return start + object_start
     return None
 
 
@@ -158,16 +158,16 @@ def _marks(read: Read, around: bytes, start: int, end: int, reach: list[tuple[in
     places = [place for place, _ in reach]
     bounds = list(accumulate((bound for _, bound in reach), max))
     provers = StartProver(read, is_decoded=False), StartProver(read, is_decoded=True)
-    found = _next_dumping(around, 0)
-    while 0 <= found < end - start:
-        at = start + found
+    dumping = _next_dumping(around, 0)
+    while 0 <= dumping < end - start:
+        at = start + dumping
         mark = _mark(read, at, provers)
         if mark is not None:
             before = bisect_left(places, mark.anchor)
             is_hidden = before > 0 and mark.anchor < bounds[before - 1]
             mark = replace(mark, cut_before=cut_before(read, _since(read, marks, start), at))
             marks.append(replace(mark, proof=UNPROVEN) if is_hidden else mark)
-        found = _next_dumping(around, found + 1)
+        dumping = _next_dumping(around, dumping + 1)
     return tuple(marks)
 
 
@@ -235,12 +235,12 @@ def _trailers(read: Read, around: bytes, start: int, end: int) -> tuple[TrailerM
     if b"F" not in around:
         return ()
     trailers = []
-    for found in _TRAILER.finditer(around):
-        at = start + found.start()
+    for trailer in _TRAILER.finditer(around):
+        at = start + trailer.start()
         if at >= end:
             break
-        after = start + found.end() - 1
+        after = start + trailer.end() - 1
         behind = read(after, after + HEAD_BYTES)
-        name = found["file_name"].decode(errors="replace")
-        trailers.append(TrailerMark(at, after + noise_end(behind, 0, len(behind)), int(found["torn_bytes"]), name))
+        name = trailer["file_name"].decode(errors="replace")
+        trailers.append(TrailerMark(at, after + noise_end(behind, 0, len(behind)), int(trailer["torn_bytes"]), name))
     return tuple(trailers)

@@ -78,13 +78,13 @@ def survey_files(
     """
     heads, every = _looked_at([*files, *beside])
     every = every[: len(files)]
-    found = [what if _is_asked(what, asked) else NOT_ASKED for what in every]
-    kept = [k for k, what in enumerate(found) if not isinstance(what, PassedOver)]
-    pieces = [pieces_of(k, files[k], heads[k], found[k], is_verified=is_verified) for k in kept]
+    checked = [what if _is_asked(what, asked) else NOT_ASKED for what in every]
+    kept = [k for k, what in enumerate(checked) if not isinstance(what, PassedOver)]
+    pieces = [pieces_of(k, files[k], heads[k], checked[k], is_verified=is_verified) for k in kept]
     facts = _read(spark, [piece for of_file in pieces for piece in of_file], is_on_spark)
-    plans = [_plan(files[k], heads[k], found[k], facts.get(k, [])) for k in kept]
+    plans = [_plan(files[k], heads[k], checked[k], facts.get(k, [])) for k in kept]
     needed = [plan for plan in plans if plan.problem is not None or _is_needed(plan, asked)]
-    passed_over = Counter(what.what for what in found if isinstance(what, PassedOver))
+    passed_over = Counter(what.what for what in checked if isinstance(what, PassedOver))
     if len(needed) < len(plans):
         passed_over[NOT_ASKED.what] += len(plans) - len(needed)
     sections = [*(what for what in every if isinstance(what, Section)), *(s for plan in plans for s in plan.sections)]
@@ -164,11 +164,11 @@ def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequ
 def _read(spark: Spark, pieces: list[Piece], is_on_spark: IsOnSpark) -> dict[int, list[Facts]]:
     """By file, what its pieces say, in the order of the text."""
     is_in_tasks = is_on_spark(sum(piece.size_bytes for piece in pieces))
-    said = _said_in_tasks(spark, pieces) if is_in_tasks and pieces else said_of(pieces)
-    found: dict[int, list[Facts]] = {}
-    for file, _, facts in sorted(said, key=lambda one: one[:2]):
-        found.setdefault(file, []).append(facts)
-    return found
+    surveyed = _said_in_tasks(spark, pieces) if is_in_tasks and pieces else said_of(pieces)
+    facts_of: dict[int, list[Facts]] = {}
+    for file, _, facts in sorted(surveyed, key=lambda one: one[:2]):
+        facts_of.setdefault(file, []).append(facts)
+    return facts_of
 
 
 def _said_in_tasks(spark: Spark, pieces: list[Piece]) -> list[Said]:
@@ -204,7 +204,7 @@ def _tasks(pieces: list[Piece], parallelism: int) -> list[list[Piece]]:
 
 def _survey(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """What the pieces of a task say, as rows of `_SCHEMA`."""
-    said = said_of(piece for pieces in work_in(batches) for piece in pieces)
-    rows = ((file, start, pickle.dumps(facts)) for file, start, facts in said)
+    surveyed = said_of(piece for pieces in work_in(batches) for piece in pieces)
+    rows = ((file, start, pickle.dumps(facts)) for file, start, facts in surveyed)
     while chunk := list(islice(rows, _ROWS_PER_BATCH)):
         yield pa.RecordBatch.from_arrays([*map(pa.array, zip(*chunk, strict=True))], schema=_ARROW_SCHEMA)

@@ -87,13 +87,13 @@ def pieces_of(
 
 def joined(pieces: list[Piece]) -> list[Piece]:
     """The pieces with neighbours in the same file made one, which keeps a task's description short."""
-    found: list[Piece] = []
+    longer: list[Piece] = []
     for piece in pieces:
-        if found and found[-1].file == piece.file and found[-1].end == piece.start:
-            found[-1] = found[-1]._replace(end=piece.end)
+        if longer and longer[-1].file == piece.file and longer[-1].end == piece.start:
+            longer[-1] = longer[-1]._replace(end=piece.end)
         else:
-            found.append(piece)
-    return found
+            longer.append(piece)
+    return longer
 
 
 def pack(items: Sequence[Item], sizes: Iterable[int], group_count: int) -> list[list[Item]]:
@@ -121,7 +121,7 @@ def said_of(pieces: Iterable[Piece]) -> Iterator[Said]:
             others.append(piece)
         else:
             small.append((piece.broker, piece))
-    for some in together(small, lambda own: own[1].size_bytes, _SMALL_AT_ONCE_BYTES):
+    for some in together(small, lambda each: each[1].size_bytes, _SMALL_AT_ONCE_BYTES):
         plans = survey_small_logs([(file, piece.path, piece.is_verified) for file, piece in some])
         for (_, piece), plan in zip(some, plans, strict=True):
             if plan is None:

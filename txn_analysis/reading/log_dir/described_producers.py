@@ -70,18 +70,18 @@ def read_described_file(text: Text, section: Section) -> Iterator[ProducerStateE
 def _answer(data: bytes) -> dict[str, Any] | None:
     """The answer, if every number in it is one that a broker can have given."""
     try:
-        found = json.loads(data, object_pairs_hook=keys_once)
+        answer = json.loads(data, object_pairs_hook=keys_once)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or (found.get("format"), found.get("version")) != (DESCRIBED_FORMAT, _VERSION):
+    if not isinstance(answer, dict) or (answer.get("format"), answer.get("version")) != (DESCRIBED_FORMAT, _VERSION):
         return None
-    producers = found.get("producers")
-    is_place = isinstance(found.get("topic"), str) and _is_number(found.get("partition"), INT32_MAX)
-    is_offsets = all(_is_number(found.get(name), OFFSET_MAX) for name in ("first_offset", "high_watermark"))
+    producers = answer.get("producers")
+    is_place = isinstance(answer.get("topic"), str) and _is_number(answer.get("partition"), INT32_MAX)
+    is_offsets = all(_is_number(answer.get(name), OFFSET_MAX) for name in ("first_offset", "high_watermark"))
     if not (is_place and is_offsets and isinstance(producers, list) and all(map(_is_producer, producers))):
         return None
     ids = [row["producer_id"] for row in producers]
-    return found if len(ids) == len(set(ids)) else None
+    return answer if len(ids) == len(set(ids)) else None
 
 
 def _is_producer(row: object) -> bool:

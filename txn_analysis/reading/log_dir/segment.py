@@ -248,10 +248,10 @@ def _firsts(*keys: Array) -> Array:
 
 def _newest(time_ms: Array, moments: Array, first: Array) -> Array:
     """Of each run of moments the first one of the newest."""
-    own = time_ms[moments]
-    newest = np.repeat(np.maximum.reduceat(own, first), np.diff(np.append(first, len(own))))
-    found: Array = np.minimum.reduceat(np.where(own == newest, moments, len(time_ms)), first)
-    return found
+    moments_ms = time_ms[moments]
+    newest = np.repeat(np.maximum.reduceat(moments_ms, first), np.diff(np.append(first, len(moments_ms))))
+    first_newest: Array = np.minimum.reduceat(np.where(moments_ms == newest, moments, len(time_ms)), first)
+    return first_newest
 
 
 def _edges_of_open_data(headers: Headers, of_range: Array, is_control: Array) -> Array:

@@ -103,20 +103,20 @@ class _CutError(Exception):
 
 @dataclass
 class _Body:
-    """The text of a section; `own` is what of it is in memory already.
+    """The text of a section; `in_memory` is what of it was read already.
 
     An object of its own: a reader that its window held would keep the text until a search for cycles finds them.
     """
 
     text: Text
-    own: Slice | None = None
+    in_memory: Slice | None = None
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes of the input from one place to another, or the first of them."""
-        own = self.own
-        if own is None or not own.start <= start < own.end:
+        in_memory = self.in_memory
+        if in_memory is None or not in_memory.start <= start < in_memory.end:
             return self.text.read(start, end)
-        return own.lines.data[start - own.start : end - own.start]
+        return in_memory.lines.data[start - in_memory.start : end - in_memory.start]
 
 
 class StateDumpReader:
@@ -144,15 +144,15 @@ class StateDumpReader:
         )
         self._is_adrift = False  # lines that follow may be records of a batch whose line was not understood
 
-    def read(self, stop: int, own: Slice | None = None) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
+    def read(self, stop: int, text_slice: Slice | None = None) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
         """What stands before byte `stop` of the input and was not read before; records as they come, or many as rows.
 
         Args:
             stop: the end of the body, or a place in it; a record that begins before it is read to its end.
-            own: the text up to it, where its lines are known already.
+            text_slice: the text up to it, where its lines are known already.
         """
-        self._body.own = own
-        yield from self._merging.items(self._items(stop, None if own is None else UsualBatches.of(own)))
+        self._body.in_memory = text_slice
+        yield from self._merging.items(self._items(stop, None if text_slice is None else UsualBatches.of(text_slice)))
         if self._window.remaining <= 0:
             yield from self._merging.rest()
 
@@ -172,7 +172,7 @@ class StateDumpReader:
         if self._due_count or self._resume_position is not None:
             return None
         before = Before(self._partition, self._end_offset, self._last_offset, self._has_lost)
-        usual_batches = usual.taken(self._window.offset, before, self._sizes)
+        usual_batches = usual.next_batches(self._window.offset, before, self._sizes)
         if usual_batches is None:
             return None
         self._batch, self._last_offset, self._is_adrift = (
@@ -350,12 +350,12 @@ class StateDumpReader:
 
     def _id_of_cut(self, head: _Head) -> str | None:
         """Whose record it is that the text ends in; None where its key is not whole."""
-        held = self._window.peek(head.length, self._window.held)
-        key, size = TEXT_KEY.match(held), head.key_bytes - KEY_HEAD_BYTES
+        text = self._window.peek(head.length, self._window.held)
+        key, size = TEXT_KEY.match(text), head.key_bytes - KEY_HEAD_BYTES
         try:
             if not key:
-                return json_key(held.decode(errors="ignore"), head.key_bytes)[0]
-            name, after = held[key.end() : key.end() + size], held[key.end() + size :]
+                return json_key(text.decode(errors="ignore"), head.key_bytes)[0]
+            name, after = text[key.end() : key.end() + size], text[key.end() + size :]
             return name.decode() if size >= 0 and after.startswith(PAYLOAD) else None
         except (BadValueError, UnicodeDecodeError):
             return None

@@ -93,15 +93,15 @@ class UsualBatches:
     _most: int = _FEW
 
     @classmethod
-    def of(cls, own: Slice) -> Self | None:
+    def of(cls, text_slice: Slice) -> Self | None:
         """The batches of a slice; None where so few are read sooner one by one."""
-        lines, found = own.lines, own.found
+        lines, candidates = text_slice.lines, text_slice.candidates
         records = lines.record_lines
         read = read_record_lines(lines.data, lines.starts[records], lines.ends[records])
         if read is None:
             return None
         columns = StateColumns.of(lines.data, read, PRINTED_LISTS)
-        batches, regions = dict(found.columns), Regions.of(lines, found)
+        batches, regions = dict(candidates.columns), Regions.of(lines, candidates)
         is_usual = regions.is_plain & (batches["magic"] == 2)
         is_usual &= batches["is_valid"] & ~batches["is_control"]
         is_usual &= _has_good_records(columns, batches, regions.first_record)
@@ -110,9 +110,9 @@ class UsualBatches:
         follows = batches["base_offset"][1:] > batches["last_offset"][:-1]
         breaks = np.append(np.flatnonzero(~(follows & is_usual[1:])), len(start) - 1)
         run_stop = breaks[np.searchsorted(breaks, np.arange(len(start)))] + 1
-        return cls(own.start, columns, batches, start, stop, regions.first_record, is_usual, run_stop)
+        return cls(text_slice.start, columns, batches, start, stop, regions.first_record, is_usual, run_stop)
 
-    def taken(self, at_bytes: int, before: Before, sizes: TextSizes) -> TakenBatches | None:
+    def next_batches(self, at_bytes: int, before: Before, sizes: TextSizes) -> TakenBatches | None:
         """The next batches, as far as they are as usual; None where the first one is not.
 
         Args:
@@ -151,13 +151,13 @@ class UsualBatches:
             int(self.first_record[first]),
             int(self.first_record[stop - 1] + self.batches["record_count"][stop - 1]),
         )
-        own = slice(row, row_stop)
-        values = np.flatnonzero(self.columns.read.kind[own] == IS_TEXT)
+        rows = slice(row, row_stop)
+        values = np.flatnonzero(self.columns.read.kind[rows] == IS_TEXT)
         if not len(values):
             return stop, {}
-        value_bytes = self.columns.read.head("value_bytes")[own][values]
-        plain, flexible = (size[own][values] for size in self.columns.value_bytes)
-        spare, is_sure, version = sizes.of_many(value_bytes, plain, flexible, self.columns.is_listed[own][values])
+        value_bytes = self.columns.read.head("value_bytes")[rows][values]
+        plain, flexible = (size[rows][values] for size in self.columns.value_bytes)
+        spare, is_sure, version = sizes.of_many(value_bytes, plain, flexible, self.columns.is_listed[rows][values])
         if not is_sure.all():
             unsure = row + values[np.argmin(is_sure)]
             stop = int(np.searchsorted(self.first_record[first:stop], unsure, "right")) - 1 + first
