@@ -282,21 +282,21 @@ def test_any_leader_may_have_coordinated_an_unknown_producer(known: int) -> None
     assert counts(sums_of_markers(markers, known_of(known, committed), state, {7})) == CONFIRMED
 
 
-def test_a_commit_of_two_partitions_confirms_the_markers_of_both() -> None:
-    both = (HERE, TopicPartition("orders", 1))
+def test_a_commit_of_some_partitions_confirms_the_markers_of_all() -> None:
+    listed = (HERE, TopicPartition("orders", 1), TopicPartition("payments", 0))
     decided_ms = {6: AT_MS, 7: AT_MS + 9_000}
     known = [
         known_of(
             n,
             [
-                record("PrepareCommit", ms, producer_id=n, topic_partitions=both),
+                record("PrepareCommit", ms, producer_id=n, topic_partitions=listed),
                 record("CompleteCommit", ms + 10, producer_id=n),
             ],
         )
         for n, ms in decided_ms.items()
     ]
-    markers = marker_rows({n: {where: [MARKER._replace(at_ms=ms)] for where in both} for n, ms in decided_ms.items()})
-    assert counts(sums_of_markers(markers, pa.concat_tables(known), ALL_GIVEN, {7})) == (4, 0)
+    markers = marker_rows({n: {where: [MARKER._replace(at_ms=ms)] for where in listed} for n, ms in decided_ms.items()})
+    assert counts(sums_of_markers(markers, pa.concat_tables(known), ALL_GIVEN, {7})) == (6, 0)
 
 
 def test_a_producer_is_contradicted_by_its_own_marker_though_anothers_is_earlier() -> None:
@@ -448,6 +448,11 @@ def test_what_compaction_left_confirms_a_marker_of_its_epoch_and_leader(
 ) -> None:
     """An id that commits all the time has a Complete record near any marker of another cluster."""
     assert (told(marker, history=[lone]).sure_of_any_ms is not None) is is_sure
+
+
+def test_what_another_leader_completed_later_hides_no_completion() -> None:
+    later = record("CompleteCommit", AT_MS + 400_000, leader_epoch=6)
+    assert told(MARKER, history=[LONE._replace(leader_epoch=5), later]).sure_of_any_ms == AT_MS
 
 
 def test_only_the_newest_marker_that_is_not_later_than_the_state_is_asked_for() -> None:

@@ -38,6 +38,7 @@ UNDECODED = row(1, rank=YESTERDAY, is_undecodable=True) | {"transactional_id": N
         pytest.param([row(0, batch_last_offset=3), row(4)], None, id="compaction-inside-a-batch-leaves-its-offsets"),
         pytest.param([row(0, batch_last_offset=9), row(2), row(10)], None, id="a-batch-of-another-copy-within-it"),
         pytest.param([row(0), row(3, recorded_ms=None)], UNBOUNDED_MS, id="nothing-says-when-it-ends"),
+        pytest.param([row(0, recorded_ms=99), row(1), row(2)], None, id="a-clock-that-jumped-makes-none"),
     ],
 )
 def test_a_gap_ends_with_the_batch_behind_it(rows: list[Row], expected: int | None) -> None:
@@ -58,6 +59,10 @@ def test_a_moment_after_the_stated_copy_bounds_no_word() -> None:
 def test_an_update_after_the_stated_copy_bounds_no_word() -> None:
     exported = [row(None, last_update_ms=ms, recorded_ms=None) for ms in (70, 30)]
     assert chain(*exported, as_of_ms=50).last_until_as_of_ms == 30
+
+
+def test_the_update_time_of_a_record_of_a_dump_is_no_moment() -> None:
+    assert chain(row(0, last_update_ms=9_999)).last_moment_ms == 0
 
 
 def test_an_earlier_capture_alone_gives_no_last_moment() -> None:
@@ -86,6 +91,18 @@ def test_an_export_has_the_update_times_as_moments() -> None:
 
 
 @pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        pytest.param({}, 40, id="whose-beginning-is-not-there"),
+        pytest.param({"producer_id": 7, "producer_epoch": 0}, None, id="that-begins-with-it"),
+    ],
+)
+def test_an_export_lacks_what_came_before_the_first_record_of_an_id(first: Row, expected: int | None) -> None:
+    exported = [row(None, last_update_ms=ms, recorded_ms=None) | first for ms in (40, 50)]
+    assert chain(row(0, name="another"), *exported).export_gap_ms == expected
+
+
+@pytest.mark.parametrize(
     ("rows", "expected"),
     [
         pytest.param([row(0), row(1)], (), id="one-leader"),
@@ -105,6 +122,16 @@ def test_an_export_has_the_update_times_as_moments() -> None:
         pytest.param([row(0, leader_epoch=None)], (), id="one-batch-alone"),
         pytest.param(
             [*map(row, range(3)), row(3, leader_epoch=None)], (LeaderEpochChange(20, None),), id="the-last-does-not-say"
+        ),
+        pytest.param(
+            [row(0, leader_epoch=None), row(1, leader_epoch=4), row(2, leader_epoch=4)],
+            (LeaderEpochChange(None, 10),),
+            id="the-first-does-not-say",
+        ),
+        pytest.param(
+            [row(0, leader_epoch=None), row(1), row(2, leader_epoch=4)],
+            (LeaderEpochChange(10, 20),),
+            id="none-led-before-the-first",
         ),
         pytest.param([row(3, leader_epoch=4)], (), id="began-again-under-a-higher-epoch-looks-new"),
     ],

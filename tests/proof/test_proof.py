@@ -100,3 +100,12 @@ def test_the_page_tells_what_the_parts_found_last() -> None:
     assert results.with_results(page) == page, "`make proof` writes it"
     assert [one.name for one in PARTS if f"| `{one.name}` | {one.proves} | " not in page] == []
     assert [one.name for one in PARTS if not 0 <= one.sample <= one.size] == []
+
+
+def test_each_listed_mutant_changes_a_line_that_is_there() -> None:
+    listed = [
+        line for line in (Path(__file__).parent / "living_mutants.txt").read_text().splitlines() if "  =>  " in line
+    ]
+    for module, _, change in (line.partition(": ") for line in listed):
+        source = (Path(__file__).parents[2] / "txn_analysis" / module).read_text()
+        assert change.partition("  =>  ")[0] in [" ".join(line.split()) for line in source.splitlines()], change

@@ -176,6 +176,14 @@ def test_a_wrong_count_is_told_the_right_one() -> None:
     assert "3 of 3 partitions of __transaction_state; only 4 would fit" in " ".join(text_report(found).split())
 
 
+def test_where_all_ids_lie_right_a_state_that_does_not_fit_is_of_another_cluster() -> None:
+    state = json.dumps({"expected": 50, "seen": 50, "missing": [], "count": COUNTED})
+    found = report(rows.inconclusive(rule="state_does_not_fit"), state=state)
+    assert found.outcome.settled_by[0].text.startswith(
+        "copy `__transaction_state` of the cluster that the logs are from"
+    )
+
+
 def test_a_count_that_the_ids_prove_is_said_to_be_so() -> None:
     counted = {"used": 4, "basis": "derived", "fitting": "4", "fitting_count": 1}
     text = text_report(report(state=json.dumps({"expected": 4, "seen": 4, "count": counted})))
