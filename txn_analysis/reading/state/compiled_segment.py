@@ -25,7 +25,7 @@ from txn_analysis.kafka.record_batch import (
     read_record,
     varint,
 )
-from txn_analysis.reading.state.records import IS_TOMBSTONE, UNREAD, ReadRecords
+from txn_analysis.reading.state.records import IS_TOMBSTONE, PLACE_COLUMNS, UNREAD, ReadRecords
 from txn_analysis.reading.state.values import JSON_NUMBERS
 
 if TYPE_CHECKING:
@@ -76,13 +76,16 @@ def read_batches(data: bytes, starts: Array, stops: Array, counts: Array, last_d
         last_deltas: the last offset of each, as a delta.
     """
     room = int((np.minimum(np.maximum(counts, 0), (stops - starts) // SMALLEST_RECORD_BYTES) + 1).sum())
-    read, beside = ReadRecords.room(room), np.full((4, room), ABSENT, np.int64)
-    first = np.zeros(len(starts) + 1, np.int64)
-    columns = read.kind, read.id_hash, read.places, read.numbers, beside, first
+    kind, id_hash, first = np.full(room, UNREAD), np.zeros(room, np.int64), np.zeros(len(starts) + 1, np.int64)
+    sizes = len(PLACE_COLUMNS), len(JSON_NUMBERS), 4
+    places, numbers, beside = (np.full((size, room), ABSENT) for size in sizes)
+    columns = kind, id_hash, places, numbers, beside, first, np.zeros(6, np.int64)
     run = _read_batches.for_work(room * _PYTHON_US)
-    run(np.frombuffer(data, np.uint8), starts, stops, counts, last_deltas, _TAG_TABLE, *columns, np.zeros(6, np.int64))
+    run(np.frombuffer(data, np.uint8), starts, stops, counts, last_deltas, _TAG_TABLE, *columns)
     offset_delta, time_delta, skipped_bytes, is_lost = beside[:, : first[-1]]
-    return SegmentRecords(read.part(0, int(first[-1])), offset_delta, time_delta, skipped_bytes, is_lost > 0, first)
+    named = dict(zip((*PLACE_COLUMNS, *JSON_NUMBERS), (*places, *numbers), strict=True))
+    read = ReadRecords(kind, id_hash, named).part(0, int(first[-1]))
+    return SegmentRecords(read, offset_delta, time_delta, skipped_bytes, is_lost > 0, first)
 
 
 _OFFSET_DELTA, _TIME_DELTA, _SKIPPED_BYTES, _IS_LOST = range(4)

@@ -265,10 +265,10 @@ def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
     if read is None:
         return None
     columns = StateColumns.of(data, read, PRINTED_LISTS)
-    starts = np.append(read.start, len(data))
+    starts = np.append(read["start"], len(data))
     is_next = not data[: starts[0]].strip(_JSON_SPACE.encode())
     count = int(np.append(read.kind, UNREAD).argmin()) if is_next else 0
-    rows = columns.rows(0, count, {"ordinal": read.start[:count] + window.offset})
+    rows = columns.rows(0, count, {"ordinal": read["start"][:count] + window.offset})
     window.advance(int(starts[count]) if count else 0)
     return rows
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 UNREAD, IS_TOMBSTONE, IS_TEXT = -2, -1, 2
 """What `ReadRecords.kind` is beside 0 and 1, the versions of a value."""
-HEAD_COLUMNS = ("offset", "timestamp", "key_bytes", "value_bytes")
 PLACE_COLUMNS = ("id_start", "id_stop", "list_start", "list_stop")
 _WHERE_READ_COLUMNS = 3  # which ingest, input and section
 STATE_SCHEMA = pa.schema(list(TRANSACTION_STATES.arrow_schema)[_WHERE_READ_COLUMNS:])
@@ -113,47 +112,25 @@ class ReadRecords:
 
     Attributes:
         kind: the version of the value; IS_TEXT where none is printed, IS_TOMBSTONE, or UNREAD.
-        start: where a record begins in the text.
         id_hash: Java's hash of the id, without its sign.
-        heads: of dumps, what the prefix of the record line says; a row for each of the names that `head` knows.
-        places: where id and list stand in the text; a row for each of the names that `place` knows.
-        numbers: of the value, a row for each of JSON_NUMBERS; ABSENT where one is not printed.
+        columns: by name: PLACE_COLUMNS, where id and list stand in the text; JSON_NUMBERS, those of the value, ABSENT
+            where one is not printed; of texts also `start`, where the record begins, and what the prefix of a dump's
+            record line says.
     """
 
     kind: Array
-    start: Array
     id_hash: Array
-    heads: Array
-    places: Array
-    numbers: Array
-
-    @classmethod
-    def room(cls, count: int) -> ReadRecords:
-        """Room for so many."""
-        kind, start, id_hash = np.full(count, UNREAD, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
-        sizes = len(HEAD_COLUMNS), len(PLACE_COLUMNS), len(JSON_NUMBERS)
-        return cls(kind, start, id_hash, *(np.full((size, count), ABSENT, np.int64) for size in sizes))
+    columns: Mapping[str, Array]
 
     def part(self, first: int, stop: int) -> ReadRecords:
         """Some of them that follow each other."""
         rows = slice(first, stop)
-        columns = self.heads[:, rows], self.places[:, rows], self.numbers[:, rows]
-        return ReadRecords(self.kind[rows], self.start[rows], self.id_hash[rows], *columns)
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return ReadRecords(self.kind[rows], self.id_hash[rows], columns)
 
-    def head(self, name: str) -> Array:
-        """Of the prefix of a dump's record line: `offset`, `timestamp`, `key_bytes` or `value_bytes`."""
-        values: Array = self.heads[HEAD_COLUMNS.index(name)]
-        return values
-
-    def place(self, name: str) -> Array:
-        """`id_start`, `id_stop`, `list_start` or `list_stop`: where id, and list of partitions, stand in the text."""
-        values: Array = self.places[PLACE_COLUMNS.index(name)]
-        return values
-
-    def number(self, name: str) -> Array:
-        """A number of the value, by its name in Kafka's JSON; ABSENT where it is not printed."""
-        values: Array = self.numbers[JSON_NUMBERS.index(name)]
-        return values
+    def __getitem__(self, name: str) -> Array:
+        """A column."""
+        return self.columns[name]
 
 
 class PartitionList(NamedTuple):
@@ -194,11 +171,11 @@ class StateColumns:
         is_good = np.ones(len(kind), bool)
         for name in JSON_NUMBERS:
             low, high = number_bounds(name)
-            is_good &= (read.number(name) >= low) & (read.number(name) <= high)
+            is_good &= (read[name] >= low) & (read[name] <= high)
         lists, list_of = [PartitionList()], np.zeros(len(kind), np.int64)
         for value_kind, list_reader in list_readers.items():
             rows = np.flatnonzero((kind == value_kind) & is_good)
-            texts = slices(data, read.place("list_start")[rows], read.place("list_stop")[rows]).dictionary_encode()
+            texts = slices(data, read["list_start"][rows], read["list_stop"][rows]).dictionary_encode()
             read_lists = [_list_of(list_reader, text) for text in texts.dictionary.to_pylist()]
             codes = texts.indices.to_numpy()
             list_of[rows] = codes + len(lists)
@@ -211,9 +188,9 @@ class StateColumns:
     def value_bytes(self) -> tuple[Array, Array]:
         """Of printed values the size in version 0, and in version 1 with the tagged fields that are printed."""
         plain, flexible = np.array([(each.plain_bytes, each.flexible_bytes) for each in self._lists])[self._list_of].T
-        number = self.read.number
+        read = self.read
         tagged = sum(
-            np.where((number(name) == default) | (number(name) == ABSENT), 0, size)
+            np.where((read[name] == default) | (read[name] == ABSENT), 0, size)
             for name, default, size in tagged_field_bytes()
         )
         return plain, flexible + tagged
@@ -238,7 +215,7 @@ class StateColumns:
         """
         read, count = self.read.part(first, stop), stop - first
         is_unread, is_value = read.kind == UNREAD, read.kind >= 0
-        id_start, id_stop = read.place("id_start"), read.place("id_stop")
+        id_start, id_stop = read["id_start"], read["id_stop"]
         has_id = id_start != ABSENT
         ids = slices(self._data, id_start[has_id], id_stop[has_id]).cast(pa.large_string()).cast(pa.string())
         signed = np.where(read.id_hash >= _INT32_SIGN, read.id_hash - _UINT32, read.id_hash)
@@ -247,11 +224,11 @@ class StateColumns:
             "transactional_id_hash": pa.array(signed, pa.int32(), ~has_id),
             "is_tombstone": pa.array(read.kind == IS_TOMBSTONE),
             "is_undecodable": pa.array(is_unread),
-            "state": pa.array(STATES).take(pa.array(read.number("transactionStatus"), mask=~is_value)),
+            "state": pa.array(STATES).take(pa.array(read["transactionStatus"], mask=~is_value)),
             "topic_partitions": self._partitions.take(pa.array(self._list_of[first:stop], mask=is_unread)),
         }
         for name, printed in _NUMBERS.items():
-            named[name] = _column(name, np.where(is_value, read.number(printed), ABSENT), count)
+            named[name] = _column(name, np.where(is_value, read[printed], ABSENT), count)
         for name, values in beside.items():
             named[name] = _column(name, values, count)
         empty = (pa.nulls(count, field.type) for field in STATE_SCHEMA)

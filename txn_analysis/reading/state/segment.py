@@ -111,12 +111,12 @@ class StateSegmentReader:
 
 def _hash_other_ids(data: bytes, read: ReadRecords) -> None:
     """Java's hash of ids that are not plain ASCII; what is no UTF-8 is no id."""
-    for row in np.flatnonzero((read.id_hash == NOT_ASCII) & (read.place("id_start") != ABSENT)).tolist():
-        name = data[read.place("id_start")[row] : read.place("id_stop")[row]]
+    for row in np.flatnonzero((read.id_hash == NOT_ASCII) & (read["id_start"] != ABSENT)).tolist():
+        name = data[read["id_start"][row] : read["id_stop"][row]]
         try:
             read.id_hash[row] = java_hash(name.decode()) % 2**32
         except UnicodeDecodeError:
-            read.kind[row], read.id_hash[row], read.place("id_start")[row] = UNREAD, 0, ABSENT
+            read.kind[row], read.id_hash[row], read["id_start"][row] = UNREAD, 0, ABSENT
 
 
 class _ListCursor:

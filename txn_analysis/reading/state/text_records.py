@@ -34,7 +34,6 @@ from txn_analysis.reading.grammar.line_form import (
 from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES, TEXT_VALUE, TOMBSTONE
 from txn_analysis.reading.state.compiled_segment import NOT_ASCII, ascii_hash
 from txn_analysis.reading.state.records import (
-    HEAD_COLUMNS,
     IS_TEXT,
     IS_TOMBSTONE,
     PLACE_COLUMNS,
@@ -192,17 +191,14 @@ def _read(data: bytes, starts: Array, ends: Array, forms: Forms) -> ReadRecords 
         return None
     read, form = lines
     absent = np.full(len(starts), ABSENT)
-    heads, places, numbers = (
-        np.array([read.get(name, absent) for name in names]) for names in (HEAD_COLUMNS, PLACE_COLUMNS, JSON_NUMBERS)
-    )
-    numbers[JSON_NUMBERS.index(STATUS)] %= len(STATES)
+    columns = dict.fromkeys((*PLACE_COLUMNS, *JSON_NUMBERS), absent) | read | {"start": starts}
+    columns[STATUS] = columns[STATUS] % len(STATES)
     kind = np.array([*forms.kinds, UNREAD])[form]
-    id_start, id_stop = (places[PLACE_COLUMNS.index(name)] for name in ("id_start", "id_stop"))
-    kind[id_stop - id_start > ID_MAX_BYTES] = UNREAD
-    id_hash = np.full(len(starts), NOT_ASCII)
-    _hash_ids(np.frombuffer(data, np.uint8), id_start, id_stop, kind != UNREAD, id_hash)
+    kind[columns["id_stop"] - columns["id_start"] > ID_MAX_BYTES] = UNREAD
+    id_hash, raw = np.full(len(starts), NOT_ASCII), np.frombuffer(data, np.uint8)
+    _hash_ids(raw, columns["id_start"], columns["id_stop"], kind != UNREAD, id_hash)
     kind[id_hash == NOT_ASCII] = UNREAD
-    return ReadRecords(kind, starts, id_hash, heads, places, numbers)
+    return ReadRecords(kind, id_hash, columns)
 
 
 @compiled

@@ -131,13 +131,13 @@ class UsualBatches:
             return None
         count = self.batches["record_count"][first:stop]
         row, row_stop = int(self.first_record[first]), int(self.first_record[stop - 1] + count[-1])
-        offset = self.columns.read.head("offset")[row:row_stop]
+        offset = self.columns.read["offset"][row:row_stop]
         of_batch = {name: np.repeat(self.batches[column][first:stop], count) for name, column in _BATCH_COLUMNS.items()}
         place = {
-            "ordinal": self.columns.read.start[row:row_stop] + self.first_bytes,
+            "ordinal": self.columns.read["start"][row:row_stop] + self.first_bytes,
             "state_partition": before.state_partition,
             "offset": offset,
-            "recorded_ms": np.maximum(self.columns.read.head("timestamp")[row:row_stop], ABSENT),
+            "recorded_ms": np.maximum(self.columns.read["timestamp"][row:row_stop], ABSENT),
             "is_after_gap": offsets_leave_gaps(offset, before.last_offset, has_lost=before.has_lost),
         }
         last = {name: int(values[stop - 1]) for name, values in self.batches.items()}
@@ -155,7 +155,7 @@ class UsualBatches:
         values = np.flatnonzero(self.columns.read.kind[rows] == IS_TEXT)
         if not len(values):
             return stop, {}
-        value_bytes = self.columns.read.head("value_bytes")[rows][values]
+        value_bytes = self.columns.read["value_bytes"][rows][values]
         plain, flexible = (size[rows][values] for size in self.columns.value_bytes)
         spare, is_sure, version = sizes.of_many(value_bytes, plain, flexible, self.columns.is_listed[rows][values])
         if not is_sure.all():
@@ -183,9 +183,9 @@ def _left_open(spare_bytes: Array, values: Array, count: int) -> dict[str, Array
 def _has_good_records(columns: StateColumns, batches: dict[str, Array], first: Array) -> Array:
     """Whether each of a batch's records is one that fits its sizes and its place in the batch."""
     read, (plain, flexible) = columns.read, columns.value_bytes
-    kind, offset, value_bytes = read.kind, read.head("offset"), read.head("value_bytes")
-    is_good = (kind != UNREAD) & (offset >= 0) & (read.head("timestamp") <= LAST_TIME_MS)
-    is_good &= read.head("key_bytes") == KEY_HEAD_BYTES + read.place("id_stop") - read.place("id_start")
+    kind, offset, value_bytes = read.kind, read["offset"], read["value_bytes"]
+    is_good = (kind != UNREAD) & (offset >= 0) & (read["timestamp"] <= LAST_TIME_MS)
+    is_good &= read["key_bytes"] == KEY_HEAD_BYTES + read["id_stop"] - read["id_start"]
     expected = np.select([kind == IS_TOMBSTONE, kind == 0, kind == 1], [_NULL_BYTES, plain, flexible], value_bytes)
     is_good &= (value_bytes == expected) & (value_bytes < _MOST_SIZE) & ((kind == IS_TOMBSTONE) | (value_bytes >= 0))
     bad = np.append(0, np.cumsum(~is_good))
