@@ -46,16 +46,6 @@ def shown(answer: Answer) -> list[dict[str, Any]]:
     return [plain(finding) for finding in answer.findings]
 
 
-def test_a_late_write_hangs_and_is_planned() -> None:
-    answer = answer_of(late_write_after_abort().history())
-    (finding,), (planned,) = answer.findings, answer.plan
-    assert (finding.verdict, finding.rule) == (Verdict.HANGING, "partition_not_in_transaction")
-    assert finding.cause is not None
-    assert (finding.cause.name, finding.cause.confidence) == ("late_write_after_marker", "certain")
-    assert (planned.topic_partition, planned.producer_id, planned.txn_start_offset) == ("orders-0", 7, 2)
-    assert (planned.producer_epoch, planned.coordinator_epoch, planned.transaction_result) == (0, 0, False)
-
-
 def in_four_partitions(stated: int | None) -> Answer:
     """The late write where many ids fill four partitions of the state."""
     world = late_write_after_abort()
@@ -95,14 +85,6 @@ def late_write_of_flink() -> World:
     return written_late(world)
 
 
-def test_what_flink_may_ask_to_commit_and_cannot_is_planned_with_a_remark() -> None:
-    answer = answer_of(late_write_of_flink().history())
-    (finding,), (planned,) = answer.hanging, answer.plan
-    assert (planned.topic_partition, planned.txn_start_offset) == ("orders-0", 2)
-    assert planned.evidence == list(finding.evidence)
-    assert planned.evidence[-1].startswith("its transactional id is shaped like Flink's: ")
-
-
 def test_what_is_not_late_needs_no_remark_on_its_owner() -> None:
     world = late_write_of_flink()
     world.logs["orders", 0][2:] = [data(7, BEGAN_MS + 2 * HOUR_MS), marker(8, BEGAN_MS + 2 * HOUR_MS + 1, "ABORT")]
@@ -119,14 +101,6 @@ def test_a_topic_that_no_record_of_the_state_names_is_remarked() -> None:
     (rightly,), (wrongly,) = answer_of(world.history()).findings, answer_of(renamed.history()).findings
     assert remark.format("orders") not in rightly.evidence
     assert (wrongly.verdict, wrongly.evidence[-1]) == (Verdict.HANGING, remark.format("odrers"))
-
-
-def test_without_its_records_of_the_coordinator_nothing_is_planned() -> None:
-    world = late_write_after_abort()
-    world.states[0] = []
-    answer = answer_of(world.history())
-    assert [finding.verdict for finding in answer.findings] == [Verdict.INCONCLUSIVE]
-    assert answer.plan == ()
 
 
 def test_a_contested_marker_says_nothing_of_whose_state_it_is() -> None:
