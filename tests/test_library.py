@@ -15,9 +15,9 @@ from pyspark.core.rdd import RDD
 import txn_analysis
 from tests.docs.examples import ROOT
 from txn_analysis import AuditError, Settings, abort_plan, audit, captures, findings, ingest, load_report, read
+from txn_analysis.engine import memory
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.spark.jobs import running
-from txn_analysis.storage import opening
 from txn_analysis.tables import ALL_TABLES
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def test_without_a_session_this_process_answers_the_same(report: AuditReport, tm
 def test_without_a_session_more_than_this_process_may_hold_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MEMORY_BYTES", -1)
+    monkeypatch.setattr(memory, "MEMORY_BYTES", -1)
     with pytest.raises(AuditError, match="give a session of Spark in place of None"):
         audit(None, PARTS, settings(tmp_path / "warehouse"))
 

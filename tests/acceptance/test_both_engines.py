@@ -14,6 +14,7 @@ from tests.table_rows import listed
 from tests.torture.harness import history_of, items_of
 from tests.torture.inputs import InputReader
 from tests.torture.subjects import Files, real_cases, simulated
+from txn_analysis.engine import memory
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.problems import ProblemKind
@@ -21,7 +22,6 @@ from txn_analysis.pipeline.run import parameters, start_run
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import EngineName, Settings
-from txn_analysis.storage import opening
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
 
@@ -168,7 +168,7 @@ def test_what_this_process_may_not_hold_is_refused(
     settings = {"warehouse": warehouse, "cluster": VARIANTS[2].name, "engine": "local"}
     run = start_run(open_warehouse(no_spark, warehouse), Settings.model_validate(PARAMETERS | settings))
     assert run.engine.name is EngineName.LOCAL
-    monkeypatch.setattr(opening, "MEMORY_BYTES", 1_000)
+    monkeypatch.setattr(memory, "MEMORY_BYTES", 1_000)
     run = start_run(open_warehouse(no_spark, warehouse), Settings.model_validate(PARAMETERS | settings))
     with pytest.raises(ConfigError, match=r"^--engine local: there are [0-9.]+ kB to judge, earlier captures included"):
         _ = run.engine

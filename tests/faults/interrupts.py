@@ -99,9 +99,9 @@ def txn_analysis(words: Sequence[str], temp: Path, stdout: int = subprocess.DEVN
 
 
 IN_TASKS = """
-from txn_analysis.storage import opening
+from txn_analysis.engine import memory
 from txn_analysis.__main__ import main
-opening.MEMORY_BYTES = -1
+memory.MEMORY_BYTES = -1
 main()
 """
 """The command line as a program, which does in Spark's tasks what it would do by itself, as if it were much."""

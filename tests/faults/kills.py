@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 from tests.faults.processes import file_count, kill_group, kill_workers, start_audit, wait_until
 from tests.faults.scene import LATER, WORDS, Scene
+from txn_analysis.engine import memory
 from txn_analysis.errors import AuditError
-from txn_analysis.storage import opening
 from txn_analysis.storage.errors import storage_error
 from txn_analysis.tables import Table
 
@@ -109,7 +109,7 @@ class Kill:
 
     def cut_worker(self) -> Attempt:
         """Kills the Python workers of an audit in this session until one was at work; True if there was one."""
-        in_tasks = patch.object(opening, "MEMORY_BYTES", -1)  # so little would be read in this process
+        in_tasks = patch.object(memory, "MEMORY_BYTES", -1)  # so little would be read in this process
         with in_tasks, ThreadPoolExecutor(1) as pool:
             audited = pool.submit(self.scene.audit, self.warehouse)
             wait_until(lambda: self.is_due() or audited.done(), "the files of an audit")

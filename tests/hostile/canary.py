@@ -35,10 +35,10 @@ VERBS = (
 # Runs commands with their outputs in files, and prints their exit codes.
 _CHILD = """
 import json, os, sys
-from txn_analysis.storage import opening
+from txn_analysis.engine import memory
 from txn_analysis.cli.main import app
 
-opening.MEMORY_BYTES = -1  # in Spark's tasks, which leave files as well
+memory.MEMORY_BYTES = -1  # in Spark's tasks, which leave files as well
 
 codes, own = {}, [os.dup(1), os.dup(2)]
 for name, words in json.loads(sys.argv[1]).items():

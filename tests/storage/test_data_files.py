@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from txn_analysis.storage.data_files import write_data_files
+from txn_analysis.storage.errors import BrokenRowError
 from txn_analysis.storage.roots import disk_root
 from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import REJECTS, Col, Table
@@ -90,7 +91,7 @@ def test_a_row_that_breaks_a_constraint_leaves_no_file(tmp_path: Path, flaw: dic
     loose = pa.schema([field.with_nullable(nullable=True) for field in REJECTS.arrow_schema])
     broken = pa.RecordBatch.from_pylist([reject() | flaw], schema=loose)
     rows = [(REJECTS, broken), (REJECTS, batch(REJECTS, [reject()]))][:: 1 if is_first else -1]
-    with pytest.raises(ValueError, match="violated"):
+    with pytest.raises(BrokenRowError):
         write_data_files(rows, disk_root(tmp_path), {"ingest_id": "i"})
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 

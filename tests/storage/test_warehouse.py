@@ -17,7 +17,7 @@ from txn_analysis.storage.commits import commit_inputs, commit_run
 from txn_analysis.storage.delta_folder import DeltaFolder
 from txn_analysis.storage.new_table import FORMAT
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.roots import disk_root
+from txn_analysis.storage.roots import disk_root, root_at
 from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
 from txn_analysis.tables.inputs import ReadInput, RunRecord
@@ -125,3 +125,10 @@ def test_tables_are_created_by_two_at_once(spark: SparkSession, tmp_path: Path) 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: open_warehouse(spark, root).create(), range(2)))
     assert open_warehouse(spark, root).versions(ALL_TABLES) == dict.fromkeys((table.name for table in ALL_TABLES), 0)
+
+
+@pytest.mark.parametrize("name", ["ware%20house", "ware\\house", "ware\nhouse"])
+def test_a_folder_whose_name_deltas_library_takes_for_another_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(WarehouseError, match="Move it to another name") as refused:
+        root_at(str(tmp_path / name / "audits"))
+    assert "\n" not in str(refused.value)

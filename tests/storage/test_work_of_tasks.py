@@ -11,7 +11,7 @@ from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from txn_analysis.spark.workers import in_tasks, work_for_tasks, work_in
-from txn_analysis.storage.delta_folder import StoredFile
+from txn_analysis.storage.data_files import DataFile
 from txn_analysis.storage.spark_tasks import in_shares
 
 
@@ -32,7 +32,7 @@ def test_each_task_has_one_piece_of_work(spark: SparkSession, count: int) -> Non
 def test_what_a_task_unpickles_of_the_files_of_a_table_does_not_grow_with_them(spark: SparkSession) -> None:
     unpickled = []
     for count in (100, 100_000):
-        files = [StoredFile("r", f"run_id=r/{n:032}.parquet", 1 << 20, 1) for n in range(count)]
+        files = [DataFile("runs", "r", f"run_id=r/{n:032}.parquet", 1 << 20, 1) for n in range(count)]
         shares, function = in_shares(spark, files, lambda _: iter(()))
         (share,) = shares.limit(1).collect()
         unpickled.append(len(cloudpickle.dumps(function)) + len(share.value))  # type: ignore[no-untyped-call]  # PySpark's

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from benchmarks.batches import Partition
 from benchmarks.dumps import SHALLOW, write_segment
+from txn_analysis.engine import memory
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage import opening
 
 PRODUCERS = 20  # each can leave one transaction open, which is a finding
 MORE = 8
@@ -62,7 +62,7 @@ def collected_bytes(spark: SparkSession) -> dict[int, int]:
 def test_what_reaches_the_driver_grows_with_files_and_findings_but_not_with_batches(
     spark: SparkSession, empty_warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "MEMORY_BYTES", -1)  # in tasks, as if it were much
+    monkeypatch.setattr(memory, "MEMORY_BYTES", -1)  # in tasks, as if it were much
     small = audited(spark, empty_warehouse, tmp_path / "small", TEXT_BYTES, 2)
     large = audited(spark, empty_warehouse, tmp_path / "large", TEXT_BYTES * MORE, 2 * MORE)
     more = Audited(*(after - before for before, after in zip(small, large, strict=True)))

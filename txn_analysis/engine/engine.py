@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from txn_analysis.engine import memory
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import EngineName
-from txn_analysis.storage import opening
 from txn_analysis.text import size
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def is_on_spark(settings: Settings, text_bytes: int) -> bool:
     Raises:
         ConfigError: this process is asked for, and would hold more than it may.
     """
-    is_little = opening.fits_in_memory(text_bytes)
+    is_little = memory.fits_in_memory(text_bytes)
     if settings.engine is EngineName.LOCAL and not is_little:
-        most_bytes = opening.most_in_memory_bytes()
+        most_bytes = memory.most_in_memory_bytes()
         raise ConfigError(
             f"--engine local: there are {size(text_bytes)} to judge, earlier captures included, and this process holds "
             f"at most {size(most_bytes)}, which is {size(text_bytes - most_bytes)} less: leave --engine out, or give "

@@ -119,14 +119,9 @@ def _check_names(spark: SparkSession, view: str, files: str, path: str) -> None:
 
 def _described(spark: SparkSession, name: str) -> dict[str, str]:
     """What the catalog says of a table or view; empty where there is none."""
-    from pyspark.errors import AnalysisException
-
-    try:
-        rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
-    except AnalysisException as error:
-        if error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":
-            return {}
-        raise
+    if not spark.catalog.tableExists(name):
+        return {}
+    rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     return {row["col_name"]: row["data_type"] for row in rows} or {"Location": ""}
 
 

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from txn_analysis.columns.parquet import encodings
-from txn_analysis.storage.errors import broken_check, missing_value
+from txn_analysis.storage.errors import BrokenRowError
 from txn_analysis.storage.rows import schema_of
 from txn_analysis.tables import INDEXED_COLUMNS
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
 
     from txn_analysis.columns.values import Json
-    from txn_analysis.storage.delta_folder import StoredFile
     from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
 
@@ -48,24 +47,23 @@ _FORMAT, _DISK = ds.ParquetFileFormat(), LocalFileSystem()
 
 @dataclass(frozen=True)
 class DataFile:
-    """One data file of a table that nobody reads yet.
+    """A data file of a table.
 
     Attributes:
         table: name of the table.
+        slice: the value of the column by which the table is partitioned; None where there is none.
         path: below the table's folder, as the operating system has it.
-        statistics: as JSON, in the form of Delta's `add.stats`.
+        modified_ms: of one that is not committed yet.
+        statistics: the same; as JSON, in the form of Delta's `add.stats`.
     """
 
     table: str
+    slice: str | None
     path: str
     size_bytes: int
-    modified_ms: int
-    statistics: str
-
-    @property
-    def row_count(self) -> int:
-        """How many rows it has."""
-        return int(json.loads(self.statistics)["numRecords"])
+    row_count: int
+    modified_ms: int = 0
+    statistics: str = ""
 
 
 def write_data_files(
@@ -79,7 +77,7 @@ def write_data_files(
         slice_of: the partition that all rows belong to, by the names of its columns.
 
     Raises:
-        ValueError: a row breaks a constraint of its table; the text is one that `storage_errors` knows.
+        BrokenRowError: a row breaks a constraint of its table.
         OSError: it cannot be written.
     """
     writers: dict[str, _Writer] = {}
@@ -101,14 +99,14 @@ def check_rows(table: Table, batch: pa.Table) -> None:
     """Refuse rows that a table may not have.
 
     Raises:
-        ValueError: one breaks a constraint of its table; the text is one that `storage.errors` knows.
+        BrokenRowError: one breaks a constraint of its table.
     """
     for name in (c.name for c in table.columns if not c.nullable):
         if batch[name].null_count:
-            raise ValueError(missing_value(name))
+            raise BrokenRowError(f"NOT NULL of column {name}")
     for name, check in table.checks.items():
         if not check.is_kept_by(batch):
-            raise ValueError(broken_check(name, check.sql))
+            raise BrokenRowError(f"CHECK {name}: {check.sql}")
 
 
 class _Writer:
@@ -121,6 +119,7 @@ class _Writer:
         self._table, self._behind = table, behind
         self._written: Future[None] | None = None
         self._own = [name for name in table.names if name not in table.partition_by]
+        self._slice = next((slice_of[column] for column in table.partition_by), None)
         # Hive's form, in which a value is escaped for the folder's name; Delta's log escapes it once more, as in a URI.
         parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
         self._relative = "/".join([*parts, f"part-{uuid.uuid4()}.parquet"])
@@ -159,8 +158,11 @@ class _Writer:
         if self._held:
             self._write_row_group(self._held)
         self._file.close()
-        statistics = json.dumps(_statistics(pq.read_metadata(self._new.target), self._own[:INDEXED_COLUMNS]))
-        return DataFile(self._table.name, self._relative, self._new.keep(), time.time_ns() // 1_000_000, statistics)
+        metadata = pq.read_metadata(self._new.target)
+        statistics = json.dumps(_statistics(metadata, self._own[:INDEXED_COLUMNS]))
+        size_bytes, rows = self._new.keep(), metadata.num_rows
+        now_ms = time.time_ns() // 1_000_000
+        return DataFile(self._table.name, self._slice, self._relative, size_bytes, rows, now_ms, statistics)
 
     def drop(self) -> None:
         """Free the space of what nobody will commit; the disk may be full."""
@@ -186,7 +188,7 @@ def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:
 
 
 def read_files(
-    table: Table, root: Root, files: Iterable[StoredFile], names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    table: Table, root: Root, files: Iterable[DataFile], names: Sequence[str], one_of: Mapping[str, Collection[Any]]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of some data files of a table, one batch after another; wherever the files can be opened.
 
@@ -201,7 +203,7 @@ def read_files(
     in_files = pa.schema([field for field in table.arrow_schema if field.name != column])
     schema = schema_of(table, names)
     asked = {name: pa.array([*of], in_files.field(name).type) for name, of in one_of.items() if name != column}
-    of_slices: defaultdict[str | None, list[StoredFile]] = defaultdict(list)
+    of_slices: defaultdict[str | None, list[DataFile]] = defaultdict(list)
     for file in files:
         of_slices[file.slice].append(file)
     own = [name for name in schema.names if name != column]
@@ -212,7 +214,7 @@ def read_files(
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def rows_digest(table: Table, root: Root, files: Sequence[StoredFile]) -> tuple[int, int]:
+def rows_digest(table: Table, root: Root, files: Sequence[DataFile]) -> tuple[int, int]:
     """How many rows some data files of a table have, and a number that equal rows have, in whatever order and files."""
     digests = (
         int.from_bytes(blake2b(repr(row).encode(), digest_size=16).digest(), "big")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote
@@ -20,6 +19,7 @@ from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.storage.data_files import DataFile
 from txn_analysis.storage.errors import DAMAGED
 from txn_analysis.storage.new_table import fields_of
 from txn_analysis.storage.roots import NoTable
@@ -27,7 +27,6 @@ from txn_analysis.storage.roots import NoTable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from txn_analysis.storage.data_files import DataFile
     from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
 
@@ -39,21 +38,6 @@ _HOUR_MS = 3_600_000
 # A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
 MOST_FILES, _SMALL_BYTES = 32, 16 << 20
 _NOTE = "txn-analysis.run"  # in `commitInfo`
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A data file of a table.
-
-    Attributes:
-        slice: the value of the column by which the table is partitioned; None where there is none.
-        path: below the table's folder, as the operating system has it.
-    """
-
-    slice: str | None
-    path: str
-    size_bytes: int
-    row_count: int
 
 
 class DeltaFolder:
@@ -116,17 +100,17 @@ class DeltaFolder:
         return dict(self._table.metadata().configuration)
 
     @cached_property
-    def files(self) -> tuple[StoredFile, ...]:
+    def files(self) -> tuple[DataFile, ...]:
         """All of its data files."""
         columns = self._table.metadata().partition_columns
         paths, sizes, rows = (self._added.column(name).to_pylist() for name in ("path", "size_bytes", "num_records"))
         slices = self._added.column(f"partition.{columns[0]}").to_pylist() if columns else [None] * len(paths)
         return tuple(
-            StoredFile(slice_, unquote(path), size, count or 0)
+            DataFile(self._name, slice_, unquote(path), size, count or 0)
             for slice_, path, size, count in zip(slices, paths, sizes, rows, strict=True)
         )
 
-    def files_of(self, table: Table, one_of: Mapping[str, Collection[Any]]) -> list[StoredFile]:
+    def files_of(self, table: Table, one_of: Mapping[str, Collection[Any]]) -> list[DataFile]:
         """The data files that may hold rows whose columns have one of some values."""
         column = next(iter(table.partition_by), None)
         wanted = None if column is None else one_of.get(column)
@@ -138,7 +122,7 @@ class DeltaFolder:
         Raises:
             CommitFailedError: another writer committed since this was opened; so it is of `replace`.
         """
-        self._commit("append", [(file, {}) for file in files], [])
+        self._commit("append", files, [])
 
     def is_small_in(self, most_files: int) -> bool:
         """It has so many files or more, which are better one, and few enough bytes for that."""
@@ -152,7 +136,7 @@ class DeltaFolder:
             slice_of: the partition, by the names of its columns.
             note: what the commit says of itself beside, for `notes`.
         """
-        own = [(file, slice_of) for file in files]
+        own = [*files]
         if own or any(not slice_of or file.slice in slice_of.values() for file in self.files):
             self._commit("overwrite", own, [(column, "=", value) for column, value in slice_of.items()], note)
 
@@ -168,7 +152,7 @@ class DeltaFolder:
         """
         (column,) = self._table.metadata().partition_columns
         if any(file.slice in files for file in self.files):
-            own = [(file, {column: value}) for value, file in files.items() if file is not None]
+            own = filter(None, files.values())
             self._commit("overwrite", own, [(column, "in", sorted(files))])
 
     def grow(self, table: Table) -> bool:
@@ -222,12 +206,16 @@ class DeltaFolder:
     def _commit(
         self,
         mode: Literal["append", "overwrite"],
-        files: Iterable[tuple[DataFile, Mapping[str, str]]],
+        files: Iterable[DataFile],
         filters: Sequence[tuple[str, str, Any]],
         note: str = "",
     ) -> None:
+        columns = self._table.metadata().partition_columns
         self._table.create_write_transaction(
-            [AddAction(f.path, f.size_bytes, {**own}, f.modified_ms, True, f.statistics) for f, own in files],
+            [
+                AddAction(f.path, f.size_bytes, dict.fromkeys(columns, f.slice), f.modified_ms, True, f.statistics)
+                for f in files
+            ],
             mode,
             self._table.schema(),
             list(dict.fromkeys(column for column, *_ in filters)),

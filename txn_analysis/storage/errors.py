@@ -84,18 +84,11 @@ _SAID = re.compile(r"(StoreError|ChangedError|InputError|AuditError): (.*)")
 _LOST_CONNECTION = "Py4JNetworkError"  # by name: questions do without Py4J
 
 _FILE = re.compile(r"file:/*(/[^\s'`\"]+)")
-_CONSTRAINT = re.compile(r"CHECK constraint (\S+) (.*?) violated by row", re.DOTALL)
-_NOT_NULL = re.compile(r"NOT NULL constraint violated for column: (\S+?)\.?\s", re.DOTALL)
+_BROKEN = re.compile(r"BrokenRowError: (.*)")
 
 
-def broken_check(name: str, condition: str) -> str:
-    """What a writer of ours says of a row that breaks a CHECK constraint; as Delta says it."""
-    return f"CHECK constraint {name} ({condition}) violated by row"
-
-
-def missing_value(column: str) -> str:
-    """What a writer of ours says of a NULL where none may be; as Delta says it."""
-    return f"NOT NULL constraint violated for column: {column}.\n"
+class BrokenRowError(ValueError):
+    """A row breaks a constraint of its table; the text says which."""
 
 
 def storage_error(error: BaseException, place: str) -> WarehouseError | None:
@@ -111,10 +104,10 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
     text = "\n".join(chain)
     if isinstance(error, StoreError) or _OURS.search(text):
         return _of_store(text, place)
-    if broken := _broken_constraint(text):
+    if broken := _BROKEN.search(text):
         return WarehouseError(
-            f"{place}: a row breaks {broken}; nothing of its slice was written. A dump that is damaged or forged in an"
-            " unforeseen way can do that: please report it"
+            f"{place}: a row breaks {broken[1]}; nothing of its slice was written. A dump that is damaged or forged in"
+            " an unforeseen way can do that: please report it"
         )
     for signs, what, remedy in _PROBLEMS:
         if any(sign in text for sign in signs):
@@ -172,11 +165,3 @@ def _place(text: str, place: str) -> str:
     """The file that the exception names, if it is of this warehouse; else the place as it is known here."""
     named = _FILE.search(text)
     return named[1].rstrip(".,:") if named and named[1].startswith(place) else place
-
-
-def _broken_constraint(text: str) -> str | None:
-    if found := _CONSTRAINT.search(text):
-        return f"CHECK {found[1]}: {found[2]}"
-    if found := _NOT_NULL.search(text):
-        return f"NOT NULL of column {found[1]}"
-    return None

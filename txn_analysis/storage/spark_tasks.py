@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.data_files import DataFile
-    from txn_analysis.storage.delta_folder import StoredFile
     from txn_analysis.storage.roots import Root
     from txn_analysis.storage.rows import BatchesByName, RowTasks
     from txn_analysis.tables import Table
@@ -35,11 +34,11 @@ _SHARE_BYTES = 4 << 20
 
 def in_shares(
     spark: SparkSession,
-    files: Iterable[StoredFile],
-    rows_of: Callable[[Sequence[StoredFile]], Iterator[pa.RecordBatch]],
+    files: Iterable[DataFile],
+    rows_of: Callable[[Sequence[DataFile]], Iterator[pa.RecordBatch]],
 ) -> tuple[DataFrame, BatchFunction]:
     """A frame of one row for each share of some files, and the function that reads the files of its batches."""
-    shares: list[list[StoredFile]] = [[]]
+    shares: list[list[DataFile]] = [[]]
     room = _SHARE_BYTES
     for file in files:
         if room <= 0:

@@ -23,7 +23,7 @@ from deltalake.exceptions import CommitFailedError
 from txn_analysis.columns.records import fields_of, records_of
 from txn_analysis.spark.jobs import running
 from txn_analysis.storage.data_files import read_files, rows_digest, write_data_files
-from txn_analysis.storage.delta_folder import MOST_FILES, DeltaFolder, StoredFile
+from txn_analysis.storage.delta_folder import MOST_FILES, DeltaFolder
 from txn_analysis.storage.errors import no_warehouse, said_in_words, too_busy
 from txn_analysis.storage.new_table import check_format, create_table
 from txn_analysis.storage.opening import LOG
@@ -345,8 +345,7 @@ class Warehouse:
 
         def replace(stored: DeltaFolder) -> None:
             before = [file for file in stored.files if file.slice in slice_of.values()]
-            after = [StoredFile(before[0].slice, f.path, f.size_bytes, f.row_count) for f in files if before]
-            if before and rows_digest(table, self._root, before) == rows_digest(table, self._root, after):
+            if before and rows_digest(table, self._root, before) == rows_digest(table, self._root, files):
                 self._root.drop(f"{table.name}/{file.path}" for file in files)
             else:
                 stored.replace(files, slice_of, self.note)
