@@ -27,8 +27,8 @@ MOST_NAMES = {
     "settings.py": 1,
     "sources.py": 6,
     "spark": 12,
-    "storage": 45,
-    "stores": 20,
+    "storage": 38,
+    "stores": 17,
     "tables": 13,
 }
 """By room how often one of them is still bound; it only falls."""

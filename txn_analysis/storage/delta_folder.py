@@ -2,7 +2,7 @@
 
 Only lists of files come from the library, and commits of files that are written already; Python reads and writes the
 data. What its version 1.6 takes for granted is looked at here: that no commit of a log is missing at its start or is
-empty.
+empty, and that the newest has all of its lines.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.data_files import DataFile
 from txn_analysis.storage.errors import DAMAGED
 from txn_analysis.storage.new_table import fields_of
+from txn_analysis.storage.opening import LOG
 from txn_analysis.storage.roots import NoTable
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _LONG_LOG = 10  # commits, as many as Delta in Spark has between two checkpoints
 _HOUR_MS = 3_600_000
 # A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
 MOST_FILES, _SMALL_BYTES = 32, 16 << 20
-_NOTE = "txn-analysis.run"  # in `commitInfo`
+_NOTE, _CONTENT = "txn-analysis.run", "txn-analysis.content"  # in `commitInfo`, the first line of a commit
 
 
 class DeltaFolder:
@@ -51,14 +52,22 @@ class DeltaFolder:
 
     def __init__(self, root: Root, name: str) -> None:
         self._root, self._name = root, name
-        newest = self._newest(root.log(name))
+        log = root.log(name)
+        newest = self._newest(log)
         try:
             self._table = self._opened()
             self._added = pa.table(self._table.get_add_actions(flatten=True))
         except TableNotFoundError as error:
             raise NoTable(name) from error
-        if self.version < newest:
+        if self.version < newest or self._content_of_commit(log) not in {None, _content(self.files)}:
             raise self._damaged()
+
+    def _content_of_commit(self, log: Mapping[str, int]) -> str | None:
+        """What the newest commit says of it; None where it is another tool's, or not listed."""
+        file = f"{self.version:020}.json"
+        first = self._root.text(f"{self._name}/{LOG}/{file}", log[file]).partition("\n")[0] if file in log else "{}"
+        content: str | None = json.loads(first).get("commitInfo", {}).get(_CONTENT)
+        return content
 
     def _opened(self) -> DeltaTable:
         place, options = self._root.for_delta(self._name)
@@ -122,7 +131,7 @@ class DeltaFolder:
         Raises:
             CommitFailedError: another writer committed since this was opened; so it is of `replace`.
         """
-        self._commit("append", files, [])
+        self._commit("append", self.files, [*files], [])
 
     def is_small_in(self, most_files: int) -> bool:
         """It has so many files or more, which are better one, and few enough bytes for that."""
@@ -137,8 +146,9 @@ class DeltaFolder:
             note: what the commit says of itself beside, for `notes`.
         """
         own = [*files]
-        if own or any(not slice_of or file.slice in slice_of.values() for file in self.files):
-            self._commit("overwrite", own, [(column, "=", value) for column, value in slice_of.items()], note)
+        kept = [file for file in self.files if slice_of and file.slice not in slice_of.values()]
+        if own or len(kept) < len(self.files):
+            self._commit("overwrite", kept, own, [(column, "=", value) for column, value in slice_of.items()], note)
 
     def notes(self) -> list[str]:
         """The notes of the log's commits, newest first."""
@@ -151,9 +161,9 @@ class DeltaFolder:
             files: by the value of the column by which the table is partitioned.
         """
         (column,) = self._table.metadata().partition_columns
-        if any(file.slice in files for file in self.files):
-            own = filter(None, files.values())
-            self._commit("overwrite", own, [(column, "in", sorted(files))])
+        kept = [file for file in self.files if file.slice not in files]
+        if len(kept) < len(self.files):
+            self._commit("overwrite", kept, [*filter(None, files.values())], [(column, "in", sorted(files))])
 
     def grow(self, table: Table) -> bool:
         """Add what the table declares and Delta's schema lacks, columns and fields of structs, in one commit.
@@ -206,11 +216,13 @@ class DeltaFolder:
     def _commit(
         self,
         mode: Literal["append", "overwrite"],
-        files: Iterable[DataFile],
+        kept: Iterable[DataFile],
+        files: Sequence[DataFile],
         filters: Sequence[tuple[str, str, Any]],
         note: str = "",
     ) -> None:
         columns = self._table.metadata().partition_columns
+        says = {_CONTENT: _content([*kept, *files])} | ({_NOTE: note} if note else {})
         self._table.create_write_transaction(
             [
                 AddAction(f.path, f.size_bytes, dict.fromkeys(columns, f.slice), f.modified_ms, True, f.statistics)
@@ -220,7 +232,7 @@ class DeltaFolder:
             self._table.schema(),
             list(dict.fromkeys(column for column, *_ in filters)),
             [*filters] or None,
-            commit_properties=CommitProperties(custom_metadata={_NOTE: note} if note else None, max_commit_retries=0),
+            commit_properties=CommitProperties(custom_metadata=says, max_commit_retries=0),
         )
 
     def _newest(self, log: Mapping[str, int]) -> int:
@@ -241,6 +253,11 @@ class DeltaFolder:
 
     def _damaged(self) -> WarehouseError:
         return WarehouseError(f"{self._root.place}/{self._name}: {DAMAGED}")
+
+
+def _content(files: Sequence[DataFile]) -> str:
+    """What a commit says of all files behind it: it may lose its last lines, and be read as a whole one."""
+    return f"{len(files)} files, {sum(file.size_bytes for file in files)} bytes"
 
 
 def _lacks(stored: Any, declared: Any) -> bool:

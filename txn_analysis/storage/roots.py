@@ -129,6 +129,13 @@ class Root:
         """The name of a table's folder, and what else `deltalake` needs to find it."""
         return f"{self.place}/{table}", {} if self._is_on_disk else delta_options(self.where.root)
 
+    def text(self, path: str, size_bytes: int) -> str:
+        """A small file, by its path from here and its size in bytes."""
+        if self._is_on_disk:
+            return Path(self.place, path).read_text(encoding="utf-8")
+        file = RemoteFile(self.where.child(self._key(path)), Version("", size_bytes))
+        return file.read(0, size_bytes).decode()
+
     def sizes(self, paths: Collection[str]) -> dict[str, int]:
         """Of some files those that are there, by their paths from here, each with its bytes."""
         wanted = {self._key(path): path for path in paths}
