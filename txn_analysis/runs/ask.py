@@ -81,6 +81,7 @@ def _cell(value: Any) -> Any:
 def _opened(tables: RunTables, table: Table) -> DeltaTable:
     if not tables.warehouse.has(table):
         raise ConfigError(f"table {table.name}: this warehouse has none yet: the next audit makes it")
+    tables.warehouse.versions([table])  # refuses what others did to it
     place, options = root_at(tables.warehouse.root).for_delta(table.name)
     return DeltaTable(place, storage_options=options)
 
@@ -167,7 +168,7 @@ def _rows_of(tables: RunTables, table: Table) -> str:
         )
         same = " AND ".join(f"e.{name} = k.{name}" for name in key)
         return (
-            f"SELECT e.* FROM {stored} e LEFT SEMI JOIN ({pieces}) k ON {same} WHERE e.ingest_id IN ({ingests}) "  # noqa: S608 names and literals of ours
+            f"SELECT e.* FROM ({pieces}) k RIGHT SEMI JOIN {stored} e ON {same} WHERE e.ingest_id IN ({ingests}) "  # noqa: S608 names and literals of ours
             f"UNION ALL SELECT * FROM {stored} WHERE ingest_id = {run}"
         )
     evidence = tables.finished.evidence
