@@ -450,6 +450,11 @@ def test_what_compaction_left_confirms_a_marker_of_its_epoch_and_leader(
     assert (told(marker, history=[lone]).sure_of_any_ms is not None) is is_sure
 
 
+def test_a_decision_whose_complete_record_is_gone_has_no_end() -> None:
+    follows = [COMMITTED[1], record("Ongoing", AT_MS + 500)]
+    assert counts(told(MARKER._replace(at_ms=AT_MS + 500 + SKEW_MS + 1), history=follows)) == CONFIRMED
+
+
 def test_what_another_leader_completed_later_hides_no_completion() -> None:
     later = record("CompleteCommit", AT_MS + 400_000, leader_epoch=6)
     assert told(MARKER, history=[LONE._replace(leader_epoch=5), later]).sure_of_any_ms == AT_MS

@@ -71,6 +71,10 @@ def test_one_jump_of_a_brokers_clock_moves_no_other_bound() -> None:
     assert (row.first_appended_after_ms, row.first_appended_before_ms) == (1_001, 1_003)
 
 
+def test_the_largest_epoch_of_a_new_producers_transaction_is_its_first() -> None:
+    assert open_rows(link((log(data(0), data(1)), DEEP_TOOL, TODAY)))[7].max_producer_epoch == 0
+
+
 def test_batches_of_log_append_time_bound_themselves() -> None:
     stamped = replace(data(1), timestamp_type="LogAppendTime")
     row = open_rows(link((log(marker(0, producer=9), stamped, marker(2, producer=9)), DEEP_TOOL, TODAY)))[7]

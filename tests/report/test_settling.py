@@ -184,6 +184,17 @@ def test_where_all_ids_lie_right_a_state_that_does_not_fit_is_of_another_cluster
     )
 
 
+def test_a_partition_that_is_complete_needs_nothing_beside_one_that_compaction_thinned() -> None:
+    parts = [
+        {"partition": 0, "is_seen": True, "is_complete": False, "is_folder_whole": True},
+        {"partition": 1, "is_seen": True, "is_complete": True, "is_folder_whole": False},
+    ]
+    found = report(
+        rows.inconclusive(rule="state_incomplete"), state=json.dumps({"expected": 2, "seen": 2, "partitions": parts})
+    )
+    assert found.outcome.settled_by[0].text.startswith("give another copy of these partitions beside this one")
+
+
 def test_a_count_that_the_ids_prove_is_said_to_be_so() -> None:
     counted = {"used": 4, "basis": "derived", "fitting": "4", "fitting_count": 1}
     text = text_report(report(state=json.dumps({"expected": 4, "seen": 4, "count": counted})))
