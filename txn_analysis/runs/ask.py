@@ -58,8 +58,10 @@ def ask(tables: RunTables, sql: str) -> pa.Table:
         # Whatever writes, or reads a file, is no body of a view.
         builder.execute(f"CREATE VIEW {ASKED} AS {text}").read_all()
         found = pa.table(builder.execute(text).read_all())
-    except DeltaError as error:
-        raise _refused(str(error)) from None
+    except Exception as error:  # what fails while rows are read has no class of the library's own
+        if isinstance(error, DeltaError) or "Resources exhausted" in str(error):
+            raise _refused(str(error)) from None
+        raise
     if not found.num_columns:
         raise ConfigError(f"no question: it has no columns. Give one SELECT over {_known()}")
     return found
