@@ -133,6 +133,7 @@ def test_an_export_lacks_what_came_before_the_first_record_of_an_id(first: Row, 
             (LeaderEpochChange(10, 20),),
             id="none-led-before-the-first",
         ),
+        pytest.param([row(0, leader_epoch=4), row(1, leader_epoch=4)], (), id="who-led-the-first-batch-leads"),
         pytest.param([row(3, leader_epoch=4)], (), id="began-again-under-a-higher-epoch-looks-new"),
     ],
 )
@@ -154,6 +155,11 @@ def test_where_the_leader_of_the_state_changed(rows: list[Row], expected: tuple[
             [row(0), row(1), row(2), row(1, leader_epoch=1), row(3, leader_epoch=1)],
             (LeaderEpochChange(0, 10),),
             id="the-tail-that-was-cut-off-is-in-another-copy",
+        ),
+        pytest.param(
+            [row(0), row(1, leader_epoch=1), row(2, leader_epoch=1), row(2, leader_epoch=2)],
+            (LeaderEpochChange(0, 10), LeaderEpochChange(10, 20)),
+            id="the-tail-of-the-second-of-three-leaders-was-cut-off",
         ),
         pytest.param(
             [row(0, leader_epoch=None), row(1, leader_epoch=None)],
@@ -261,11 +267,13 @@ def test_an_id_is_followed_within_its_partition_alone() -> None:
 
 
 def test_audits_at_once_are_followed_each_for_itself() -> None:
-    rows = [row(0, held_by=1, ordinal=0), row(1, held_by=1, ordinal=1), row(7, held_by=0, audit=1, ordinal=2)]
-    found = chains_of(states_of(*rows), np.array([0, 0, 1]), np.zeros(3, np.int64), {0: None, 1: None})
+    here = [row(0, held_by=1, ordinal=0), row(1, held_by=1, ordinal=1)]
+    there = [row(7, held_by=0, audit=1, ordinal=2), row(8, held_by=1, audit=1, ordinal=3)]
+    found = chains_of(states_of(*here, *there), np.array([0, 0, 1, 1]), np.zeros(4, np.int64), {0: None, 1: None})
     assert {(audit, n): own.last_moment_ms for audit, held in found.items() for n, own in held.items()} == {
         (0, 1): 10,
         (1, 0): 70,
+        (1, 1): 80,
     }
 
 
