@@ -140,7 +140,7 @@ def test_first_screen_says_what_is_blocked_and_the_page_what_comes_next(open_pag
         "Blocked, not counting transactions in progress: 2 partitions, 24 records hidden"
         in page.locator("header").inner_text()
     )
-    assert "its epoch is 32000" in page.locator("ul.warnings").inner_text()
+    assert "its epoch is 32000" in page.get_by_role("region", name="Early warning").inner_text()
 
 
 def test_filter_works_by_keyboard(open_page: Callable[..., Opened]) -> None:
