@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-from tests.judge.cases import ALL_SEEN, HEALTH, KNOWN, LATE_MS, MINUTE_MS, NOW_MS, OPEN, SKEW_MS, Case
+from tests.judge.cases import (
+    ALL_SEEN,
+    HEALTH,
+    HOLDER,
+    KNOWN,
+    LATE_MS,
+    MINUTE_MS,
+    NOW_MS,
+    OPEN,
+    SKEW_MS,
+    Case,
+    with_partition,
+)
 from txn_analysis.coordinator.coverage import StateEvidence
 from txn_analysis.coordinator.partition_count import GIVEN, StateCount
 from txn_analysis.judge import case as judged_case
@@ -152,6 +164,16 @@ def test_a_brokers_manifest_dates_the_copy() -> None:
 
 def test_a_manifest_by_a_clock_that_was_behind_dates_nothing() -> None:
     assert by_manifest(BEGAN_MS, last_moment_ms=BEGAN_MS + SKEW_MS + 1) is Outcome.COULD_NOT_TELL
+
+
+def test_an_order_that_manifests_do_not_prove_is_missing_where_the_state_may_end_before_the_data_alone() -> None:
+    ahead = Case("ahead", "state_older_than_log", open={"max_producer_epoch": 4})
+    both = (
+        ahead.judged().case,
+        Case("behind", "state_older_than_log", partitions=with_partition(HOLDER, last_moment_ms=1)).judged().case,
+    )
+    missing = [finding_of(judgement_of(replace(c, copied=Copied(1))), "RUN", "ID", None).missing_evidence for c in both]
+    assert [any("proves the order" in each for each in one) for one in missing] == [False, True]
 
 
 # What is not late, and holds the last stable offset for months.

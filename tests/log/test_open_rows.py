@@ -75,6 +75,21 @@ def test_the_largest_epoch_of_a_new_producers_transaction_is_its_first() -> None
     assert open_rows(link((log(data(0), data(1)), DEEP_TOOL, TODAY)))[7].max_producer_epoch == 0
 
 
+@pytest.mark.parametrize(("epochs", "has_fallen"), [((4, 6, 5), True), ((4, 5, 6), False)])
+def test_where_the_coordinator_epoch_has_fallen_each_producers_own_markers_say_so(
+    epochs: tuple[int, ...], *, has_fallen: bool
+) -> None:
+    batches: list[Batch] = []
+    for producer in (6, 7, 8):
+        for epoch in epochs:
+            n = len(batches)
+            ended = replace(commit(n + 1, producer=producer), coordinator_epoch=epoch)
+            batches += [data(n, producer=producer), ended]
+    left_open = [data(len(batches) + n, producer=producer) for n, producer in enumerate((6, 7, 8))]
+    rows = open_rows(link((log(*batches, *left_open), DEEP_TOOL, TODAY)))
+    assert {n: row.has_coordinator_epoch_fallen for n, row in rows.items()} == dict.fromkeys((6, 7, 8), has_fallen)
+
+
 def test_batches_of_log_append_time_bound_themselves() -> None:
     stamped = replace(data(1), timestamp_type="LogAppendTime")
     row = open_rows(link((log(marker(0, producer=9), stamped, marker(2, producer=9)), DEEP_TOOL, TODAY)))[7]
