@@ -133,8 +133,7 @@ class Root:
         """A small file, by its path from here and its size in bytes."""
         if self._is_on_disk:
             return Path(self.place, path).read_text(encoding="utf-8")
-        file = RemoteFile(self.where.child(self._key(path)), Version("", size_bytes))
-        return file.read(0, size_bytes).decode()
+        return self._remote(path, size_bytes).read(0, size_bytes).decode()
 
     def sizes(self, paths: Collection[str]) -> dict[str, int]:
         """Of some files those that are there, by their paths from here, each with its bytes."""
@@ -170,10 +169,15 @@ class Root:
             yield source()
 
     def _source(self, path: str, size_bytes: int) -> Any:
-        file = RemoteFile(self.where.child(self._key(path)), Version("", size_bytes))  # data files are never replaced
+        file = self._remote(path, size_bytes)
         if size_bytes <= _WHOLE_BYTES:
             return pa.BufferReader(file.read(0, size_bytes))
         return pa.PythonFile(streamed(file), "r")
+
+    def _remote(self, path: str, size_bytes: int) -> RemoteFile:
+        return RemoteFile(
+            self.where.child(self._key(path)), Version("", size_bytes)
+        )  # none of a table is ever replaced
 
     def _key(self, *names: str) -> str:
         return "/".join(name for name in (self.where.key, *names) if name)

@@ -184,7 +184,7 @@ class Warehouse:
         own = [*rows]  # written again where another writer was faster
 
         def replace(stored: DeltaFolder) -> None:
-            kept = self._held(table, stored, ())
+            kept = self._held(table, stored, (), {})
             is_replaced = [pc.equal(kept[name], value) for name, value in slice_of.items()]
             if is_replaced:
                 kept = kept.filter(pc.invert(pc.fill_null(reduce(pc.and_, is_replaced), fill_value=False)))
@@ -232,7 +232,7 @@ class Warehouse:
         names = sorted({name for key in unless for name in (*key.same, *key.but)})
 
         def insert(stored: DeltaFolder) -> int:
-            own = rows_without_match(rows, self._held(table, stored, names), unless) if names else rows
+            own = rows_without_match(rows, self._held(table, stored, names, {}), unless) if names else rows
             if not len(own):
                 return 0
             # In the same commit: who reads the table as it was still finds its files.
@@ -249,7 +249,7 @@ class Warehouse:
         """Put in the place of all rows of a table without partitions what is made of them, in one commit."""
 
         def revise(stored: DeltaFolder) -> None:
-            rows = revised(self._held(table, stored, ()))
+            rows = revised(self._held(table, stored, (), {}))
             stored.replace(self._written(rows.to_batches(), table, {}), {})
 
         self._change(table, revise)
@@ -264,7 +264,7 @@ class Warehouse:
 
         def remove(stored: DeltaFolder) -> None:
             if not table.partition_by:
-                held = self._held(table, stored, ())
+                held = self._held(table, stored, (), {})
                 kept = without(held, keys)
                 if len(kept) < len(held):
                     stored.replace(self._written(kept.to_batches(), table, {}), {})
@@ -278,7 +278,7 @@ class Warehouse:
         """What stays of a slice, as a file that no commit names yet; None where nothing does."""
         if keys.column_names == [column]:
             return None
-        held = pa.Table.from_batches(self._streamed(table, stored, (), {column: [name]}), schema_of(table, ()))
+        held = self._held(table, stored, (), {column: [name]})
         files = self._written(without(held, keys).to_batches(), table, {column: name})
         return files[0] if files else None
 
@@ -286,15 +286,14 @@ class Warehouse:
         """How much `remove` with these keys would take out."""
         stored, found = self._plain(table), Size()
         if not table.partition_by:
-            held = self._held(table, stored, keys.column_names)
+            held = self._held(table, stored, keys.column_names, {})
             return Size(len(held) - len(without(held, keys)))
         (column,) = table.partition_by
         for name in _slices(stored, keys[column]):
             files = [file for file in stored.files if file.slice == name]
             of_slice = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
             if keys.column_names != [column]:
-                names, own = keys.column_names, {column: [name]}
-                held = pa.Table.from_batches(self._streamed(table, stored, names, own), schema_of(table, names))
+                held = self._held(table, stored, keys.column_names, {column: [name]})
                 gone = len(held) - len(without(held, keys))
                 whole = gone == len(held)
                 share = of_slice.size_bytes * gone // max(len(held), 1)
@@ -330,8 +329,10 @@ class Warehouse:
         if stored.is_small_in(2):
             stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}), {})
 
-    def _held(self, table: Table, stored: DeltaFolder, names: Sequence[str]) -> pa.Table:
-        return pa.Table.from_batches(self._streamed(table, stored, names, {}), schema_of(table, names))
+    def _held(
+        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    ) -> pa.Table:
+        return pa.Table.from_batches(self._streamed(table, stored, names, one_of), schema_of(table, names))
 
     def _written(self, rows: Iterable[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
         """Data files that no commit names yet."""
