@@ -59,8 +59,13 @@ class DeltaFolder:
             self._added = pa.table(self._table.get_add_actions(flatten=True))
         except TableNotFoundError as error:
             raise NoTable(name) from error
-        if self.version < newest or self._content_of_commit(log) not in {None, _content(self.files)}:
+        if self.version < newest or self._content_of_commit(log) not in {None, self._content}:
             raise self._damaged()
+
+    @property
+    def _content(self) -> str:
+        """What a commit that leaves these files would say of them."""
+        return _content_of(self._added["size_bytes"].to_pylist())
 
     def _content_of_commit(self, log: Mapping[str, int]) -> str | None:
         """What the newest commit says of it; None where it is another tool's, or not listed."""
@@ -222,7 +227,7 @@ class DeltaFolder:
         note: str = "",
     ) -> None:
         columns = self._table.metadata().partition_columns
-        says = {_CONTENT: _content([*kept, *files])} | ({_NOTE: note} if note else {})
+        says = {_CONTENT: _content_of([file.size_bytes for file in (*kept, *files)])} | ({_NOTE: note} if note else {})
         self._table.create_write_transaction(
             [
                 AddAction(f.path, f.size_bytes, dict.fromkeys(columns, f.slice), f.modified_ms, True, f.statistics)
@@ -255,9 +260,9 @@ class DeltaFolder:
         return WarehouseError(f"{self._root.place}/{self._name}: {DAMAGED}")
 
 
-def _content(files: Sequence[DataFile]) -> str:
+def _content_of(sizes_bytes: Sequence[int]) -> str:
     """What a commit says of all files behind it: it may lose its last lines, and be read as a whole one."""
-    return f"{len(files)} files, {sum(file.size_bytes for file in files)} bytes"
+    return f"{len(sizes_bytes)} files, {sum(sizes_bytes)} bytes"
 
 
 def _lacks(stored: Any, declared: Any) -> bool:
