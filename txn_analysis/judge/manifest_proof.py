@@ -29,7 +29,7 @@ from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.judge.copy_order import Clock, Entry
     from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
@@ -102,8 +102,8 @@ class ManifestProof:
     def _ended_ms(self) -> dict[Clock, dict[TopicPartition, int]]:
         """By clock, when the last byte of each partition was read of which the capture has no other copy."""
         of_clock: defaultdict[TopicPartition, list[Entry | None]] = defaultdict(list)
-        for section in self.sections:
-            if section.kind in LOG_KINDS and not section.capture_rank:
+        for section in self.copies.of_capture:
+            if section.kind in LOG_KINDS:
                 where = TopicPartition(section.topic, section.partition)
                 of_clock[where] += self.copies.entries.get(section.input_id) or [None]
         ended_ms: defaultdict[Clock, dict[TopicPartition, int]] = defaultdict(dict)
@@ -236,16 +236,16 @@ class ManifestProof:
 
     @cached_property
     def _by_kind(self) -> dict[str, list[InputSection]]:
-        sections: defaultdict[str, list[InputSection]] = defaultdict(list)
-        for section in self.copies.of_capture:
-            sections[section.kind].append(section)
-        return dict(sections)
+        return self._sections_by(lambda section: section.kind)
 
     @cached_property
     def _by_input(self) -> dict[str, list[InputSection]]:
+        return self._sections_by(lambda section: section.input_id)
+
+    def _sections_by(self, name: Callable[[InputSection], str]) -> dict[str, list[InputSection]]:
         sections: defaultdict[str, list[InputSection]] = defaultdict(list)
         for section in self.copies.of_capture:
-            sections[section.input_id].append(section)
+            sections[name(section)].append(section)
         return dict(sections)
 
     def _segments_in(self, file: CopiedFile) -> list[InputSection]:
