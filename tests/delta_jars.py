@@ -33,18 +33,14 @@ def delta_options() -> dict[str, bool | float | int | str | None]:
     jars = sorted(_folder().glob("*.jar"))
     if not jars:
         raise RuntimeError("there are no Delta jars: python -m tests.delta_jars")
-    return {
-        "spark.jars": ",".join(map(str, jars)),
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
-        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        "spark.databricks.delta.snapshotPartitions": "1",  # 50 by default: 50 tasks to read a log of a few files
-    }
+    from txn_analysis.spark.delta import with_jars  # noqa: PLC0415 the jars are fetched by a Python that has less
+
+    return {**with_jars(jars)}
 
 
 def session_with_delta(master: str, app_name: str = "txn-analysis-tests", **options: str) -> SparkSession:
     """A session as the program starts it, which reads and writes Delta tables as well."""
-    from txn_analysis.spark.session import session  # noqa: PLC0415 the jars are fetched by a Python that has less
+    from txn_analysis.spark.session import session  # noqa: PLC0415 as above
 
     words = " ".join(f"--conf {name}={value}" for name, value in (delta_options() | options).items())
     with patch.dict(os.environ, PYSPARK_SUBMIT_ARGS=f"{words} pyspark-shell"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -26,16 +26,20 @@ def has_delta(spark: SparkSession) -> bool:
     return all(word in str(spark.conf.get(name, "")) for name, word in (_EXTENSION, _CATALOG))
 
 
-def delta_options(env: Mapping[str, str]) -> dict[str, str]:
+def options_of_session(env: Mapping[str, str]) -> dict[str, str]:
     """What a session is told that is to have Delta; nothing where there are no jars, or somebody says what it has."""
     jars = delta_jars(env)
     if not jars or any(word in said for said in _settings(env) for word in _OF_OTHERS):
         return {}
+    return with_jars([] if jars[0].parent == _of_spark(env) else jars)
+
+
+def with_jars(jars: Sequence[Path]) -> dict[str, str]:
+    """With which options a session has Delta: by some jars, or by those that Spark has."""
     options = dict((_EXTENSION, _CATALOG)) | {"spark.databricks.delta.snapshotPartitions": "1"}  # 50: for large logs
-    if jars[0].parent == _of_spark(env):
-        return options
     names = [str(jar) for jar in jars]
-    return options | {"spark.jars": ",".join(names), "spark.driver.extraClassPath": os.pathsep.join(names)}
+    by_jars = {"spark.jars": ",".join(names), "spark.driver.extraClassPath": os.pathsep.join(names)}
+    return options | (by_jars if jars else {})
 
 
 def delta_jars(env: Mapping[str, str]) -> list[Path]:

@@ -16,7 +16,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.spark.delta import delta_options
+from txn_analysis.spark.delta import options_of_session
 from txn_analysis.spark.driver_log import is_submitted
 from txn_analysis.spark.hidden_pandas import OF_WORKERS, show_pandas
 from txn_analysis.spark.interrupts import delete_when_interrupted
@@ -109,7 +109,7 @@ def _session(master: str | None, own: dict[str, str], java_options: str | None, 
     is_started_here = not is_submitted()
     options = _OPTIONS | own
     if is_started_here:
-        options |= (_UI if has_ui else _NO_UI) | delta_options(os.environ)
+        options |= (_UI if has_ui else _NO_UI) | options_of_session(os.environ)
         options |= _launch_options(master or "local[*]", from_archive() if java_options is None else java_options)
         _launch_jvm(options)
     SparkContext._ensure_initialized()

@@ -87,9 +87,7 @@ def _members(version: int) -> Iterable[Field]:
             yield Field(b"", "list_stop", ENDS_AT_NEXT)
 
 
-def _json(
-    head: tuple[Field, ...], key: bytes, tombstone: bytes, value: bytes, end: bytes
-) -> list[tuple[int, LineForm]]:
+def _json(head: tuple[Field, ...], key: bytes, tombstone: bytes, value: bytes, end: bytes) -> list[_Form]:
     """The forms of a record as JSON.
 
     Args:
