@@ -18,7 +18,7 @@ from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.plan.standing import TOLD, ToldFinding
 from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.log_slices import Place, Shown, flags, log_points, marker_points
-from txn_analysis.questions.stats_columns import slices_of
+from txn_analysis.questions.stats import slices_of
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.pictures import (
@@ -99,8 +99,7 @@ def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
     tables = run_tables(warehouse, report.run.cluster, report.run.run_id)
     ids = _worst_ids(report)
     partitions = _partition_timelines(tables, worst_places(report), report.run.as_of_ms)
-    ended = slices_of(lambda: ended_batches(tables.finished, "end_timestamp_ms", "outcome"))
-    return Pictures(partitions, _id_timelines(of_ids(tables.finished, ids), ids), run_points(tables), ended)
+    return Pictures(partitions, _id_timelines(of_ids(tables.finished, ids), ids), run_points(tables), slices_of(tables))
 
 
 def worst_places(report: AuditReport) -> dict[Place, Shown]:
