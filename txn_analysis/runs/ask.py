@@ -158,7 +158,13 @@ def views_in(file: Path, **values: object) -> dict[str, str]:
 
 def is_one_of(wanted: Mapping[str, Iterable[object]]) -> str:
     """The condition that each of some columns has one of its values."""
-    return " AND ".join(["TRUE", *(f"`{name}` IN ({_listed(values)})" for name, values in wanted.items())])
+    return " AND ".join(["TRUE", *(f"{_quoted(name)} IN ({_listed(values)})" for name, values in wanted.items())])
+
+
+def row_values(names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Some rows at hand, as a SELECT."""
+    listed = ", ".join(f"({_listed(row)})" for row in rows)
+    return f"SELECT * FROM (VALUES {listed}) AS given ({', '.join(map(_quoted, names))})"  # noqa: S608 literals of ours
 
 
 @cache
@@ -197,8 +203,12 @@ def _rows_of(tables: RunTables, table: Table) -> str:
     )
 
 
+def _quoted(name: str) -> str:
+    return ".".join(f"`{part}`" for part in name.split("."))
+
+
 def _listed(values: Iterable[object]) -> str:
-    quoted = (str(v) if isinstance(v, int) else "'" + str(v).replace("'", "''") + "'" for v in values)
+    quoted = (str(v) if isinstance(v, (int, float)) else "'" + str(v).replace("'", "''") + "'" for v in values)
     return ", ".join(quoted) or "NULL"
 
 
