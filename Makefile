@@ -43,12 +43,12 @@ cluster: $(SPARK) ## Run the other tests by Spark, in a browser, or that cost mu
 	@$(BIN)/python -m pytest -m cluster $(IN_TWO)
 
 reach: $(SPARK) ## Audit from HDFS into HDFS by YARN (fetches Hadoop into .reach/ on first use)
-	@$(BIN)/python -m tests.reach
+	@$(BIN)/python -m tests.systems.reach
 
 VERSION ?= 4.0
 
 test-spark: $(READY) ## Audit every real capture on another Spark, in .sparks/ (3 min; VERSION=4.0, 4.1, 4.2 or connect)
-	@$(BIN)/python -m tests.wide.other_sparks $(VERSION)
+	@$(BIN)/python -m tests.systems.spark.other_sparks $(VERSION)
 
 # E2E=--brief: the oldest and the newest of the brokers, and nothing twenty times.
 E2E ?=
@@ -56,21 +56,21 @@ E2E ?=
 e2e: $(SPARK) ## Repair real brokers of five versions, end to end (20 min; fetches Kafka into .kafka/ on first use)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt confluent-kafka kafka-python \
 		|| echo 'Without confluent-kafka and kafka-python: the tests with librdkafka and of txn-capture are skipped' >&2
-	@$(BIN)/python -m tests.e2e.kafka_jars
-	@$(BIN)/python -m pytest -m e2e $(E2E) tests/e2e tests/kafka_log tests/kafka_requests
+	@$(BIN)/python -m tests.tools.kafka_jars
+	@$(BIN)/python -m pytest -m e2e $(E2E) tests/systems/e2e tests/proof/kafka/log tests/proof/kafka/requests
 
 # Their producer ids, offsets and times are new; expected.json of the first two is written by hand.
 captures: $(READY) ## Make again the captures in data/cases that programs made, on brokers of their own (15 min)
-	@$(BIN)/python -m tests.e2e.lost_marker data/cases/kafka-4.2-lost-marker
-	@$(BIN)/python -m tests.e2e.find_hanging data/cases/kafka-4.3-find-hanging
-	@$(BIN)/python -m tests.e2e.rotation data/cases/kafka-4.2-rotation
-	@$(BIN)/python -m tests.e2e.three_nodes data/cases/kafka-4.2-three-nodes
-	@$(BIN)/python -m tests.e2e.wrong_order data/cases/kafka-4.3-wrong-order
-	@$(BIN)/python -m tests.e2e.busy data/cases/kafka-4.3-busy
-	@$(BIN)/python -m tests.e2e.upgrade data/cases/kafka-4.4-upgrade
-	@$(BIN)/python -m tests.e2e.tomorrow data/cases/kafka-4.4-tomorrow
-	@$(BIN)/python -m tests.e2e.mixed data/cases/kafka-4.2-mixed
-	@$(BIN)/python -m tests.e2e.newest_tools data/cases/tools-4.4
+	@$(BIN)/python -m tests.systems.e2e.lost_marker data/cases/kafka-4.2-lost-marker
+	@$(BIN)/python -m tests.systems.e2e.find_hanging data/cases/kafka-4.3-find-hanging
+	@$(BIN)/python -m tests.systems.e2e.rotation data/cases/kafka-4.2-rotation
+	@$(BIN)/python -m tests.systems.e2e.three_nodes data/cases/kafka-4.2-three-nodes
+	@$(BIN)/python -m tests.systems.e2e.wrong_order data/cases/kafka-4.3-wrong-order
+	@$(BIN)/python -m tests.systems.e2e.busy data/cases/kafka-4.3-busy
+	@$(BIN)/python -m tests.systems.e2e.upgrade data/cases/kafka-4.4-upgrade
+	@$(BIN)/python -m tests.systems.e2e.tomorrow data/cases/kafka-4.4-tomorrow
+	@$(BIN)/python -m tests.systems.e2e.mixed data/cases/kafka-4.2-mixed
+	@$(BIN)/python -m tests.systems.e2e.newest_tools data/cases/tools-4.4
 
 # The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write
@@ -110,17 +110,17 @@ check: $(READY) ## Check format, lint and types, and that the documents say thin
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy $(CODE)
-	@$(BIN)/python -m tests.docs.plain_words
+	@$(BIN)/python -m tests.tools.docs.plain_words
 
 format: $(READY) ## Format the code, and mend what lint can mend
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
 golden: $(READY) ## Write what the commands answer of every case into tests/golden anew; then read `git diff`
-	@$(BIN)/python -m pytest -q -m golden --update-golden $(IN_TWO) tests/golden tests/judge tests/plan
+	@$(BIN)/python -m pytest -q -m golden --update-golden $(IN_TWO) tests/golden tests/unit/judge tests/unit/plan
 
 docs: $(SPARK) ## Write what is made in README.md and docs/: tables, rules, outputs of commands (about 30 s)
-	@$(BIN)/python -m tests.docs
+	@$(BIN)/python -m tests.tools.docs
 
 # The pages with their folders as they are here, so that their links hold; the sample is a run of the audit.
 SITE_PAGES := docs conf deploy data/README.md README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE constraints.txt
@@ -130,7 +130,7 @@ site: $(READY) ## Build the documents as a site into build/site, with tables of 
 	@rm -rf build/site build/site-pages build/site-warehouse
 	@mkdir -p build/site-pages
 	@cp -RL --parents $(SITE_PAGES) build/site-pages
-	@$(BIN)/python -m tests.docs.site build/site-pages
+	@$(BIN)/python -m tests.tools.docs.site build/site-pages
 	@$(BIN)/txn-analysis audit $(CAPTURE)/segments $(CAPTURE)/transaction-state --quiet --exit-zero \
 		--transaction-state-partitions 4 --max-clock-skew-ms 0 --warehouse build/site-warehouse \
 		--now 2026-11-21T03:00:00Z -o build/site-pages/docs/sample.html
@@ -147,7 +147,7 @@ release: $(READY) ## Build wheel, sdist, man page, SBOM and checksums into dist/
 	@sed "s/^dynamic = .*/version = \"$$($(BIN)/hatchling version)\"/" pyproject.toml > build/release/pyproject.toml
 	@$(BIN)/cyclonedx-py environment build/release --pyproject build/release/pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/txn_analysis-$$($(BIN)/hatchling version).cdx.json
-	@$(BIN)/python -m tests.docs.man_page > dist/txn-analysis.1
+	@$(BIN)/python -m tests.tools.docs.man_page > dist/txn-analysis.1
 	@cd dist && sha256sum * > ../build/SHA256SUMS && mv ../build/SHA256SUMS . && ls -l
 
 setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and for tests by Spark the jars of Delta (~/.cache/txn-analysis/), and Java's classes
@@ -163,9 +163,9 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,browser,lint]'
 	@touch $@
 
-$(SPARK): $(READY) tests/delta_jars.py
+$(SPARK): $(READY) tests/tools/delta_jars.py
 	@$(BIN)/python -m txn_analysis.spark.jdk
 	@mkdir -p build
-	@$(BIN)/python -m tests.delta_jars > build/delta-jars.log 2>&1 || { cat build/delta-jars.log >&2; exit 2; }
+	@$(BIN)/python -m tests.tools.delta_jars > build/delta-jars.log 2>&1 || { cat build/delta-jars.log >&2; exit 2; }
 	@$(BIN)/python -m txn_analysis.cli.class_archive > build/class-archive.log 2>&1 || { cat build/class-archive.log >&2; exit 2; }
 	@touch $@

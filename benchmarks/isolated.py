@@ -31,7 +31,7 @@ def bare_session(folder: Path) -> dict[str, float]:
     """A session with Delta and Spark's own defaults, and one write of one row; timed from outside."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 its import is part of what is timed
 
-    from tests.delta_jars import delta_options  # noqa: PLC0415 the same
+    from tests.tools.delta_jars import delta_options  # noqa: PLC0415 the same
 
     spark = SparkSession.builder.master("local[*]").config(map=delta_options()).getOrCreate()
     spark.range(1).write.format("delta").save(str(folder / "bare"))
@@ -47,7 +47,7 @@ def writing(warehouse: Path, folder: Path) -> dict[str, float]:
         them to Spark would take, on all cores, to a sink that drops them; `delta_commit_s` is a write of one row to a
         Delta table in a warm session.
     """
-    from tests.delta_jars import session_with_delta  # noqa: PLC0415 Spark takes a second to import
+    from tests.tools.delta_jars import session_with_delta  # noqa: PLC0415 Spark takes a second to import
 
     spark = session_with_delta("local[*]")
     stored = max(warehouse.glob("log_batches/**/*.parquet"), key=lambda file: file.stat().st_size)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from benchmarks.processes import FailedError, run
-from tests.e2e.broker import QUIET
-from tests.e2e.kafka_jars import TRANSACTIONS_TOOL, class_path, dump_tool
-from tests.maven_jars import FetchError
+from tests.systems.e2e.broker import QUIET
+from tests.tools.kafka_jars import TRANSACTIONS_TOOL, class_path, dump_tool
+from tests.tools.maven_jars import FetchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

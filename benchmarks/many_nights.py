@@ -25,7 +25,8 @@ import pyarrow as pa
 
 from benchmarks import results
 from benchmarks.report import machine, table, today
-from tests.acceptance.captures import CASES, PARAMETERS
+from tests.tools.captures import PARAMETERS
+from tests.tools.repository import CASES
 from txn_analysis.pipeline import steps
 from txn_analysis.plan.standing import decision_about
 from txn_analysis.runs.decisions import keep, wanted_findings

@@ -22,7 +22,7 @@ from benchmarks.processes import fastest
 from benchmarks.report import machine, table, today
 from benchmarks.steps import OF_TINY, PARTITIONS, TINY
 from benchmarks.versions import THIS, Version
-from tests.e2e.broker import Cluster
+from tests.systems.e2e.broker import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,8 +8,9 @@ each record. Counted are
 
 * files: the files of `txn_analysis` of which at least one function is called, those that read and write rows included;
 * lines: of the functions that are called, and of all of these files;
-* calls up: from a function to one of a room above, by the order of rooms in `tests/test_rooms.py`: a callback that was
-  handed down, or a generator that is read down there. However often one function calls the other, it counts once.
+* calls up: from a function to one of a room above, by the order of rooms in `tests/unit/test_rooms.py`: a callback
+  that was handed down, or a generator that is read down there. However often one function calls the other, it counts
+  once.
 
 A caller is the nearest function of `txn_analysis` on the stack, so that a call through a library counts as well.
 """
@@ -26,7 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import txn_analysis
-from tests.test_rooms import MAY_KNOW
+from tests.unit.test_rooms import MAY_KNOW
 from txn_analysis.cli.main import app
 from txn_analysis.kafka.names import STATE
 from txn_analysis.pipeline import steps

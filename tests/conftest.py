@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
-    from tests.faults.scene import Scene
-    from tests.stores.s3_server import Bucket
-    from tests.torture.inputs import InputReader
+    from tests.tools.inputs import InputReader
+    from tests.tools.s3_server import Bucket
+    from tests.tools.scene import Scene
 
 # The same examples every time, so that a red build is red for everybody; `--hypothesis-profile=explore` looks further
 # and prints what repeats a failure.
@@ -152,7 +152,7 @@ def _group(item: pytest.Item) -> str:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session of a test run; tests keep apart by their folders."""
-    from tests.delta_jars import session_with_delta
+    from tests.tools.delta_jars import session_with_delta
 
     spark = session_with_delta("local[2]", **_FOR_SMALL_QUERIES)
     yield spark
@@ -168,7 +168,7 @@ def no_spark() -> Callable[[], SparkSession]:
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A bucket of its own on loopback, which the program finds by the environment, whatever its name."""
-    from tests.stores.s3_server import Bucket, environment, served
+    from tests.tools.s3_server import Bucket, environment, served
     from txn_analysis.stores.store import store_at
 
     kept = Bucket()
@@ -197,7 +197,7 @@ def warehouse(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def scene(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """An audited warehouse that faults happen to, each to a copy."""
-    from tests.faults.scene import Scene
+    from tests.tools.scene import Scene
 
     return Scene(spark, tmp_path_factory.mktemp("scene"), empty=empty_warehouse)
 
@@ -205,7 +205,7 @@ def scene(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest.T
 @pytest.fixture(scope="module")
 def reader() -> Iterator[InputReader]:
     """Reads contents as the product does, without Spark."""
-    from tests.torture.inputs import InputReader
+    from tests.tools.inputs import InputReader
 
     reader = InputReader.in_memory()
     yield reader
@@ -219,7 +219,7 @@ def browser() -> Iterator[Browser]:
     pytest.importorskip("axe_playwright_python", reason="needs the extra `browser`")
     from playwright.sync_api import sync_playwright
 
-    from tests.browser.chromium import CHROMIUM
+    from tests.systems.browser.chromium import CHROMIUM
 
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt-get install chromium")

@@ -9,10 +9,11 @@ from pathlib import Path
 from benchmarks.wide.capture import write_capture
 from benchmarks.wide.history import History
 from tests.golden.cases import NOW, Case, Wide, Words, questions
-from tests.program import Done, program
+from tests.tools.program import Done, program
+from tests.tools.repository import ROOT
 
-CAPTURES = Path(__file__).parents[2] / "data/cases"
-_OF_EVERY_SCRIPT = (Path(__file__).parents[2] / "txn_analysis/plan/plan_script.sh").read_text(encoding="ascii")
+CAPTURES = ROOT / "data/cases"
+_OF_EVERY_SCRIPT = (ROOT / "txn_analysis/plan/plan_script.sh").read_text(encoding="ascii")
 CODES, METRICS = "codes.txt", "metrics.prom"
 _SUCCESS = re.compile(r"^(txn_analysis_last_success_timestamp_seconds\S*) \S+$", re.MULTILINE)
 _OF_EVERY_PAGE = re.compile(r"(?<=<style>).*?(?=</style>)|(?<=<script>).*?(?=</script>)|sha256-[^']*", re.DOTALL)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from tests.e2e.kafka_jars import VERSIONS as BROKER_VERSIONS
-from tests.kafka_log.compare import FORGOTTEN, LIVING, LOADED
-from tests.kafka_log.program import VERSIONS
-from tests.kafka_log.report import KafkaLogReport, random_stories, report_of
-from tests.kafka_log.scenarios import SCENARIOS
-from tests.kafka_requests.report import RequestsReport, version_report
-from tests.maven_jars import FetchError
+from tests.proof.kafka.log.compare import FORGOTTEN, LIVING, LOADED
+from tests.proof.kafka.log.program import VERSIONS
+from tests.proof.kafka.log.report import KafkaLogReport, random_stories, report_of
+from tests.proof.kafka.log.scenarios import SCENARIOS
+from tests.proof.kafka.requests.report import RequestsReport, version_report
 from tests.proof.part import Figure, Found, none_of
+from tests.tools.kafka_jars import VERSIONS as BROKER_VERSIONS
+from tests.tools.maven_jars import FetchError
 
 _FEW_REQUESTS = 1000
 

@@ -31,38 +31,59 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
 import tests.conftest  # noqa: F401 what its imports need is there before any mutant is
+from tests.tools.repository import ROOT
 
-ROOT = Path(__file__).parents[2]
 LISTED = Path(__file__).parent / "living_mutants.txt"
 TIMEOUT_S = 60  # of a processor, for tests that take a few seconds; an endless loop is killed with its mutant
 ARROW = "  =>  "
 
-_STORIES = "tests/core/test_no_wrong_abort.py"
+_STORIES = "tests/proof/world/test_no_wrong_abort.py"
 _OF_RULES = (
-    *(f"tests/judge/test_{name}.py" for name in ("proof_table", "loss", "log_reach", "assurances", "outcome")),
-    *("tests/judge/test_words.py", "tests/judge/test_being_written.py", "tests/judge/test_no_none.py", _STORIES),
-    *("tests/report/test_settling.py", "tests/judge/test_causes.py", "tests/core/test_what_was_not_read.py"),
+    *(f"tests/unit/judge/test_{name}.py" for name in ("proof_table", "loss", "log_reach", "assurances", "outcome")),
+    *(
+        "tests/unit/judge/test_words.py",
+        "tests/unit/judge/test_being_written.py",
+        "tests/unit/judge/test_no_none.py",
+        _STORIES,
+    ),
+    *(
+        "tests/unit/report/test_settling.py",
+        "tests/unit/judge/test_causes.py",
+        "tests/proof/world/test_what_was_not_read.py",
+    ),
 )
-_OF_FIT = ("tests/coordinator/test_fit.py", _STORIES)
+_OF_FIT = ("tests/unit/coordinator/test_fit.py", _STORIES)
 _OF_HISTORY = (
-    *("tests/coordinator/test_decisions.py", "tests/coordinator/test_history.py"),
-    *("tests/coordinator/test_coordinator.py", "tests/judge/test_proof_table.py", "tests/judge/test_endings.py"),
+    *("tests/unit/coordinator/test_decisions.py", "tests/unit/coordinator/test_history.py"),
+    *(
+        "tests/unit/coordinator/test_coordinator.py",
+        "tests/unit/judge/test_proof_table.py",
+        "tests/unit/judge/test_endings.py",
+    ),
     _STORIES,
 )
-_OF_CHAIN = ("tests/coordinator/test_state_chain.py", "tests/coordinator/test_state_coverage.py", _STORIES)
+_OF_CHAIN = ("tests/unit/coordinator/test_state_chain.py", "tests/unit/coordinator/test_state_coverage.py", _STORIES)
 _OF_LOG = (
-    *("tests/log/test_exact_start.py", "tests/log/test_producer_appends.py", "tests/log/test_what_brokers_forget.py"),
-    *("tests/log/test_open_rows.py", "tests/log/test_described.py", "tests/log/test_problem_kinds.py"),
-    *("tests/log/test_contested_lines.py", "tests/log/test_copies.py", "tests/log/test_against_broker.py"),
-    "tests/log/test_summarized_anew.py",
+    *(
+        "tests/unit/log/test_exact_start.py",
+        "tests/unit/log/test_producer_appends.py",
+        "tests/unit/log/test_what_brokers_forget.py",
+    ),
+    *("tests/unit/log/test_open_rows.py", "tests/unit/log/test_described.py", "tests/unit/log/test_problem_kinds.py"),
+    *(
+        "tests/unit/log/test_contested_lines.py",
+        "tests/unit/log/test_copies.py",
+        "tests/unit/log/test_against_broker.py",
+    ),
+    "tests/unit/log/test_summarized_anew.py",
 )
 _OF_PLAN = (
-    *("tests/plan/test_abort_plan.py", "tests/plan/test_renderings.py", "tests/plan/test_repair.py"),
-    *("tests/plan/test_plan_file.py", "tests/plan/test_since.py", _STORIES),
+    *("tests/unit/plan/test_abort_plan.py", "tests/unit/plan/test_renderings.py", "tests/unit/plan/test_repair.py"),
+    *("tests/unit/plan/test_plan_file.py", "tests/unit/plan/test_since.py", _STORIES),
 )
 _OF_SCRIPT = (
-    *("tests/plan/test_renderings.py", "tests/plan/test_fencing.py"),
-    *("tests/plan/test_script_checks.py", "tests/plan/test_script.py"),
+    *("tests/unit/plan/test_renderings.py", "tests/unit/plan/test_fencing.py"),
+    *("tests/unit/plan/test_script_checks.py", "tests/unit/plan/test_script.py"),
 )
 TESTS: dict[str, Sequence[str]] = {
     "judge/case.py": _OF_RULES,

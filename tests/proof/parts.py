@@ -9,22 +9,22 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from tests.delta_jars import session_with_delta
-from tests.faults.disks import may_mount, run_disks
-from tests.faults.kills import run_kills
-from tests.faults.pairs import run_pairs
-from tests.faults.scene import Scene, tables_by_spark
-from tests.hostile.canary import VERBS, run_canary
-from tests.hostile.corpus import run_corpus
-from tests.hostile.fuzz import run_fuzz
-from tests.hostile.noise import run_noise
 from tests.proof.by_kafka import kafka_log, kafka_requests
+from tests.proof.faults.disks import may_mount, run_disks
+from tests.proof.faults.kills import run_kills
+from tests.proof.faults.pairs import run_pairs
+from tests.proof.hostile.canary import VERBS, run_canary
+from tests.proof.hostile.corpus import run_corpus
+from tests.proof.hostile.fuzz import run_fuzz
+from tests.proof.hostile.noise import run_noise
+from tests.proof.hostile.safety import run_safety
 from tests.proof.part import Figure, Found, Part, none_of
-from tests.torture.safety import run_safety
-from tests.world import alone, copies_proof, small, twins, ways
-from tests.world.both_engines import Compared, compared
-from tests.world.kinds import KINDS
-from tests.world.steps import story_of
+from tests.proof.world import alone, copies_proof, small, twins, ways
+from tests.proof.world.both_engines import Compared, compared
+from tests.tools.delta_jars import session_with_delta
+from tests.tools.scene import Scene, tables_by_spark
+from tests.tools.world.kinds import KINDS
+from tests.tools.world.steps import story_of
 
 
 def corpus(percent: int, _: int) -> Found:

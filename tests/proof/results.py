@@ -8,9 +8,10 @@ from pathlib import Path
 
 from tests.proof.part import Figure, Part, Result
 from tests.proof.parts import PARTS
+from tests.tools.repository import ROOT
 
 RESULTS = Path(__file__).with_name("results.json")
-PAGE = Path(__file__).parents[2] / "docs/proofs.md"
+PAGE = ROOT / "docs/proofs.md"
 BEGIN, END = "<!-- proofs: written by `python -m tests.proof --write` -->\n", "<!-- /proofs -->\n"
 
 

@@ -10,6 +10,7 @@ from tests.proof import results
 from tests.proof.__main__ import main
 from tests.proof.part import Figure, Found, Part, none_of, run_part
 from tests.proof.parts import PARTS
+from tests.tools.repository import ROOT
 
 
 def part(name: str, run: Callable[[int, int], Found], size: int = 50, sample: int = 5) -> Part:
@@ -107,5 +108,5 @@ def test_each_listed_mutant_changes_a_line_that_is_there() -> None:
         line for line in (Path(__file__).parent / "living_mutants.txt").read_text().splitlines() if "  =>  " in line
     ]
     for module, _, change in (line.partition(": ") for line in listed):
-        source = (Path(__file__).parents[2] / "txn_analysis" / module).read_text()
+        source = (ROOT / "txn_analysis" / module).read_text()
         assert change.partition("  =>  ")[0] in [" ".join(line.split()) for line in source.splitlines()], change

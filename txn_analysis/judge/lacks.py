@@ -1,7 +1,8 @@
 """What a run can lack for an answer: one list, each of which has its remedy.
 
-The words of a remedy are where it is made (`judge.settling`, `report.build`). `tests/remedies` takes each piece of
-evidence away from a real capture, does what the words say, and sees the lack gone; a kind without such a test fails.
+The words of a remedy are where it is made (`judge.settling`, `report.build`). `tests/proof/remedies` takes each
+piece of evidence away from a real capture, does what the words say, and sees the lack gone; a kind without
+such a test fails.
 """
 
 from __future__ import annotations

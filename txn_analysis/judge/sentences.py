@@ -1,6 +1,6 @@
 """Sentences about one case: what a rule rests on, why it does not hold, and what would be needed.
 
-`tests/judge/test_no_none.py` says each of every story, with every value taken away that may be unknown.
+`tests/unit/judge/test_no_none.py` says each of every story, with every value taken away that may be unknown.
 """
 
 from __future__ import annotations

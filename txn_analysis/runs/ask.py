@@ -10,7 +10,6 @@ import re
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ from txn_analysis.storage.roots import root_at
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import Table
@@ -34,33 +33,31 @@ _TABLES = {table.name: table for table in ALL_TABLES}
 ASKED = "asked"
 
 
-def ask(tables: RunTables, sql: str, more: Mapping[str, str] | None = None) -> pa.Table:
+def ask(tables: RunTables, sql: str) -> pa.Table:
     """The rows that a question has, in its order.
 
     Args:
         tables: the run.
         sql: one SELECT (or WITH, VALUES), over names of tables and of `views.sql`.
-        more: views of the question's own, as SELECTs by name; see `views_in`.
 
     Raises:
         ConfigError: it is no such question, or names what there is not.
         AuditError: it needs more memory than it may have.
     """
-    text, own = question(sql), {**views(), **(more or {})}
+    text = question(sql)
     builder = QueryBuilder()
     builder.execute(f"SET datafusion.runtime.memory_limit = '{_MEMORY}'").read_all()
     try:
-        for name in needed(text, more):
+        for name in needed(text):
             stored = name.removeprefix(_STORED)
             if name.startswith(_STORED):
                 _register(builder, _TABLES[stored], _opened(tables, _TABLES[stored]))
             else:
-                view = own[name] if name in own else _rows_of(tables, _TABLES[name])
+                view = views()[name] if name in views() else _rows_of(tables, _TABLES[name])
                 builder.execute(f"CREATE VIEW {name} AS {view}").read_all()
         # Whatever writes, or reads a file, is no body of a view.
         builder.execute(f"CREATE VIEW {ASKED} AS {text}").read_all()
-        # Arrow reads the stream: by the library's own `read_all` no other thread of the process would run meanwhile.
-        found = pa.RecordBatchReader.from_stream(builder.execute(text)).read_all()
+        found = pa.table(builder.execute(text).read_all())
     except Exception as error:  # what fails while rows are read has no class of the library's own
         if isinstance(error, DeltaError) or "Resources exhausted" in str(error):
             raise _refused(str(error)) from None
@@ -109,24 +106,21 @@ def question(sql: str) -> str:
     return text
 
 
-def needed(text: str, more: Mapping[str, str] | None = None, *, has_tables: bool = False) -> list[str]:
+def needed(text: str, *, has_tables: bool = False) -> list[str]:
     """The names of tables and views that a text needs, each behind those that it rests on itself.
 
     Args:
         text: a question.
-        more: views beside those of `views.sql`.
         has_tables: whether the tables of the run are there already, so that they rest on nothing.
     """
     found: dict[str, None] = {}
-    own = {**views(), **(more or {})}
-    known = {*own, *_names()}
 
     def add(words: Iterable[str]) -> None:
         for name in words:
-            if name in found or name not in known:
+            if name in found or name not in _names():
                 continue
-            if name in own:
-                add(_words(own[name]))
+            if name in views():
+                add(_words(views()[name]))
             elif name in _TABLES and not has_tables:
                 add(
                     [
@@ -147,24 +141,8 @@ def _words(text: str) -> list[str]:
 @cache
 def views() -> dict[str, str]:
     """The views of `views.sql` by name, each as a SELECT."""
-    return views_in(Path(__file__).with_name("views.sql"))
-
-
-def views_in(file: Path, **values: object) -> dict[str, str]:
-    """The views of a file by name, each as a SELECT, with values (conditions, numbers) for `$name` in it."""
-    found = _VIEW.findall(file.read_text(encoding="utf-8"))
-    return {name: Template(text).safe_substitute(values) for name, text in found}
-
-
-def is_one_of(wanted: Mapping[str, Iterable[object]]) -> str:
-    """The condition that each of some columns has one of its values."""
-    return " AND ".join(["TRUE", *(f"{_quoted(name)} IN ({_listed(values)})" for name, values in wanted.items())])
-
-
-def row_values(names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Some rows at hand, as a SELECT."""
-    listed = ", ".join(f"({_listed(row)})" for row in rows)
-    return f"SELECT * FROM (VALUES {listed}) AS given ({', '.join(map(_quoted, names))})"  # noqa: S608 literals of ours
+    text = Path(__file__).with_name("views.sql").read_text(encoding="utf-8")
+    return dict(_VIEW.findall(text))
 
 
 @cache
@@ -180,7 +158,8 @@ def _rows_of(tables: RunTables, table: Table) -> str:
     """The rows of a table that are the run's. Ingests stand there as literals, so that no file of others is opened."""
     stored = f"{_STORED}{table.name}"
     if (own := tables.own(table)) is not None:
-        return f"SELECT * FROM {stored} WHERE {is_one_of(own)}"  # noqa: S608 literals of ours
+        where = " AND ".join(f"{name} IN ({_listed(values)})" for name, values in own.items())
+        return f"SELECT * FROM {stored} WHERE {where}"  # noqa: S608 literals of ours
     if table is ENDED_TRANSACTIONS:
         run = _listed([tables.run.run_id])
         ingests = _listed({piece.ingest_id for piece in tables.finished.linked_pieces})
@@ -203,13 +182,8 @@ def _rows_of(tables: RunTables, table: Table) -> str:
     )
 
 
-def _quoted(name: str) -> str:
-    return ".".join(f"`{part}`" for part in name.split("."))
-
-
 def _listed(values: Iterable[object]) -> str:
-    quoted = (str(v) if isinstance(v, (int, float)) else "'" + str(v).replace("'", "''") + "'" for v in values)
-    return ", ".join(quoted) or "NULL"
+    return ", ".join("'" + str(value).replace("'", "''") + "'" for value in values) or "NULL"
 
 
 def _refused(said: str) -> AuditError:

@@ -1,7 +1,7 @@
 """What other tools make of a table that is not read or written here: by the feature's name, with what undoes it.
 
 A table is refused for what its files and properties hold, where it is needed, and never for what may happen to it. Each
-remedy is run by a test (`tests/storage/test_touched_tables.py`); docs/lakehouse.md has them all.
+remedy is run by a test (`tests/unit/storage/test_touched_tables.py`); docs/lakehouse.md has them all.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Why a file, or a part of it, is not read: one list, each with what makes it readable.
 
-`tests/remedies` makes each of them of a real capture, does what the words say, and sees it read; a kind without such a
-test fails.
+`tests/proof/remedies` makes each of them of a real capture, does what the words say, and sees it read; a kind without
+such a test fails.
 """
 
 from __future__ import annotations

@@ -17,10 +17,12 @@ from txn_analysis.reading.grammar.forms import (
     LEGACY_BATCH,
     OLD_RECORD,
     OLD_RECORD_CRC,
-    PRODUCER_FORMS,
+    PRODUCER,
+    PRODUCER_BATCH,
+    PRODUCER_TIME,
     STARTING_OFFSET,
 )
-from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, OPTIONAL, REST_OF_LINE, SCALA_OPTION, either
+from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, REST_OF_LINE, either
 from txn_analysis.reading.grammar.noise import noise_end
 from txn_analysis.reading.inputs.altered import altered_lines
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
@@ -151,12 +153,14 @@ _FULL_BATCH = re.compile(
 _EARLY_LEGACY_BATCH = re.compile(
     REST_OF_LINE + LEGACY_BATCH.at(_OF_2_1).part("valid_early").loose() + LEGACY_BATCH.label("size")
 )
-_PRODUCER = PRODUCER_FORMS["3.5+"].forms[0]
-_TXN_START = b"(?:(?P<scala>" + SCALA_OPTION.loose + b")|" + OPTIONAL.loose + b")"
 _SNAPSHOT_LINE = re.compile(
-    _PRODUCER.part("producer_id", "txn_start_offset").loose(txn_start_offset=_TXN_START)
-    + (b"(?P<time>" + _PRODUCER.part("last_timestamp").loose() + b")?")
-    + (b"(?:" + _PRODUCER.label("first_sequence") + REST_OF_LINE + rb"| |(?<=\d))")
+    PRODUCER.loose()
+    + b" (?P<time>"
+    + PRODUCER_TIME.loose()
+    + b"(?: |$))?(?:"
+    + PRODUCER_BATCH.label("first_sequence")
+    + REST_OF_LINE
+    + b")?"
 )
 _TXNINDEX_LINE = re.compile(ABORTED_TRANSACTION.loose())
 

@@ -1,0 +1,67 @@
+"""Each way of giving a capture is audited once, whichever tests ask for it."""
+
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools.captures import Variant, run_audit
+from txn_analysis.report.model import AuditReport
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.run_tables import RunTables, run_tables
+from txn_analysis.storage.opening import open_warehouse
+
+
+@pytest.fixture(scope="module")
+def warehouse(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One for the audits of a file, which keep apart by their clusters; with one for all, each would be slower."""
+    return str(shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("shared") / "warehouse"))
+
+
+@pytest.fixture(scope="session")
+def warehouse_of(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Variant], str]:
+    """One for all ways of giving a capture, which share contents and keep apart by their clusters."""
+
+    @cache
+    def of_capture(_: str) -> str:
+        return str(shutil.copytree(empty_warehouse, tmp_path_factory.mktemp("capture") / "warehouse"))
+
+    return lambda variant: of_capture(variant.capture)
+
+
+@pytest.fixture(scope="session")
+def audit_of(no_spark: Any, warehouse_of: Callable[[Variant], str]) -> Callable[[Variant], AuditReport]:
+    """Audits a capture, each variant once, into a cluster of its own."""
+    reports: dict[Variant, AuditReport] = {}
+
+    def audited(variant: Variant) -> AuditReport:
+        if variant not in reports:
+            same = sum(other.name == variant.name for other in reports)
+            cluster = f"{variant.name} {same}" if same else variant.name
+            settings = {"cluster": cluster} | dict(variant.settings)
+            reports[variant] = run_audit(no_spark, warehouse_of(variant), variant.paths, **settings)
+        return reports[variant]
+
+    return audited
+
+
+@pytest.fixture(scope="module")
+def tables_of(
+    no_spark: Any, warehouse_of: Callable[[Variant], str], audit_of: Callable[[Variant], AuditReport]
+) -> Callable[[Variant], RunTables]:
+    """The tables of the finished run of a capture."""
+
+    def finished(variant: Variant) -> RunTables:
+        run = audit_of(variant).run
+        return run_tables(open_warehouse(no_spark, warehouse_of(variant)), run.cluster, run.run_id)
+
+    return finished
+
+
+@pytest.fixture(scope="module")
+def run_of(tables_of: Callable[[Variant], RunTables]) -> Callable[[Variant], PastRun]:
+    """The finished run of a capture, as questions ask it."""
+    return lambda variant: tables_of(variant).finished

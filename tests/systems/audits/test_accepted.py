@@ -1,0 +1,167 @@
+"""People accept findings of real nights: they are no alarm until a date, and nothing else changes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tools.captures import run_audit
+from tests.tools.in_memory import MemoryWarehouse
+from tests.tools.program import program
+from tests.tools.repository import CASES, ROOT
+from tests.tools.sessions import no_session
+from tests.unit.plan.test_accepted import LIVE, UNTIL_MS, decided
+from txn_analysis.errors import ConfigError
+from txn_analysis.report.formats import prometheus_text
+from txn_analysis.report.model import AuditReport
+from txn_analysis.runs import decisions
+
+CONF = ROOT / "conf"
+SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (2, 3))
+STILL_HANGING = ("ledger.events-1@135", "orders-2@155", "payments-0@187")
+Said = tuple[int, str]
+
+
+def audited(folder: Path, night: str, **settings: Any) -> AuditReport:
+    parts = [str(CASES / night / part) for part in ("segments", "transaction-state")]
+    return run_audit(no_session, str(folder), parts, **settings)
+
+
+@pytest.fixture
+def verb(tmp_path: Path) -> Callable[..., Said]:
+    """Asks the warehouse in which a night was audited; the exit code, and what is printed."""
+    return lambda *words: program(*words, "--warehouse", tmp_path)[:2]
+
+
+def accepting(*findings: str, until: str = "2026-12-24") -> list[str]:
+    return ["accept", *findings, "--until", until, "--reason", "the topic goes", "--by", "anna"]
+
+
+def test_what_is_accepted_is_no_alarm_in_any_answer(tmp_path: Path, verb: Callable[..., Said]) -> None:
+    audited(tmp_path, THIRD)
+    before = json.loads(verb("report", "--format", "json")[1])
+    assert [verb(*ask)[0] for ask in (["report"], ["find-hanging"])] == [1, 1]
+    assert verb(*accepting(*STILL_HANGING))[0] == 0
+    assert [verb(*ask)[0] for ask in (["report"], ["find-hanging"], ["verify"])] == [0, 0, 3]
+    _code, text = verb("report")
+    assert text.splitlines()[:2] == [
+        "Nothing hangs in what was read, but what is accepted.",
+        "Decided by people: 3 accepted.",
+    ]
+    assert "the topic goes" not in text
+    assert "by anna: the topic goes" in verb("report", "--show-accepted", "--width", "200")[1]
+    after = json.loads(verb("report", "--format", "json")[1])
+    assert after["findings"] == before["findings"]
+    assert [one["standing"] for one in after["accepted"]] == ["accepted"] * 3
+    assert after["outcome"]["answer"] == "clean"
+
+
+def test_the_plan_still_contains_what_is_accepted(tmp_path: Path, verb: Callable[..., Said]) -> None:
+    audited(tmp_path, THIRD)
+    plan = ("abort-plan", "--expired", "--format", "ndjson")
+    before = verb(*plan)
+    verb(*accepting(*STILL_HANGING))
+    assert verb(*plan) == before
+
+
+def test_the_next_night_knows_it_and_counts_it_apart(tmp_path: Path, verb: Callable[..., Said]) -> None:
+    audited(tmp_path, SECOND)
+    verb(*accepting(*STILL_HANGING))
+    report = audited(tmp_path, THIRD)
+    assert (report.outcome.answer, len(report.hanging), len(report.findings)) == ("clean", 0, 3)
+    metrics = prometheus_text(report, 0)
+    assert 'txn_analysis_open_transactions{cluster="default",verdict="hanging"} 0.0' in metrics
+    assert 'txn_analysis_accepted_transactions{cluster="default"} 3.0' in metrics
+    assert verb("report")[1].splitlines()[1] == "Since last run: 0 new, 3 gone, 0 still there, 3 accepted."
+    assert verb("verify")[0] == 0  # one is repaired, and the others still hang
+
+
+def test_the_date_and_withdrawing_bring_it_back(tmp_path: Path, verb: Callable[..., Said]) -> None:
+    audited(tmp_path, SECOND)
+    verb(*accepting(*STILL_HANGING, until="2026-11-21T03:19:00Z"))  # before the files of the third night
+    assert len(audited(tmp_path, THIRD).hanging) == 3
+    assert verb("report")[1].splitlines()[1].endswith("3 no longer accepted.")
+    verb(*accepting(*STILL_HANGING))
+    assert verb("report")[0] == 0
+    verb("accept", STILL_HANGING[0], "--withdraw", "--reason", "a mistake")
+    assert verb("report")[0] == 1
+
+
+def test_a_file_kept_in_git_does_the_same(tmp_path: Path, verb: Callable[..., Said]) -> None:
+    run = audited(tmp_path, SECOND).run.run_id
+    code, entries = verb(
+        "accept", "--all-of", run, "--until", "2026-12-24", "--reason", "first night", "--format", "toml"
+    )
+    assert (code, verb("report")[0]) == (0, 1)  # nothing is kept
+    file = tmp_path / "accepted.toml"
+    file.write_text(entries, encoding="ascii")
+    report = audited(tmp_path, THIRD, accepted=str(file))
+    assert report.outcome.answer == "clean"
+    assert {one.source for one in report.accepted} == {str(file)}
+    file.write_text(entries.replace('rule = "unknown_producer"', 'rule = "another"'), encoding="ascii")
+    assert [one.topic_partition for one in audited(tmp_path, THIRD, accepted=str(file)).hanging] == ["orders-2"]
+    assert "since then changed: rule" in verb("report", "--accepted", str(file), "--width", "200")[1]
+    assert verb("report", "--cluster", "default", "--accepted", str(file))[0] == 1
+
+
+def test_of_another_cluster_nothing_is_accepted(tmp_path: Path, verb: Callable[..., Said]) -> None:
+    audited(tmp_path, THIRD)
+    audited(tmp_path, THIRD, cluster="other")
+    verb(*accepting(*STILL_HANGING))
+    assert (verb("report")[0], verb("report", "--cluster", "other")[0]) == (0, 1)
+
+
+def test_of_two_decisions_about_one_finding_the_later_one_counts() -> None:
+    warehouse = MemoryWarehouse()
+    for until_ms in (UNTIL_MS, None, UNTIL_MS + 1):
+        decisions.keep(warehouse, [decided(until_ms=until_ms).decision])
+    (kept,) = decisions._kept(warehouse, "default")
+    assert (kept.decision_number, kept.until_ms) == (3, UNTIL_MS + 1)
+
+
+def test_a_warehouse_of_before_decisions_has_none() -> None:
+    assert decisions._kept(MemoryWarehouse(), "default") == []
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
+
+
+@given(TEXTS, TEXTS)
+def test_printed_entries_are_read_back_whatever_they_hold(tmp_path_factory: Any, name: str, reason: str) -> None:
+    said = decided(LIVE._replace(transactional_id=name, topic=name)).decision._replace(reason=reason)
+    file = tmp_path_factory.mktemp("toml") / "accepted.toml"
+    file.write_text(decisions.toml_of([said]), encoding="ascii")
+    assert decisions.read_decisions(str(file)) == [said._replace(finding_id="", run_id="")]
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("accepted = 3", "accepted"),
+        ("[[accepted]]\ntopic = 'a'", "entry 1, partition"),
+        ("[[accepted]]\ntypo = 1", "entry 1, typo"),
+        ("accepted", "is not TOML"),
+    ],
+)
+def test_a_file_that_is_not_understood_is_refused(tmp_path: Path, text: str, refused: str) -> None:
+    file = tmp_path / "accepted.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=refused):
+        decisions.read_decisions(str(file))
+    with pytest.raises(ConfigError, match=refused):
+        audited(tmp_path / "w", THIRD, accepted=str(file))
+    assert not (tmp_path / "w").exists()
+
+
+def test_the_example_beside_the_settings_is_an_entry(tmp_path: Path) -> None:
+    assert decisions.read_decisions(str(CONF / "accepted.toml")) == []
+    lines = (CONF / "accepted.toml").read_text(encoding="utf-8").splitlines()
+    entry = [line[2:] for line in lines if line[2:4] == "[[" or " = " in line[2:].partition(" #")[0]]
+    file = tmp_path / "accepted.toml"
+    file.write_text("\n".join(line for line in entry if "`" not in line), encoding="utf-8")
+    (read,) = decisions.read_decisions(str(file))
+    assert read.place == ("orders", 0, 1002, 161)

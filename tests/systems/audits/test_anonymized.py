@@ -1,0 +1,123 @@
+"""A report that is sent to somebody outside names nothing of the cluster, in whatever form."""
+
+import json
+import re
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.tools.captures import run_audit
+from tests.tools.program import program
+from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
+from txn_analysis.kafka.names import INTERNAL_TOPICS
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import GROUP_OFFSETS, INPUTS, LOG_BATCHES, RUNS, TRANSACTION_STATES
+
+CLUSTER = "eu-payments"
+FORMS = ("text", "json", "ndjson", "csv", "html")
+NIGHTS = {
+    "two-nights": ("kafka-4.2/capture-1/segments", "kafka-4.2/capture-1/transaction-state"),
+    "groups": ("kafka-4.2-edge/capture-2/group-offsets", "kafka-4.2-edge/capture-2/transaction-state"),
+}
+SECOND = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state")
+# Plain words of reports that the captures use as names as well.
+ALSO_OURS = {"segments", "transaction-state", "group-offsets", "data", "cases"}
+
+Ask = Callable[..., str]
+
+
+def audit(folder: Path, parts: tuple[str, ...]) -> None:
+    run_audit(no_session, str(folder), [str(CASES / part) for part in parts], cluster=CLUSTER)
+
+
+@pytest.fixture(params=NIGHTS, scope="module")
+def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of two nights, with a finding that somebody accepted; and of a capture with consumer groups."""
+    folder: Path = tmp_path_factory.mktemp("warehouse")
+    audit(folder, NIGHTS[request.param])
+    if request.param == "two-nights":
+        audit(folder, SECOND)
+        accept = ["accept", "--cluster", CLUSTER, "--warehouse", str(folder), "--finding", "orders-2@155"]
+        program(*accept, "--until", "2026-12-24", "--reason", "gone with shop.example.org", "--by", "anna")
+    return folder
+
+
+@pytest.fixture
+def ask(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """Asks for a report; what is printed."""
+    monkeypatch.setenv("TXN_ANALYSIS_PSEUDONYM_KEY", str(tmp_path / "own" / "key"))
+
+    def asked(*words: str) -> str:
+        done = program("report", "--warehouse", warehouse, "--cluster", CLUSTER, *words)
+        assert done.code in {0, 1, 3}
+        return done.out
+
+    return asked
+
+
+def names_of(warehouse: Path) -> Iterator[str]:
+    """Every string of the captures that could name something, from the tables."""
+    known = open_warehouse(no_session, str(warehouse))
+    yield from known.held(LOG_BATCHES, "topic")["topic"].to_pylist()
+    yield from known.held(TRANSACTION_STATES, "transactional_id")["transactional_id"].to_pylist()
+    yield from known.held(GROUP_OFFSETS, "group_id")["group_id"].to_pylist()
+    for row in known.held(RUNS, "run_id", "cluster", "capture").to_pylist():
+        yield from row.values()
+    for path in known.held(INPUTS, "path")["path"].to_pylist():
+        yield from (path, *path.removeprefix(f"{CASES}/").split("/"))
+    yield from known.held(INPUTS, "input_id")["input_id"].to_pylist()
+    yield from ("anna", "shop.example.org", str(warehouse))
+
+
+def test_no_name_of_the_captures_is_in_any_form(warehouse: Path, ask: Ask) -> None:
+    names = {name for name in names_of(warehouse) if name} - {*INTERNAL_TOPICS} - ALSO_OURS
+    assert len(names) > 15
+    for form in FORMS:
+        named = ask("--show-accepted", "--format", form)
+        assert [name for name in names if standing_alone(name, named)], form
+        hidden = ask("--anonymize", "--show-accepted", "--format", form)
+        assert [name for name in sorted(names) if standing_alone(name, hidden)] == [], form
+
+
+def standing_alone(name: str, text: str) -> bool:
+    as_a_word = rf"(?<![\w-]){re.escape(name)}(?![\w-]|\.\w)|{re.escape(name)}-\d"
+    return name in text and re.search(as_a_word, text) is not None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_command_is_printed(ask: Ask, form: str) -> None:
+    text = ask("--anonymize", "--format", form)
+    assert re.findall(r"txn-analysis (?:report|explain|verify|abort|audit|accept)|--warehouse|--run ", text) == []
+    assert re.findall(r"kafka-transactions\.sh|BROKERS|<pre", text) == []
+
+
+def test_figures_stay_and_only_names_change(ask: Ask) -> None:
+    named, hidden = (json.loads(ask(*words, "--format", "json")) for words in ([], ["--anonymize"]))
+    kept = ("verdict", "rule", "partition", "producer_id", "producer_epoch", "txn_start_offset", "last_timestamp_ms")
+    as_rows = [sorted(tuple(f[name] for name in kept) for f in report["findings"]) for report in (named, hidden)]
+    assert as_rows[0] == as_rows[1]
+    assert hidden["run"]["parameters"] == named["run"]["parameters"]
+    assert all("left out" not in fact for finding in hidden["findings"] for fact in finding["evidence"])
+
+
+def test_one_name_has_one_pseudonym_until_the_key_changes(ask: Ask, tmp_path: Path) -> None:
+    first = ask("--anonymize", "--format", "json")
+    assert ask("--anonymize", "--format", "json") == first
+    key = tmp_path / "own" / "key"
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    key.unlink()
+    other = ask("--anonymize", "--format", "json")
+    topics = [{f["topic"] for f in json.loads(text)["findings"]} - {*INTERNAL_TOPICS} for text in (first, other)]
+    assert topics[0].isdisjoint(topics[1])
+
+
+@pytest.mark.parametrize("form", ["text", "json", "html"])
+def test_its_first_lines_say_what_a_reader_can_do_and_what_not(ask: Ask, form: str) -> None:
+    beginning = ask("--anonymize", "--format", form).partition("</style>")[2 if form == "html" else 0]
+    said = " ".join(beginning[:2500].split())
+    assert "pseudonyms, and commands are left out" in said
+    assert "nor test a guess" in said
+    assert "its sender finds what is meant" in said

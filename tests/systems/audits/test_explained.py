@@ -1,0 +1,84 @@
+"""The real captures explained: timelines of open transactions, and how the ended ones came to their end."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.tools.captures import SEGMENTS, Variant
+from txn_analysis.errors import ConfigError
+from txn_analysis.judge.endings import ENDINGS
+from txn_analysis.questions.ended import EndedFilters, ended_answer
+from txn_analysis.questions.explain import explain
+from txn_analysis.questions.filters import Filters
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.run_tables import RunTables
+
+LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
+REPAIRED = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))
+VERSION_2 = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
+STALE = Variant("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots"))
+
+
+def ended(run: PastRun, *, outcome: str | None = "ABORT", stale: bool = False, **filters: Any) -> list[tuple[Any, ...]]:
+    """Transactional id, topic, start, cause and confidence of ended transactions."""
+    wanted = EndedFilters(outcome, None, stale, 1000)
+    answer, left_out_count = ended_answer(run, Filters(**filters), wanted)
+    assert left_out_count == 0
+    names = [column.name for column in answer.columns]
+    kept = ("TransactionalId", "Topic", "StartOffset", "Cause", "Confidence")
+    return [tuple(dict(zip(names, row, strict=True))[name] for name in kept) for row in answer.rows]
+
+
+def test_nothing_that_fits_is_an_error(tables_of: Callable[[Variant], RunTables]) -> None:
+    with pytest.raises(ConfigError, match="no open transaction"):
+        explain(tables_of(LIVE), Filters(("missing",)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("fraud-.*", {"fraud-scorer"}),
+        ("fraud", set()),
+        (r"(?P<word>i)nv.*", {"inventory-sync"}),  # Java has no such group
+    ],
+)
+def test_patterns_are_those_of_the_other_verbs(
+    run_of: Callable[[Variant], PastRun], pattern: str, expected: set[str]
+) -> None:
+    assert {row[0] for row in ended(run_of(REPAIRED), transactional_id_patterns=(pattern,))} == expected
+
+
+def test_commits_are_their_clients(run_of: Callable[[Variant], PastRun]) -> None:
+    causes = {row[3:] for row in ended(run_of(LIVE), outcome="COMMIT")}
+    assert causes == {("client_commit", "certain")}
+
+
+def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: Callable[[Variant], PastRun]) -> None:
+    assert ended(run_of(STALE), outcome=None, stale=True) == [
+        ("risk-engine-2", "trades-eu", 57, "coordinator_timeout", "certain")
+    ]
+
+
+@pytest.mark.parametrize("variant", [REPAIRED, VERSION_2, STALE], ids=lambda variant: variant.name)
+@pytest.mark.parametrize("filters", [{}, {"transactional_id_patterns": ("[a-f].*",)}, {"topics": ("orders",)}], ids=str)
+def test_what_is_asked_by_cause_is_what_all_answers_hold(
+    run_of: Callable[[Variant], PastRun], variant: Variant, filters: dict[str, Any]
+) -> None:
+    run, wanted_ids = run_of(variant), Filters(**filters)
+    everything = answered(run, Filters(topics=wanted_ids.topics), EndedFilters(None, None, is_stale=False, limit=9999))
+    of_ids = [row for row in everything if wanted_ids.has_id(row["TransactionalId"])]
+    assert answered(run, wanted_ids, EndedFilters(None, None, is_stale=False, limit=9999)) == of_ids
+    for cause in ENDINGS:
+        found = answered(run, wanted_ids, EndedFilters(None, cause, is_stale=False, limit=9999))
+        assert found == [row for row in of_ids if row["Cause"] == cause]
+        newest = answered(run, wanted_ids, EndedFilters(None, cause, is_stale=False, limit=2))
+        assert newest == found[:2]
+    stale = answered(run, wanted_ids, EndedFilters(None, None, is_stale=True, limit=9999))
+    assert stale == [row for row in of_ids if row["Stale"] is not None]
+
+
+def answered(run: PastRun, filters: Filters, wanted: EndedFilters) -> list[dict[str, Any]]:
+    answer, _ = ended_answer(run, filters, wanted)
+    names = [column.name for column in answer.columns]
+    return [dict(zip(names, row, strict=True)) for row in answer.rows]

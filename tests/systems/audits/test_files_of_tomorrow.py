@@ -1,0 +1,68 @@
+"""Files of a Kafka that does not exist yet: records with a field that no version knows prove what they name."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools import in_memory
+from tests.tools.repository import CASES
+from txn_analysis.report.model import AuditReport
+from txn_analysis.report.text_report import statements
+
+CASE = CASES / "kafka-4.4-tomorrow"
+NAMES = ("topic", "partition", "producer_id", "verdict", "rule", "transactional_id")
+
+
+def audited(monkeypatch: pytest.MonkeyPatch, *paths: Path | str, **said: Any) -> AuditReport:
+    return in_memory.audited(monkeypatch, [CASE / path for path in paths], **said)
+
+
+def verdicts(report: AuditReport) -> set[tuple[Any, ...]]:
+    found = json.loads(report.model_dump_json())["findings"]
+    return {tuple(row[name] for name in NAMES) for row in found}
+
+
+def expected(capture: str) -> set[tuple[Any, ...]]:
+    rows = json.loads((CASE / capture / "expected.json").read_text())["open_transactions"]
+    return {tuple(row[name] for name in NAMES) for row in rows}
+
+
+def remarks(report: AuditReport) -> list[str]:
+    return [text for _, text in statements(report) if "newer Kafka than this version knows" in text]
+
+
+@pytest.mark.parametrize(
+    ("capture", "paths"),
+    [
+        pytest.param("capture-1", ["capture-1/log-dirs"], id="broker-files"),
+        pytest.param("capture-2", ["capture-1/segments", "capture-2/state-by-4.3"], id="dump-without-the-field"),
+        pytest.param("capture-2", ["capture-1/segments", "capture-2/state-printed"], id="dump-with-the-field"),
+    ],
+)
+def test_what_its_records_name_counts_and_what_they_lack_does_not(
+    monkeypatch: pytest.MonkeyPatch, capture: str, paths: list[str]
+) -> None:
+    report = audited(monkeypatch, *paths)
+    assert verdicts(report) == expected(capture)
+    assert len(remarks(report)) == 1
+
+
+@pytest.mark.parametrize(("export", "capture"), [("console", "capture-1"), ("console-printed", "capture-2")])
+def test_an_export_that_prints_the_field_proves_as_little_as_a_dump(
+    monkeypatch: pytest.MonkeyPatch, export: str, capture: str
+) -> None:
+    """One that does not print it, prints no size either. (It was made later: what was open of others has ended.)"""
+    report = audited(monkeypatch, "capture-1/segments", export, transaction_state_complete=True)
+    ids = {"billing-worker", "invoice-worker", "fraud-scorer"}
+    assert {row for row in verdicts(report) if row[-1] in ids} == {row for row in expected(capture) if row[-1] in ids}
+    assert len(remarks(report)) == (export == "console-printed")
+
+
+def test_the_remark_counts_the_records_that_have_such_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = sorted((CASE / "capture-2/state-printed").iterdir())
+    count = sum(len(re.findall('"lastProducerEpoch":7', path.read_text())) for path in printed)
+    (remark,) = remarks(audited(monkeypatch, "capture-1/segments", "capture-2/state-printed"))
+    assert f"{count} records of __transaction_state have fields that it does not know" in remark

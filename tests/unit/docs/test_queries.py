@@ -1,0 +1,114 @@
+"""Each question of docs/queries.md has the answer of the page, by this process and by Spark."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.tools.docs.queries import PAGE, plain, questions, two_nights
+from tests.unit.cli.conftest import Done
+from tests.unit.warehouses.kept import unpacked
+from txn_analysis import query
+from txn_analysis.cli.main import app
+from txn_analysis.errors import ConfigError
+
+TWELVE = [pytest.param(sql, answer, id=heading) for heading, sql, answer in questions(PAGE.read_text(encoding="utf-8"))]
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    warehouse = str(tmp_path_factory.mktemp("queries") / "warehouse")
+    two_nights(warehouse)
+    return warehouse
+
+
+@pytest.fixture
+def asked(capsys: pytest.CaptureFixture[str], nights: str) -> Callable[..., Done]:
+    """What `txn-analysis query` prints."""
+
+    def run(*words: str) -> Done:
+        with pytest.raises(SystemExit) as ended:
+            app(["query", *words, "--warehouse", nights], prog_name="txn-analysis")
+        out, err = capsys.readouterr()
+        return Done(int(ended.value.code or 0), out, err)
+
+    return run
+
+
+def test_the_page_has_twelve_questions() -> None:
+    assert len(TWELVE) == 12
+
+
+@pytest.mark.parametrize(("sql", "answer"), TWELVE)
+def test_a_question_has_the_answer_of_the_page(asked: Callable[..., Done], sql: str, answer: str) -> None:
+    done = asked(sql)
+    assert (done.code, plain(done.out)) == (0, answer), done.err
+
+
+def at_utc(value: Any) -> Any:
+    return value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC) if isinstance(value, datetime) else value
+
+
+@pytest.mark.parametrize(("sql", "answer"), TWELVE)
+def test_sparks_sql_gives_the_same_rows(spark: SparkSession, nights: str, sql: str, answer: str) -> None:
+    here, there = query(None, nights, sql), query(spark, nights, sql).toArrow()
+    assert there.column_names == here.column_names
+    both = ([[at_utc(value) for value in row.values()] for row in rows.to_pylist()] for rows in (here, there))
+    assert next(both) == next(both)
+    assert len(answer.splitlines()) == len(here) + 1
+
+
+def test_a_session_keeps_its_views(spark: SparkSession, nights: str) -> None:
+    before = spark.sql("SHOW TABLES").collect()
+    query(spark, nights, "SELECT count(*) FROM opened").collect()
+    assert spark.sql("SHOW TABLES").collect() == before
+
+
+NO_QUESTIONS = (
+    "COPY findings TO '{folder}/out.parquet'",
+    "DROP VIEW findings",
+    "CREATE EXTERNAL TABLE t STORED AS PARQUET LOCATION '{folder}'",
+    "INSERT INTO findings SELECT * FROM findings",
+    "WITH x AS (SELECT 1) INSERT INTO findings SELECT * FROM findings",
+    "SELECT * FROM '{folder}/findings'",
+    "SELECT * FROM `file:///{folder}`",
+    "SELECT 1; DROP VIEW findings",
+    "SET datafusion.runtime.memory_limit = '100G'",
+    "SELECT 1 INTO kept",
+    "SELECT nothing_like_it FROM findings",
+    "",
+)
+
+
+@pytest.mark.parametrize("sql", NO_QUESTIONS)
+def test_what_is_no_question_is_refused_and_writes_nothing(
+    asked: Callable[..., Done], nights: str, tmp_path: Path, sql: str
+) -> None:
+    before = sorted(Path(nights).rglob("*"))
+    done = asked(sql.format(folder=tmp_path))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: no question")
+    assert [*tmp_path.iterdir()] == []
+    assert sorted(Path(nights).rglob("*")) == before
+
+
+def test_a_tables_name_means_the_rows_of_one_run(nights: str) -> None:
+    runs = query(None, nights, "SELECT run_id FROM all_runs ORDER BY run_number")["run_id"].to_pylist()
+    counts = [query(None, nights, "SELECT count(*) AS n FROM findings", run_id)["n"].to_pylist()[0] for run_id in runs]
+    every = query(None, nights, "SELECT count(*) AS n FROM all_findings")["n"].to_pylist()[0]
+    last = query(None, nights, "SELECT count(*) AS n FROM findings")["n"].to_pylist()[0]
+    assert (sum(counts), counts[-1]) == (every, last)
+
+
+def test_rows_that_a_killed_audit_left_are_no_rows_of_a_run(nights: str) -> None:
+    with pytest.raises(ConfigError, match="no question"):
+        query(None, nights, "SELECT * FROM files_of_findings")
+
+
+def test_a_warehouse_of_1_0_0_has_the_columns_of_today_without_values(tmp_path: Path) -> None:
+    warehouse = str(unpacked("1.0.0", tmp_path))
+    found = query(None, warehouse, "SELECT count(*) AS n, count(reading_version) AS versions FROM inputs")
+    assert [column.to_pylist()[0] > 0 for column in found.columns] == [True, False]

@@ -1,0 +1,111 @@
+"""How a run came out, and with which code a command ends that asks for it."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from tests.tools.judged_cases import HEALTH
+from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.kafka.problems import ProblemKind
+from txn_analysis.tables import PartitionHealth, Problem
+from txn_analysis.verdict import Verdict
+
+LATE, YOUNG, UNKNOWN = 1, -1, None
+
+
+@dataclass(frozen=True)
+class Opened:
+    verdict: Verdict
+    late_by_ms: int | None = LATE
+    is_recent: bool | None = None
+
+
+HANGS, SUSPECT = Opened(Verdict.HANGING), Opened(Verdict.SUSPECT)
+LISTED, BUSY = Opened(Verdict.COORDINATED), Opened(Verdict.IN_PROGRESS, YOUNG)
+OPEN_QUESTION = Opened(Verdict.INCONCLUSIVE, LATE)
+WITHOUT_A_CLOCK = Opened(Verdict.INCONCLUSIVE, UNKNOWN)
+BEING_WRITTEN = Opened(Verdict.INCONCLUSIVE, LATE, is_recent=True)
+NOT_YET_A_QUESTION = Opened(Verdict.INCONCLUSIVE, YOUNG)
+
+
+NO_LOG, CONTESTED = Sight(has_logs=False), Sight(contested=("orders-0",))
+
+
+def log(*kinds: str) -> PartitionHealth:
+    return HEALTH._replace(problems=tuple(Problem(0, kind, "") for kind in kinds))
+
+
+@pytest.mark.parametrize(
+    ("findings", "has_state", "expected"),
+    [
+        pytest.param([], True, Outcome.CLEAN, id="nothing-is-open"),
+        pytest.param([], False, Outcome.CLEAN, id="nothing-is-open-that-a-state-could-explain"),
+        pytest.param([BUSY, LISTED, SUSPECT], True, Outcome.CLEAN, id="open-and-explained"),
+        pytest.param([OPEN_QUESTION, BUSY], True, Outcome.COULD_NOT_TELL, id="late-and-inconclusive"),
+        pytest.param([WITHOUT_A_CLOCK], True, Outcome.COULD_NOT_TELL, id="nobody-knows-how-late"),
+        pytest.param([NOT_YET_A_QUESTION], True, Outcome.CLEAN, id="inconclusive-but-not-late"),
+        pytest.param([BEING_WRITTEN], True, Outcome.CLEAN, id="written-while-it-was-copied"),
+        pytest.param([BEING_WRITTEN, OPEN_QUESTION], True, Outcome.COULD_NOT_TELL, id="beside-one-that-was-not"),
+        pytest.param([BEING_WRITTEN], False, Outcome.COULD_NOT_TELL, id="written-meanwhile-without-a-state"),
+        pytest.param([BUSY], False, Outcome.COULD_NOT_TELL, id="anything-open-without-a-state"),
+        pytest.param([HANGS, OPEN_QUESTION], True, Outcome.FINDINGS, id="what-hangs-comes-before-what-is-in-doubt"),
+    ],
+)
+def test_outcome_of_a_run(findings: list[Opened], *, has_state: bool, expected: Outcome) -> None:
+    assert outcome_of(findings, has_state=has_state) is expected
+
+
+def test_without_any_log_nothing_was_looked_at_that_could_hang() -> None:
+    assert outcome_of([], has_state=True, sight=NO_LOG) is Outcome.COULD_NOT_TELL
+    assert outcome_of([LISTED], has_state=True, sight=NO_LOG) is Outcome.CLEAN
+    assert outcome_of([HANGS], has_state=True, sight=NO_LOG) is Outcome.FINDINGS
+
+
+@pytest.mark.parametrize("findings", [[], [LISTED]])
+def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[Opened]) -> None:
+    assert outcome_of(findings, has_state=True, sight=CONTESTED) is Outcome.COULD_NOT_TELL
+    assert outcome_of([*findings, HANGS], has_state=True, sight=CONTESTED) is Outcome.FINDINGS
+
+
+@pytest.mark.parametrize(
+    ("log", "contested"),
+    [
+        pytest.param(log(ProblemKind.CONTESTED_LINE), ("orders-0",), id="two-lines-claim-one-place"),
+        pytest.param(log(ProblemKind.HEADER_KEYS_MAY_OPEN), ("orders-0",), id="text-of-a-client-would-open-one"),
+        pytest.param(log(ProblemKind.MAY_BE_HEADER_KEYS), (), id="text-of-a-client-opens-none"),
+        pytest.param(log(ProblemKind.TORN_TAIL), (), id="another-problem"),
+        pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(is_in_capture=False), (), id="of-an-earlier-capture"),
+        pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(topic=STATE_TOPIC), (), id="of-the-coordinator"),
+    ],
+)
+def test_which_logs_may_hide_an_open_transaction(log: PartitionHealth, contested: tuple[str, ...]) -> None:
+    assert Sight.of([log]).contested == contested
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [
+        (Verdict.HANGING, Outcome.COULD_NOT_TELL),
+        (Verdict.SUSPECT, Outcome.COULD_NOT_TELL),
+        (Verdict.INCONCLUSIVE, Outcome.FINDINGS),
+        (Verdict.IN_PROGRESS, Outcome.FINDINGS),
+    ],
+)
+def test_who_asks_for_milder_verdicts_finds_them(fail_on: Verdict, expected: Outcome) -> None:
+    assert outcome_of([OPEN_QUESTION], has_state=True, fail_on=fail_on) is expected
+
+
+def test_in_doubt_is_what_the_outcome_rests_on() -> None:
+    every = [HANGS, OPEN_QUESTION, WITHOUT_A_CLOCK, NOT_YET_A_QUESTION, BUSY]
+    assert in_doubt(every, has_state=True) == [OPEN_QUESTION, WITHOUT_A_CLOCK]
+    assert in_doubt([BUSY, NOT_YET_A_QUESTION], has_state=False) == [BUSY, NOT_YET_A_QUESTION]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "accepted"), [(Outcome.CLEAN, 0, 0), (Outcome.FINDINGS, 1, 1), (Outcome.COULD_NOT_TELL, 3, 0)]
+)
+def test_codes(outcome: Outcome, code: int, accepted: int) -> None:
+    assert outcome.exit_code() == code
+    assert outcome.exit_code(accept_inconclusive=True) == accepted
+    assert outcome.exit_code(exit_zero=True) == 0

@@ -1,0 +1,125 @@
+"""A record names the columns of its table as the table does, with types that hold what the columns hold."""
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from txn_analysis.columns.arrays import NONE
+from txn_analysis.columns.records import RecordField, batch_of, fields_of, records_of
+from txn_analysis.kafka.names import END_MARKERS
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.reading.log_dir.producer_files import AbortedTxn, ProducerStateEntry
+from txn_analysis.reading.state.records import ReadStateRecord
+from txn_analysis.tables import (
+    ABORTED_TRANSACTIONS,
+    LOG_PIECES,
+    PRODUCER_SNAPSHOTS,
+    TRANSACTION_STATES,
+    BatchRangeSummary,
+    Table,
+)
+from txn_analysis.tables.appends import AppendColumns, ProducerAppendInfo, TransactionPart
+
+KINDS = {int: pa.types.is_integer, bool: pa.types.is_boolean, str: pa.types.is_string}
+OF_THE_INPUT = {"ingest_id", "input_id", "section_index"}
+TABLES = [
+    (ProducerStateEntry, PRODUCER_SNAPSHOTS),
+    (AbortedTxn, ABORTED_TRANSACTIONS),
+    (ReadStateRecord, TRANSACTION_STATES),
+]
+Row = dict[str, Any]
+
+
+def does_hold(field: RecordField, column: pa.DataType) -> bool:
+    """The field's type is the column's; inner records name all fields of their structs, in order."""
+    if field.is_many and not pa.types.is_list(column):
+        return False
+    inner = column.value_type if field.is_many else column
+    if field.inner is None:
+        return bool(KINDS[field.kind](inner))
+    own = fields_of(field.inner)
+    return [f.name for f in inner] == [*own] and all(does_hold(own[f.name], f.type) for f in inner)
+
+
+@pytest.mark.parametrize(("record", "table"), TABLES)
+def test_every_field_is_a_column_of_its_table(record: type[tuple[Any, ...]], table: Table) -> None:
+    schema = table.arrow_schema
+    fields = fields_of(record)
+    assert [name for name in fields if name not in schema.names] == []
+    assert [name for name, field in fields.items() if not does_hold(field, schema.field(name).type)] == []
+
+
+@pytest.mark.parametrize(("record", "table"), TABLES)
+def test_fields_are_none_where_columns_are_null(record: type[tuple[Any, ...]], table: Table) -> None:
+    may_be_null = {column.name: column.nullable for column in table.columns}
+    fields = {name: field.is_nullable for name, field in fields_of(record).items()}
+    assert {name for name in fields if fields[name] != may_be_null.get(name, False)} == set()
+
+
+@pytest.mark.parametrize(("record", "table"), TABLES)
+def test_what_readers_make_has_every_column_but_its_input(record: type[tuple[Any, ...]], table: Table) -> None:
+    assert {*table.names} - {*fields_of(record)} == OF_THE_INPUT
+
+
+OF_ONE_INPUT = {"ingest_id": "ingest", "input_id": "input", "section_index": 2}
+PLACE = ReadStateRecord(0, 1, 5, 1795, is_after_gap=False, batch_base_offset=4, batch_last_offset=6)
+STATES = [
+    PLACE.of_id("a")._replace(is_undecodable=False, topic_partitions=listed)
+    for listed in (None, (), (TopicPartition("orders", 3), TopicPartition("payments", 0)))
+]
+
+
+def state_rows(records: list[ReadStateRecord], **alike: Any) -> pa.RecordBatch:
+    return batch_of(ReadStateRecord, records, TRANSACTION_STATES.arrow_schema, **alike)
+
+
+@pytest.mark.parametrize("records", [STATES, STATES[:1], []])
+def test_records_that_were_written_are_the_same_records(records: list[ReadStateRecord]) -> None:
+    rows = state_rows(records, **OF_ONE_INPUT)
+    assert rows.schema == TRANSACTION_STATES.arrow_schema
+    assert records_of(ReadStateRecord, rows) == records
+    assert [{name: row[name] for name in OF_ONE_INPUT} for row in rows.to_pylist()] == [OF_ONE_INPUT] * len(records)
+
+
+def test_a_column_that_nobody_knows_is_missed() -> None:
+    with pytest.raises(KeyError, match="section_index"):
+        state_rows(STATES, ingest_id="ingest", input_id="input")
+
+
+PART: Row = dict.fromkeys(TransactionPart._fields, None) | {"start_offset": 3, "end_marker": "ABORT"}
+MARKER: Row = {"offset": 4, "marker": None, "timestamp_ms": 5, "producer_epoch": 0, "coordinator_epoch": None}
+PRODUCER: Row = dict.fromkeys(ProducerAppendInfo._fields, None) | {
+    "producer_id": 7,
+    "is_one_epoch": True,
+    "lead": PART,
+}
+PRODUCERS_OF_PIECES: tuple[list[Row], ...] = (
+    [],
+    [PRODUCER, PRODUCER | {"producer_id": 8, "tail": PART, "bare_markers": [MARKER, MARKER | {"marker": "COMMIT"}]}],
+    [PRODUCER | {"bare_markers": []}, PRODUCER | {"bare_markers": [MARKER]}],
+)
+
+
+def pieces() -> pa.StructArray:
+    rows = [{"first_position": n, "producers": own} for n, own in enumerate(PRODUCERS_OF_PIECES)]
+    return pa.array([None, *rows], pa.struct(list(LOG_PIECES.arrow_schema)))
+
+
+def test_the_producers_of_each_batch_range_are_columns_wherever_the_rows_begin() -> None:
+    """What stands before the first row, and in rows of NULL, is of no row."""
+    found = records_of(BatchRangeSummary, pieces()[1:])
+    assert [(piece.first_position, len(piece.producers)) for piece in found] == [(0, 0), (1, 2), (2, 2)]
+    assert found[0].is_used
+    two, last = (AppendColumns.of([piece.producers]) for piece in found[1:])
+    assert two.own["producer_id"].tolist() == [7, 8]
+    assert [part["start_offset"].tolist() for part in (two.lead, two.tail)] == [[3, 3], [NONE, 3]]
+    assert two.tail["end_marker"].tolist() == [NONE, END_MARKERS.index("ABORT")]
+    assert (two.bare_row.tolist(), two.bare["offset"].tolist()) == ([1, 1], [4, 4])
+    assert two.bare["marker"].tolist() == [NONE, END_MARKERS.index("COMMIT")]
+    assert last.bare_row.tolist() == [1]
+
+
+def test_a_column_that_must_be_there_is_missed() -> None:
+    with pytest.raises(KeyError, match="ingest_id"):
+        records_of(BatchRangeSummary, pa.array([{"topic": "orders"}]))

@@ -1,0 +1,155 @@
+"""Files as frames of Spark's own reader, without a warehouse: the rows are those of an audit's tables."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chispa import assert_df_equality
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from tests.tools.repository import CASES
+from tests.tools.s3_server import Bucket
+from txn_analysis import sources
+from txn_analysis.pipeline import steps as pipeline
+from txn_analysis.settings import EngineName, Settings
+from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.tables import INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES, Table
+
+pytestmark = pytest.mark.quick
+
+DUMPS = CASES / "kafka-4.2/capture-2"
+LOG_DIRS = CASES / "kafka-4.2/capture-1/log-dirs"
+EXPORT = CASES / "kafka-2.8/console"
+DUMP = CASES / "kafka-4.2/capture-1/segments/n1.orders-0.txt"
+READ = (
+    ("kafka_dump", DUMPS / "segments", LOG_BATCHES),
+    ("kafka_dump", DUMPS / "transaction-state", LOG_BATCHES),
+    ("kafka_transaction_state", DUMPS / "transaction-state", TRANSACTION_STATES),
+    ("kafka_producer_snapshot", DUMPS / "producer-snapshots", PRODUCER_SNAPSHOTS),
+    ("kafka_transaction_state", EXPORT, TRANSACTION_STATES),
+    ("kafka_log_dir", LOG_DIRS, LOG_BATCHES),
+    ("kafka_transaction_state", LOG_DIRS, TRANSACTION_STATES),
+    ("kafka_producer_snapshot", CASES / "kafka-4.2-three-nodes/capture-2/log-dirs/n2", PRODUCER_SNAPSHOTS),
+)
+"""Formats, files that they read, and the table of an audit that has the same rows."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered(spark: SparkSession) -> None:
+    sources.register(spark)
+
+
+def audited(spark: SparkSession, folder: Path, path: Path, table: Table) -> DataFrame:
+    """What an audit has in a table, with paths in place of ids."""
+    settings = Settings(warehouse=str(folder), engine=EngineName.LOCAL, skip_unrecognised=True)
+    pipeline.ingest(spark, [str(path)], settings)
+    stored = open_warehouse(spark, str(folder))
+    files = stored.frame(INPUTS).select("input_id", "path")
+    rows = stored.frame(table).join(F.broadcast(files), "input_id")
+    return rows.select("path", *(name for name in table.names if name not in {"ingest_id", "input_id"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "table"), READ, ids=lambda value: getattr(value, "name", str(value).rpartition("cases/")[2])
+)
+def test_rows_are_those_of_an_audits_table(
+    spark: SparkSession, tmp_path: Path, name: str, path: Path, table: Table
+) -> None:
+    frame = spark.read.format(name).load(str(path))
+    expected = audited(spark, tmp_path / "warehouse", path, table)
+    assert expected.count() > 0
+    assert_df_equality(frame, expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A dump in which a line of a batch is broken, one that a copy cut, and a file of something else."""
+    folder = tmp_path / "damaged"
+    folder.mkdir()
+    lines = DUMP.read_bytes().splitlines(keepends=True)
+    (folder / "broken.txt").write_bytes(b"".join([*lines[:9], lines[9].replace(b"baseOffset", b"base"), *lines[10:]]))
+    (folder / "cut.txt").write_bytes(DUMP.read_bytes()[:-40])
+    (folder / "notes.txt").write_text("what the broker said that night\n")
+    return folder
+
+
+def test_what_was_not_understood_comes_as_rows_where_it_is_asked_for(
+    spark: SparkSession, tmp_path: Path, damaged: Path
+) -> None:
+    rejects = spark.read.format("kafka_dump").option("rejects", "true").load(str(damaged))
+    expected = audited(spark, tmp_path / "warehouse", damaged, REJECTS)
+    assert {row["path"].rpartition("/")[2] for row in rejects.collect()} == {"broken.txt", "cut.txt", "notes.txt"}
+    assert_df_equality(rejects, expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+
+
+def test_a_file_that_is_not_understood_fails_the_query_by_its_name_and_byte(spark: SparkSession, damaged: Path) -> None:
+    with pytest.raises(PySparkException, match=r"damaged/cut\.txt: byte \d+: the text ends inside this line"):
+        spark.read.format("kafka_dump").load(str(damaged / "cut.txt")).count()
+
+
+def test_a_format_says_of_one_file_that_it_reads_another_kind(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match="log_dump, of which kafka_transaction_state reads nothing"):
+        spark.read.format("kafka_transaction_state").load(str(DUMP)).count()
+
+
+def test_a_path_that_leads_nowhere_is_named_when_the_query_is_planned(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match="/no/such/folder: no such file or folder"):
+        spark.read.format("kafka_log_dir").load("/no/such/folder").count()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"reject": "true"}, "there is no option reject"), ({"rejects": "yes"}, "option rejects is true or false")],
+)
+def test_an_option_that_does_not_exist_is_named(spark: SparkSession, options: dict[str, str], words: str) -> None:
+    with pytest.raises(PySparkException, match=words):
+        spark.read.format("kafka_dump").options(**options).load(str(DUMP)).count()
+
+
+def test_options_name_the_partition_whose_sections_are_read(spark: SparkSession) -> None:
+    read = spark.read.format("kafka_dump").option("topic", "orders").option("partition", "1")
+    frame = read.load(str(DUMPS / "segments"))
+    whole = spark.read.format("kafka_dump").load(str(DUMPS / "segments"))
+    expected = whole.where("topic = 'orders' AND partition = 1")
+    assert 0 < frame.count() == expected.count() < whole.count()
+    assert {(row["topic"], row["partition"]) for row in frame.collect()} == {("orders", 1)}
+
+
+def test_planning_reads_no_file(tmp_path: Path) -> None:
+    """Spark plans a query more than once, on the driver alone."""
+    folder = shutil.copytree(LOG_DIRS, tmp_path / "log-dirs")
+    names = [path for path in folder.rglob("*") if path.is_file()]
+    source = sources.KafkaLogDir({"path": str(folder)})
+    for path in names:
+        path.write_bytes(b"")
+        path.touch()
+    assert len(source.reader(source.schema()).partitions()) == 1
+    shares = source.reader(source.schema()).partitions()
+    assert {file.path for share in shares for file in share.files} == {str(path) for path in names}  # type: ignore[attr-defined]  # Spark's type has none
+
+
+def rows_without_spark(place: str) -> list[str]:
+    """What the tasks of a read would give, in this process."""
+    source = sources.KafkaLogDir({"path": place})
+    reader = source.reader(source.schema())
+    batches: Any = (batch for share in reader.partitions() for batch in reader.read(share))
+    return sorted(repr(row).replace(place, "") for batch in batches for row in batch.to_pylist())
+
+
+def test_files_in_a_bucket_have_the_rows_of_those_on_a_disk(bucket: Bucket) -> None:
+    bucket.put_folder(LOG_DIRS, "copies")
+    assert rows_without_spark("s3://kept/copies") == rows_without_spark(str(LOG_DIRS))
+
+
+def test_small_shares_know_by_their_neighbours_what_their_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file of a log directory in a task of its own: the rows are those of one task."""
+    together = rows_without_spark(str(LOG_DIRS))
+    monkeypatch.setattr(sources, "_SHARE_BYTES", 1)
+    assert rows_without_spark(str(LOG_DIRS)) == together

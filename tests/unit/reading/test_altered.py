@@ -1,0 +1,100 @@
+"""A text that something altered on its way is refused by what stands in it, with the command that undoes it."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from tests.tools.dump_texts import plan
+from tests.tools.noisy import said
+from tests.tools.repository import CASES
+
+SHALLOW = (CASES / "grammar/4.2.0/orders-0.shallow.txt").read_bytes()
+SNAPSHOT = (CASES / "field/p-clean/f.txt").read_bytes()
+EXPORT = (CASES / "field/s1-json-number/f.txt").read_bytes()
+OBJECT = json.loads(EXPORT)
+
+
+def each(prefix: bytes, text: bytes = SHALLOW) -> bytes:
+    return re.sub(rb"(?m)^(?=.)", prefix, text)
+
+
+def numbered(form: bytes) -> bytes:
+    return b"".join(form % number + line for number, line in enumerate(SHALLOW.splitlines(keepends=True), 1))
+
+
+UNDONE = {
+    "compose": (each(b"kafka-1  | "), "`kafka-1  | ` stands in front of what line 1 says"),
+    "stamps": (each(b"2026-11-28T05:00:00.123Z "), "`2026-11-28T05:00:00.123Z ` stands in front of what line 1 says"),
+    "byte order mark": (b"\xef\xbb\xbf" + SHALLOW, "byte order mark"),
+    "colours": (each(b"\x1b[32m").replace(b"\n", b"\x1b[0m\n"), "colours of a terminal"),
+    "indented": (each(b"\t"), "spaces stand in front"),
+    "quoted": (each(b"> "), "`> ` stands in front"),
+    "grep -n": (numbered(b"%d:"), "numbers of lines"),
+    "cat -n": (numbered(b"%6d\t"), "numbers of lines"),
+    "a prompt": (b"$ kafka-dump-log.sh --files x\n" + SHALLOW, "which is line 2"),
+    "two lines": (b"Script started\nDefaulted container\n" + SHALLOW, "which is line 3"),
+    "spaces at the end": (re.sub(rb"\n", b"  \n", SHALLOW), "its lines end in spaces"),
+    "prefix behind the header": (
+        b"".join(SHALLOW.splitlines(keepends=True)[:2])
+        + each(b"a | ", b"".join(SHALLOW.splitlines(keepends=True)[2:])),
+        "`a | ` stands in front of its lines",
+    ),
+    "glued": (SNAPSHOT.replace(b".snapshot\n", b".snapshot"), "without a newline"),
+    "comments": (SNAPSHOT.replace(b"producerId", b"# producerId"), "`# ` stands in front of its lines"),
+}
+
+
+@pytest.mark.parametrize("how", UNDONE)
+def test_the_printed_command_undoes_it(how: str) -> None:
+    text, reason = UNDONE[how]
+    problem = plan(text).problem
+    assert problem is not None
+    assert reason in problem
+    command = problem.rpartition(": ")[2].removesuffix(" FILE > NEW_FILE")
+    undone = subprocess.run(["sh", "-c", command], input=text, capture_output=True, check=True).stdout
+    assert said(undone) == said(SNAPSHOT if b".snapshot" in text else SHALLOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param(json.dumps(OBJECT, indent=2).encode(), "jq -c", id="jq"),
+        pytest.param(json.dumps(OBJECT, sort_keys=True, separators=(",", ":")).encode(), "jq -c", id="jq -S"),
+        pytest.param(SHALLOW.partition(b"\n")[2], "begins inside a dump", id="without its first line"),
+        pytest.param(b"ERROR no\n" + SHALLOW, "line 2. Dump it again, without 2>&1", id="an error"),
+        pytest.param(
+            SHALLOW.replace(b"baseOffset", b"ERROR it failed\nbaseOffset", 1),
+            "a line of others stands in front of its first one. Dump the file again, without 2>&1",
+            id="an error behind the header",
+        ),
+        pytest.param(
+            SHALLOW.replace(b"Log starting", b"pulled 3 layers\nLog starting", 1),
+            "another line stands before its header",
+            id="a line between Dumping and its header",
+        ),
+        pytest.param(
+            b"TransactionalId\tCoordinator\tProducerId\tTransactionState\nx\t1\t2\tOngoing\n", "a table of", id="list"
+        ),
+        pytest.param(b"Topic\tPartition\tProducerId\tProducerEpoch\tStartOffset\n", "a table of", id="find-hanging"),
+        pytest.param(
+            b"\n".join(line[at : at + 80] for line in SHALLOW.splitlines() for at in range(0, len(line), 80)) + b"\n",
+            "broken into several",
+            id="wrapped",
+        ),
+        pytest.param((CASES / "field/p-fields/f.txt").read_bytes(), "broken into several", id="fields"),
+    ],
+)
+def test_what_no_short_command_undoes_is_said(text: bytes, reason: str) -> None:
+    assert reason in (plan(text).problem or "")
+
+
+def test_a_text_of_somebody_else_is_not_shown() -> None:
+    problem = plan(b"secret of a client baseOffset: 0 lastOffset: 0 count: 1\nand more\n").problem
+    assert problem is not None
+    assert "secret" not in problem
+
+
+def test_double_spaced_text_is_read() -> None:
+    assert said(SHALLOW.replace(b"\n", b"\n\n")) == said(SHALLOW)

@@ -1,0 +1,141 @@
+"""Which record lines of a deep dump are a batch's own, and which batch lines stand inside a record."""
+
+from typing import Any
+
+import pytest
+
+from tests.tools.dump_texts import BATCH_SIZE, batch, dumping, plan, record
+from tests.tools.log_evidence import MemoryText
+from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.text.section import ScanRange
+
+FOLDER = "orders-0"
+
+
+def scanned(text: bytes, cut_at: int | None = None) -> list[dict[str, Any]]:
+    """The batches of a dump with one section, read in one range or in two."""
+    (section,) = plan(text).sections
+    start, end = section.text_start_bytes, section.text_end_bytes
+    ranges = [(start, end)] if cut_at is None else [(start, cut_at), (cut_at, end)]
+    parts = [scan_range(MemoryText(text), ScanRange("dump.txt", None, "input", section, *r), "ingest") for r in ranges]
+    return [row for part in parts if part for row in part.rows().to_pylist()]
+
+
+def counted(text: bytes) -> list[int | None]:
+    return [row["record_line_count"] for row in scanned(text)]
+
+
+def unproven_bytes(text: bytes) -> int:
+    proven: int = sum(row["text_bytes"] for row in scanned(text))
+    return len(text) - len(dumping(FOLDER)) - proven
+
+
+def test_a_shallow_dump_prints_no_record_lines() -> None:
+    assert counted(dumping(FOLDER) + batch(0, 1, 0) + batch(1, 1, BATCH_SIZE)) == [None, None]
+
+
+@pytest.mark.parametrize("printed", [True, False])
+def test_whole_batches_have_all_their_record_lines(printed: bool) -> None:
+    first = batch(0, 2, 0) + record(0, printed=printed) + record(1, None, b"", printed=printed)
+    text = dumping(FOLDER) + first + batch(2, 1, BATCH_SIZE) + record(2, b"a\nb", b"c\n\nd", printed=printed)
+    assert counted(text) == [2, 1]
+    assert unproven_bytes(text) == 0
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        pytest.param([record(0)], 1, id="one is missing"),
+        pytest.param([], 0, id="all are missing"),
+        pytest.param([record(0), record(1), record(1)], 2, id="one too many"),
+        pytest.param([record(0), record(0)], 1, id="an offset twice"),
+        pytest.param([record(1), record(0)], 1, id="offsets that fall"),
+        pytest.param([record(0), record(2)], 1, id="an offset after the batch"),
+        pytest.param([record(7), record(8)], 0, id="offsets of another batch"),
+        pytest.param([record(0), record(1, b"k", b"long").replace(b"long", b"lo")], 1, id="a payload that was cut"),
+        pytest.param([record(0), record(1).replace(b"keySize: 1", b"keySize: 2")], 1, id="a key of another size"),
+        pytest.param(
+            [record(0), record(1).replace(b"\n", b" endTxnMarker: ABORT coordinatorEpoch: 1\n")], 1, id="marker"
+        ),
+    ],
+)
+def test_only_record_lines_of_the_batch_count(lines: list[bytes], found: int) -> None:
+    text = dumping(FOLDER) + batch(0, 2, 0) + b"".join(lines) + batch(2, 1, BATCH_SIZE) + record(2)
+    assert counted(text) == [found, 1]
+    assert unproven_bytes(text) == sum(map(len, lines[found:]))
+
+
+def test_replaced_bytes_measure_as_what_they_stand_for() -> None:
+    binary = record(0, b"\xff\xfe", b"\xc3\n\xff|\n") + record(1, None, b"\xe2\x82x")
+    text = dumping(FOLDER) + batch(0, 2, 0) + binary + batch(2, 1, BATCH_SIZE) + record(2)
+    assert counted(text) == [2, 1]
+    assert unproven_bytes(text) == 0
+
+
+def test_a_payload_that_is_replaced_as_a_whole_is_measured_too() -> None:
+    binary = [record(k, b"k", bytes(range(0x80, 0xFF)) + b"\n" + bytes([0xFF]) * 200) for k in range(2)]
+    text = dumping(FOLDER) + batch(0, 1, 0) + binary[0] + batch(1, 1, BATCH_SIZE) + binary[1]
+    assert counted(text) == [1, 1]
+    assert unproven_bytes(text) == 0
+    assert not any(row["is_contested"] for row in scanned(text))
+
+
+def test_text_of_a_decoder_is_not_held_to_sizes() -> None:
+    lines = [record(k, b"k" * 8, b"v" * 40).replace(b"v" * 40, b"[B@%d" % k) for k in range(3)]
+    text = dumping(FOLDER) + batch(0, 3, 0) + b"".join(lines)
+    assert counted(text) == [3]
+
+
+def test_a_long_dump_of_group_offsets_with_their_decoder_is_beyond_doubt() -> None:
+    """Brokers write no header keys, so the many lists that end behind a record are none of its own."""
+    commit = b" key: offset_commit::group=g,partition=t-0 payload: offset=5\n"
+    lines = (record(k, b"k" * 12, b"v" * 24, printed=False).replace(b"\n", commit) for k in range(1000))
+    batches = (batch(k, 5, BATCH_SIZE * k // 5) + b"".join(next(lines) for _ in range(5)) for k in range(0, 1000, 5))
+    found = scanned(dumping("__consumer_offsets-0") + b"".join(batches))
+    assert {(row["is_contested"], row["record_line_count"]) for row in found} == {(False, 5)}
+
+
+def test_a_batch_line_in_the_metadata_of_a_group_offset_stays_contested() -> None:
+    """The decoder's text fills no size, and clients choose what it prints of metadata."""
+    forged = b"x\n" + batch(1, 1, BATCH_SIZE) + record(1).rstrip(b"\n")
+    printed = b" key: offset_commit::group=g,partition=t-0 payload: offset=5,metadata=" + forged + b"\n"
+    line = record(0, b"k" * 12, b"v" * (24 + len(forged)), printed=False).replace(b"\n", printed)
+    found = scanned(dumping("__consumer_offsets-0") + batch(0, 1, 0) + line)
+    assert [(row["base_offset"], row["is_contested"]) for row in found] == [(0, False), (1, True)]
+
+
+def test_a_batch_line_inside_a_payload_is_payload() -> None:
+    forged = b"x\n" + batch(1, 1, BATCH_SIZE) + record(1).rstrip(b"\n")
+    text = dumping(FOLDER) + batch(0, 1, 0) + record(0, b"k", forged)
+    assert [(row["base_offset"], row["is_contested"]) for row in scanned(text)] == [(0, False)]
+    assert unproven_bytes(text) == 0
+
+
+def test_a_batch_line_inside_a_payload_with_replaced_bytes_is_payload() -> None:
+    forged = b"\xff\xff\n" + batch(1, 1, BATCH_SIZE) + record(1).rstrip(b"\n")
+    text = dumping(FOLDER) + batch(0, 1, 0) + record(0, b"k", forged)
+    assert [row["base_offset"] for row in scanned(text)] == [0]
+
+
+def test_a_batch_line_that_may_be_payload_is_contested_at_the_end_of_the_log() -> None:
+    """So many bytes are replaced that the record can end before the forged line, or behind it."""
+    forged = b"\xff" * 400 + b"\n" + batch(1, 1, BATCH_SIZE) + record(1).rstrip(b"\n")
+    first = dumping(FOLDER) + batch(0, 1, 0) + record(0, b"k", forged)
+    assert [(row["base_offset"], row["is_contested"]) for row in scanned(first)] == [(0, False), (1, True)]
+
+
+def test_a_range_that_begins_inside_a_payload_is_contested() -> None:
+    forged = b"x\n" + batch(1, 1, BATCH_SIZE) + record(1).rstrip(b"\n")
+    text = dumping(FOLDER) + batch(0, 1, 0) + record(0, b"k", forged) + batch(1, 1, BATCH_SIZE) + record(1)
+    cut_at = text.find(batch(1, 1, BATCH_SIZE))
+    assert scanned(text, cut_at)[0]["is_contested"]
+    assert not any(row["is_contested"] for row in scanned(text))
+
+
+@pytest.mark.cluster  # a scan for each byte
+def test_every_place_to_cut_gives_the_same_batches() -> None:
+    lines = [batch(k, 1, BATCH_SIZE * k) + record(k, b"k", b"a\nb" * k) for k in range(4)]
+    text = dumping(FOLDER) + b"".join(lines)
+    whole = scanned(text)
+    for cut_at in range(len(dumping(FOLDER)) + 1, len(text)):
+        assert scanned(text, cut_at) == whole, cut_at
