@@ -223,7 +223,7 @@ def query(
     root = os.fspath(warehouse)
     if spark is None:
         with _at_work(None, root) as own:
-            return ask(run_tables(open_warehouse(own, root), cluster, run_id), sql)
+            return ask(run_tables(open_warehouse(own, root), cluster, run_id).finished, sql)
     if not hasattr(spark, "newSession"):
         raise ConfigError("query: a session of Spark Connect has no second one for views: give None in its place")
     beside = spark.newSession()
@@ -259,7 +259,7 @@ def _rows_of_capture(
 def _frame(tables: RunTables, table: Table) -> DataFrame:
     """The same rows as `RunTables.rows`; Spark's tasks read them."""
     warehouse, run_id = tables.warehouse, tables.run.run_id
-    if (own := tables.own(table)) is not None:
+    if (own := tables.finished.own(table)) is not None:
         return warehouse.frame(table, **own)
     if table is ENDED_TRANSACTIONS:
         ended, piece = warehouse.frame(table), "struct(ingest_id, input_id, section_index, first_position) AS piece"

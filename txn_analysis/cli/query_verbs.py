@@ -168,7 +168,7 @@ def query(
     from txn_analysis.runs.ask import ask, cells
 
     with asked_run(request.settings(), run_id) as tables:
-        found = ask(tables, sql)
+        found = ask(tables.finished, sql)
     deliver(request.targets, forms_of(Answer(tuple(map(Column, found.column_names)), cells(found))))
     return 0
 

@@ -251,9 +251,8 @@ def _ended_by(
     settings = request.settings()
     from txn_analysis.questions.answers import json_text, schema_text
     from txn_analysis.questions.filters import check_seen
-    from txn_analysis.questions.stats import stats_of
+    from txn_analysis.questions.stats import Window, stats_of
     from txn_analysis.questions.stats_answer import By, StatsAnswer, stats_csv, stats_ndjson, stats_text
-    from txn_analysis.questions.stats_columns import Window
 
     if schema:
         deliver_text(request.targets, schema_text(StatsAnswer))

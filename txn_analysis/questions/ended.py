@@ -23,11 +23,11 @@ from txn_analysis.judge.endings import (
     explains_before_ms,
 )
 from txn_analysis.report.formats import Answer, Column, answer_of
+from txn_analysis.runs.ask import asked_batches, is_one_of
 from txn_analysis.runs.asked_states import histories, named_producers, record_counts
-from txn_analysis.runs.past_run import ended_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -91,9 +91,13 @@ def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[
     if filters.transactional_id_patterns or wanted.cause is not None or wanted.is_stale:
         shown, number = _of_a_cause(run, filters, wanted)
     else:
-        last, number = newest(ended_batches(run, *_STORED, **wanted.rows, **filters.rows), wanted.limit)
+        last, number = newest(_batches(run, _STORED, **wanted.rows, **filters.rows), wanted.limit)
         shown = sorted(_explained_of(run, last), key=_newest_first)
     return answer_of(ENDED_COLUMNS, shown, _IN_TEXT), number - len(shown)
+
+
+def _batches(run: PastRun, names: Iterable[str], **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+    return asked_batches(run, f"SELECT {', '.join(names)} FROM ended_transactions WHERE {is_one_of(one_of)}")  # noqa: S608 ours
 
 
 def cost_of_timeouts(answer: Answer) -> str | None:
@@ -132,12 +136,11 @@ def with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: Na
     """
     producers = named.of_ids(filters.has_id)
     counts = Counter[int]()
-    for batch in ended_batches(run, *_DATED, **wanted.rows, **filters.rows) if len(producers) else ():
+    for batch in _batches(run, _DATED, **wanted.rows, **filters.rows) if len(producers) else ():
         counts.update(counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
     for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, named.record_counts):
-        rows = pa.Table.from_batches(
-            ended_batches(run, *_STORED, **wanted.rows, **filters.places, producer_id=producer_ids)
-        )
+        asked = _batches(run, _STORED, **wanted.rows, **filters.places, producer_id=producer_ids)
+        rows = pa.Table.from_batches(asked)
         yield from _explained(run, rows.filter(_has_records(run, rows, named)).combine_chunks())
 
 
@@ -147,7 +150,7 @@ def _before_records(
     """The rows that no record explains, of producers whose transactional id is wanted."""
     ids = named.first_ids.to_pylist()
     is_id = pa.array([filters.has_id(name) for name in ids], pa.bool_())
-    for batch in ended_batches(run, *_STORED, **wanted.rows, **filters.rows):
+    for batch in _batches(run, _STORED, **wanted.rows, **filters.rows):
         place = pc.index_in(batch["producer_id"], named.producer_ids)
         is_wanted = pc.fill_null(is_id.take(place), filters.has_id(None))
         yield batch.filter(pc.and_not(is_wanted, _has_records(run, batch, named)))
@@ -227,7 +230,7 @@ def with_previous_ends(run: PastRun, rows: pa.Table) -> Iterator[EndedTransactio
     """Ended transactions, each with the time of its producer's end marker before its own."""
     previous = _Previous(rows)
     asked = {name: rows[name].unique().to_pylist() for name in _KEY}
-    for batch in ended_batches(run, *_KEY, "end_offset", "end_timestamp_ms", **asked):
+    for batch in _batches(run, (*_KEY, "end_offset", "end_timestamp_ms"), **asked):
         previous.add(batch)
     listed = (row for batch in rows.to_batches(_HELD_ROWS) for row in batch.to_pylist())
     for row, before_ms in zip(listed, previous.times_ms(), strict=True):

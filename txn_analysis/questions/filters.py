@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.runs.asked_places import NEEDS_TOPIC, check_places
-from txn_analysis.runs.asked_states import record_counts
-from txn_analysis.runs.past_run import ended_batches
-from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTION_STATES, TRANSACTIONS
 from txn_analysis.text import clip, ranges
 
 if TYPE_CHECKING:
@@ -140,11 +137,10 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
     """
     if not transactional_ids:
         return
-    unseen = set(transactional_ids)
-    asked = {"transactional_id": sorted(unseen)}
-    unseen -= set(tables.held(FINDINGS, "transactional_id", **asked)["transactional_id"].to_pylist())
-    for batch in tables.finished.evidence.batches(TRANSACTION_STATES, "transactional_id", **asked):
-        unseen -= set(batch["transactional_id"].to_pylist())
+    is_asked = is_one_of({"transactional_id": transactional_ids})
+    every = "SELECT transactional_id FROM findings UNION ALL SELECT transactional_id FROM transaction_states"
+    seen = f"SELECT DISTINCT transactional_id FROM ({every}) seen WHERE {is_asked}"  # noqa: S608 ours
+    unseen = {*transactional_ids} - {*ask(tables.finished, seen)["transactional_id"].to_pylist()}
     if unseen:
         named = clip(min(unseen), _NAME_WIDTH)
         raise ConfigError(f"--transactional-id {named}: this run saw no such id; the verb `list` shows all ids")
@@ -153,12 +149,16 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
 _LOOK = "the verbs `list` and `describe-producers` show those that it saw"
 
 
+_PRODUCERS = """
+    SELECT producer_id FROM transactions
+    UNION ALL SELECT producer_id FROM ended_transactions
+    UNION ALL SELECT producer_id FROM ids
+    UNION ALL SELECT p['producer_id'] FROM (SELECT unnest(producers) AS p FROM partition_health) at_the_ends
+"""
+
+
 def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int]:
     """Of some producer ids those that occur in the run: in its logs, or at the coordinator."""
-    wanted, found = {*producer_ids}, set[int]()
-    for batch in tables.batches(PARTITION_HEALTH, "producers"):
-        found |= wanted.intersection(batch["producers"].flatten().field("producer_id").to_pylist())
-    opened = tables.batches(TRANSACTIONS, "producer_id", producer_id=producer_ids)
-    for batch in chain(opened, ended_batches(tables.finished, "producer_id", producer_id=producer_ids)):
-        found.update(batch["producer_id"].unique().to_pylist())
-    return found if found == wanted else found | record_counts(tables.finished, producer_ids).keys()
+    asked = is_one_of({"producer_id": producer_ids})
+    seen = ask(tables.finished, f"SELECT DISTINCT producer_id FROM ({_PRODUCERS}) seen WHERE {asked}")  # noqa: S608 ours
+    return {*seen["producer_id"].to_pylist()}

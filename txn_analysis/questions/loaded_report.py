@@ -1,41 +1,39 @@
 """The report of a finished run again, and the series behind its pictures, from the tables.
 
 However long the logs are, only some hundred points are kept for each of some tens of partitions and transactional ids,
-the worst first (`log_slices`).
+the worst first (`pictures.sql`).
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from txn_analysis.kafka.names import INTERNAL_TOPICS, LOG_APPEND_TIME, is_brokers_time
+from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.plan.standing import TOLD, ToldFinding
 from txn_analysis.questions.filters import Filters, check_seen
-from txn_analysis.questions.log_slices import Place, Shown, flags, log_points, marker_points
-from txn_analysis.questions.stats_columns import slices_of
+from txn_analysis.questions.stats import slices_of
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.pictures import (
     IdTimeline,
     LogPoint,
+    MarkerPoint,
     NightPoint,
     PartitionTimeline,
     Pictures,
     RunPoint,
     StateChange,
 )
+from txn_analysis.runs.ask import ask, is_one_of, row_values, views_in
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import since_last_night
-from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, PARTITION_HEALTH, RUNS, TRANSACTIONS
+from txn_analysis.tables import FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.finding_rows import SHOWN, FindingRows
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.verdict import Verdict
@@ -43,12 +41,11 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    import pyarrow as pa
+
     from txn_analysis.coordinator.history import History
     from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.questions.log_slices import EndPoint
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.pictures import MarkerPoint
-    from txn_analysis.runs.past_run import Evidence
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
@@ -59,10 +56,19 @@ MOST_IDS = 24
 MOST_CHANGES = 60
 MOST_RUNS = 30
 
+LOG_SLICES = 200
+MARKER_SLICES = 50
+
+_SQL = Path(__file__).with_name("pictures.sql")
 _PLACE = ("topic", "partition")
-_APPENDS = (*_PLACE, "base_offset", "last_offset", "moment_ms", "timestamp_ms")
-_OF_BATCHES = (*_PLACE, "base_offset", "last_offset", "max_timestamp_ms", "is_control", "timestamp_type")
-_OF_TRANSACTIONS = (*_PLACE, "txn_start_offset", "end_offset", "end_timestamp_ms", "outcome")
+Place = tuple[str, int]
+
+
+class Shown(NamedTuple):
+    """Which offsets of a partition are shown: from the first one to before the other."""
+
+    from_offset: int
+    to_offset: int
 
 
 def load_report(
@@ -99,8 +105,7 @@ def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
     tables = run_tables(warehouse, report.run.cluster, report.run.run_id)
     ids = _worst_ids(report)
     partitions = _partition_timelines(tables, worst_places(report), report.run.as_of_ms)
-    ended = slices_of(lambda: ended_batches(tables.finished, "end_timestamp_ms", "outcome"))
-    return Pictures(partitions, _id_timelines(of_ids(tables.finished, ids), ids), run_points(tables), ended)
+    return Pictures(partitions, _id_timelines(of_ids(tables.finished, ids), ids), run_points(tables), slices_of(tables))
 
 
 def worst_places(report: AuditReport) -> dict[Place, Shown]:
@@ -130,26 +135,6 @@ def _window(item: PartitionHealth | None) -> Shown | None:
 def _worst_ids(report: AuditReport) -> list[str]:
     ids = by_damage(report, report.findings.of_verdict(*TOLD)).column("transactional_id").unique()
     return [name for name in ids.to_pylist() if name is not None][:MOST_IDS]
-
-
-def _batches(evidence: Evidence, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
-    """Per batch: offsets, the time of a broker's clock if it has one, any other."""
-    broker_written = pa.array(sorted(INTERNAL_TOPICS), pa.string())
-    for batch in evidence.batches(LOG_BATCHES, *_OF_BATCHES, **_of(places)):
-        by_broker = is_brokers_time(
-            is_control=flags(batch["is_control"]),
-            is_append_time=flags(pc.equal(batch["timestamp_type"], LOG_APPEND_TIME)),
-            is_brokers_topic=flags(pc.is_in(batch["topic"], broker_written)),
-        )
-        timestamps = batch["max_timestamp_ms"]
-        moments = pc.if_else(pa.array(by_broker), timestamps, pa.scalar(None, pa.int64()))
-        columns = [*(batch[name] for name in _APPENDS[:4]), moments, timestamps]
-        yield pa.RecordBatch.from_arrays(columns, names=[*_APPENDS])
-
-
-def _transactions(tables: RunTables, places: Mapping[Place, Shown]) -> Iterator[pa.RecordBatch]:
-    yield from tables.batches(TRANSACTIONS, *_OF_TRANSACTIONS, outcome=["open"], **_of(places))
-    yield from ended_batches(tables.finished, *_OF_TRANSACTIONS, **_of(places))
 
 
 def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:
@@ -192,11 +177,38 @@ def _partition_timelines(
 ) -> tuple[PartitionTimeline, ...]:
     if not places:
         return ()
-    markers = marker_points(_transactions(tables, places), places)
-    appends = _batches(tables.finished.evidence, places)
-    points = log_points(appends, _transactions(tables, places), places, as_of_ms)
+    views = series(places, as_of_ms)
+    points = _by_place(ask(tables.finished, "SELECT * FROM log_points ORDER BY end_offset", views))
+    markers = _by_place(ask(tables.finished, "SELECT * FROM markers ORDER BY `offset`", views))
     nights = _nights(tables, places)
     return tuple(_timeline(place, points[place], markers[place], nights[place]) for place in places)
+
+
+def series(places: Mapping[Place, Shown], as_of_ms: int | None) -> dict[str, str]:
+    """The views of `pictures.sql`, for some partitions and what is shown of each.
+
+    Args:
+        places: the partitions.
+        as_of_ms: when the files were copied; a later timestamp is not believed.
+    """
+    names = (*_PLACE, *Shown._fields, "offset_count")
+    rows = ((*place, *shown, float(shown.to_offset - shown.from_offset)) for place, shown in places.items())
+    views = views_in(
+        _SQL,
+        places=is_one_of(_of(places)),
+        is_brokers=is_one_of({"b.topic": INTERNAL_TOPICS}),
+        as_of_ms=as_of_ms or 0,
+        slices=LOG_SLICES,
+        marker_slices=MARKER_SLICES,
+    )
+    return {"shown": row_values(names, rows), **views}
+
+
+def _by_place(rows: pa.Table) -> defaultdict[Place, list[dict[str, Any]]]:
+    found: defaultdict[Place, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows.to_pylist():
+        found[row.pop("topic"), row.pop("partition")].append(row)
+    return found
 
 
 class _Night(NamedTuple):
@@ -225,16 +237,17 @@ def _nights(tables: RunTables, places: Mapping[Place, Shown]) -> defaultdict[Pla
 
 
 def _timeline(
-    place: Place, points: list[EndPoint], markers: list[MarkerPoint], nights: list[NightPoint]
+    place: Place, points: list[dict[str, Any]], markers: list[dict[str, Any]], nights: list[NightPoint]
 ) -> PartitionTimeline:
-    is_broker_time = any(point.moment_ms is not None for point in points)
-    timed = [(point.moment_ms if is_broker_time else point.timestamp_ms, point) for point in points]
+    is_broker_time = any(point["moment_ms"] is not None for point in points)
+    clock = "moment_ms" if is_broker_time else "timestamp_ms"
+    timed = (
+        LogPoint(point[clock], point["end_offset"], point["last_stable_offset"])
+        for point in points
+        if point[clock] is not None
+    )
     return PartitionTimeline(
-        *place,
-        is_broker_time,
-        tuple(LogPoint(ms, point.end_offset, point.last_stable_offset) for ms, point in timed if ms is not None),
-        tuple(sorted(markers, key=attrgetter("offset"))),
-        tuple(nights),
+        *place, is_broker_time, tuple(timed), tuple(MarkerPoint(**row) for row in markers), tuple(nights)
     )
 
 

@@ -25,9 +25,10 @@ from txn_analysis.questions.offset_answer import (
     TransactionAt,
 )
 from txn_analysis.questions.readers import Ahead, Fate, fates_of, longest
+from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.runs.asked_states import histories
-from txn_analysis.runs.past_run import JUDGED_BY, ended_batches
-from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, TRANSACTIONS, Finding, PartitionHealth
+from txn_analysis.runs.past_run import JUDGED_BY
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, Finding, PartitionHealth
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.transactions import OPEN
 
@@ -84,15 +85,15 @@ class _Asked:
         batch = self.batch
         if batch is None or batch.producer_id is None or not batch.is_transactional:
             return None
-        names = ("producer_id", "txn_start_offset", "end_offset", "outcome")
-        own = {**self.place, "producer_id": [batch.producer_id]}
-        ended = ended_batches(self.run, *names, **own)
-        opened = self.run.batches(TRANSACTIONS, *names, outcome=[OPEN], **own)
-        for row in (row for rows in (*ended, *opened) for row in rows.to_pylist()):
-            end = row["end_offset"]
-            if row["txn_start_offset"] <= batch.base_offset and (end is None or batch.base_offset <= end):
-                known = histories(self.run, [batch.producer_id]).get(batch.producer_id, {})
-                return TransactionAt(**{name: row[name] for name in names}, transactional_ids=tuple(sorted(known)))
+        here = is_one_of({**self.place, "producer_id": [batch.producer_id]})
+        has_it = f"txn_start_offset <= {batch.base_offset} AND coalesce(end_offset >= {batch.base_offset}, TRUE)"
+        parts = [
+            f"SELECT {', '.join(TransactionAt._fields[:4])} FROM {of} WHERE {here} AND {has_it}"  # noqa: S608 ours
+            for of in ("ended_transactions", "transactions")
+        ]
+        for row in ask(self.run, " UNION ALL ".join(parts)).to_pylist():
+            known = histories(self.run, [batch.producer_id]).get(batch.producer_id, {})
+            return TransactionAt(**row, transactional_ids=tuple(sorted(known)))
         return None
 
     @cached_property

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +17,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, Array, numbers
 from txn_analysis.questions.linked_log import joined
-from txn_analysis.runs.past_run import ended_batches
-from txn_analysis.tables import TRANSACTIONS
+from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
@@ -87,14 +86,12 @@ class Fates:
 
 def fates_of(run: PastRun, topic: str, partition: int) -> Fates:
     """The transactions of a partition in a finished run."""
-    place: dict[str, Any] = {"topic": [topic], "partition": [partition]}
+    here = is_one_of({"topic": [topic], "partition": [partition]})
     parts = [
-        *ended_batches(run, *_OF_TRANSACTIONS, outcome=["ABORT", "ended"], **place),
-        *(b.select([*_OF_TRANSACTIONS]) for b in run.batches(TRANSACTIONS, *_OF_TRANSACTIONS, **place)),
+        f"SELECT {', '.join(_OF_TRANSACTIONS)} FROM {of} WHERE outcome <> 'COMMIT' AND {here}"  # noqa: S608 ours
+        for of in ("ended_transactions", "transactions")
     ]
-    empty = TRANSACTIONS.arrow_schema
-    schema = pa.schema([empty.field(name).with_nullable(True) for name in _OF_TRANSACTIONS])
-    return Fates(pa.Table.from_batches([part.cast(schema) for part in parts], schema))
+    return Fates(ask(run, " UNION ALL ".join(parts)).combine_chunks())
 
 
 class Run(NamedTuple):

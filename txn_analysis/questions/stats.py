@@ -1,58 +1,81 @@
-"""The answer of `stats`: what transactions did, by application, transactional id or topic, from the tables of one run.
+"""The answer of `ended --by`: what transactions did, by application, transactional id or topic, from one run's tables.
 
 One transaction on one partition counts once, as `ended_transactions` has it: one that wrote to three partitions counts
-three times. Sizes and ends are those of the log; why an abort came, and how long its marker took, are known where the
-records of its id are left (`judge.endings`).
+three times. Sizes and ends are those of the log, counted by `stats.sql`; why an abort came, and how long its marker
+took, are known where the records of its id are left (`judge.endings`).
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from heapq import nsmallest
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import records_of
 from txn_analysis.judge.applications import application_of
 from txn_analysis.questions.ended import EndedFilters, with_records
-from txn_analysis.questions.stats_answer import By, Group, LongTransaction, StatsAnswer, cannot_say
-from txn_analysis.questions.stats_columns import (
-    CAUSES,
-    Window,
-    added_up,
-    by_producer,
-    first_timestamps,
-    rows_with,
-    slices_of,
-    spread,
-)
-from txn_analysis.runs.asked_states import named_producers
-from txn_analysis.runs.past_run import ended_batches
-from txn_analysis.tables import PARTITION_HEALTH, TRANSACTIONS
+from txn_analysis.questions.stats_answer import CAUSES, By, Group, LongTransaction, StatsAnswer, cannot_say
+from txn_analysis.report.pictures import EndedSlice
+from txn_analysis.runs.ask import ask, is_one_of, views_in
+from txn_analysis.runs.asked_states import merged, named_producers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.judge.applications import ConnectGroups
-    from txn_analysis.judge.endings import EndedTransaction
+    from txn_analysis.judge.endings import Ended
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.asked_states import NamedProducers
-    from txn_analysis.runs.past_run import PastRun
     from txn_analysis.runs.run_tables import RunTables
 
 MOST_LONGEST = 10
-_LONGEST_FIRST = [
-    ("duration_ms", "descending"),
-    *((name, "ascending") for name in ("topic", "partition", "txn_start_offset")),
-]
-_SLAB_ROWS = 1 << 20  # of ended transactions, whose first batches are looked for at a time
-_OF_ENDED = (
-    *("topic", "partition", "producer_id", "txn_start_offset", "is_txn_start_exact", "outcome"),
-    *("end_offset", "end_timestamp_ms", "record_count", "size_bytes"),
-)
+_MOST_SLICES = 48
+_PART_ROWS = 1 << 20  # of ended transactions, whose first batches are looked for at a time
 _DECISIONS_AT_ONCE = 1 << 14
+_MERGED_ROWS = 1 << 18
+_SQL = Path(__file__).with_name("stats.sql")
+_KEY = ("topic", "producer_id")
+_SUMS = (
+    *("committed_count", "aborted_count", *CAUSES.values(), "unknown_outcome_count"),
+    *("empty_count", "empty_commit_count", "open_count", "start_unseen_count", "backwards_count"),
+    *("sized_count", "record_count", "size_bytes", "timed_count", "duration_sum_ms"),
+    *("decided_count", "marker_wait_sum_ms", "coordinator_timed_count", "coordinator_duration_sum_ms"),
+)
+_OF_MEASURES = ("duration_ms", "coordinator_duration_ms", "marker_wait_ms")
+_HOW = {
+    **dict.fromkeys(_SUMS, "sum"),
+    **{f"min_{name}": "min" for name in _OF_MEASURES},
+    **{f"max_{name}": "max" for name in ("record_count", "size_bytes", *_OF_MEASURES)},
+}
+_ROWS = pa.schema([("topic", pa.string()), *((name, pa.int64()) for name in ("producer_id", *_HOW))])
+
+
+class Window(NamedTuple):
+    """From `since_ms` to before `until_ms`; None is no bound, and without any a row without a time is in it as well."""
+
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Some times are not in it."""
+        return self != (None, None)
+
+    def has(self, time_ms: int | None) -> bool:
+        """Whether a time is in it."""
+        if time_ms is None:
+            return not self.is_bounded
+        is_late_enough = self.since_ms is None or time_ms >= self.since_ms
+        return is_late_enough and (self.until_ms is None or time_ms < self.until_ms)
+
+    @property
+    def sql(self) -> str:
+        """The same as a condition."""
+        bounds = ((">=", self.since_ms), ("<", self.until_ms))
+        return " AND ".join(["TRUE", *(f"end_timestamp_ms {sign} {ms}" for sign, ms in bounds if ms is not None)])
 
 
 def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit: int) -> StatsAnswer:
@@ -67,11 +90,24 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
     """
     run = tables.finished
     named = named_producers(run)
-    wanted = _Wanted(run, filters, named, window)
-    found = _Longest(named)
-    rows = by_producer([*_parts(wanted, found)])
+    own = {"producer_id": named.of_ids(filters.has_id).to_pylist()} if filters.transactional_id_patterns else {}
+    asked = {name: is_one_of(of) for name, of in (("rows", filters.rows), ("own", own), ("places", filters.places))}
+    opened = f"{asked['rows']} AND {asked['own']}"
+    bare = is_one_of({"producer_id": filters.producer_ids} if filters.producer_ids else {})
+    wanted = _Wanted(
+        tables,
+        {
+            "places": asked["places"],
+            "opened": opened,
+            "wanted": f"{opened} AND {window.sql}",
+            "bare": f"{bare} AND {asked['own']} AND {window.sql}",
+            "most": MOST_LONGEST,
+        },
+    )
+    decided, longest_by_coordinator = _decided(tables, filters, window, named)
+    rows = pa.concat_tables([wanted.counted(), decided])
     groups = _groups(rows, by, named, tables.connect_groups)
-    total = _group(added_up(rows, []), None, None)
+    total = _group(_added_up(rows, []), None, None)
     return StatsAnswer(
         run_id=run.run_id,
         by=by,
@@ -80,173 +116,128 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
         total=total,
         groups=tuple(groups[:limit]),
         left_out_count=max(len(groups) - limit, 0),
-        longest=tuple(found.longest),
-        longest_by_coordinator=tuple(found.by_coordinator),
-        over_time=slices_of(lambda: wanted.ended("end_timestamp_ms", "outcome")),
+        longest=wanted.longest(named),
+        longest_by_coordinator=longest_by_coordinator,
+        over_time=slices_of(tables, wanted.values["wanted"]),
         cannot_say=tuple(cannot_say(total, has_state=tables.has_state, is_in_window=window.is_bounded)),
     )
 
 
 class _Wanted(NamedTuple):
-    """Which rows of a run are wanted."""
+    """Which rows of a run are wanted, as `stats.sql` takes it."""
 
-    run: PastRun
-    filters: Filters
-    named: NamedProducers
-    window: Window
+    tables: RunTables
+    values: dict[str, Any]
 
-    @property
-    def _producers(self) -> pa.Array | None:
-        """Those of the wanted transactional ids; None where all are wanted."""
-        return self.named.of_ids(self.filters.has_id) if self.filters.transactional_id_patterns else None
+    def _ask(self, view: str, **more: Any) -> pa.Table:
+        return ask(self.tables.finished, f"SELECT * FROM {view}", views_in(_SQL, **self.values, **more))  # noqa: S608 ours
 
-    def own(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows of wanted transactional ids."""
-        producers = self._producers
-        for batch in batches:
-            yield batch if producers is None else batch.filter(pc.is_in(batch["producer_id"], producers))
+    def _each_part(self, view: str) -> Iterator[pa.Table]:
+        parts = self._ask("bounds")["ended_count"][0].as_py() // _PART_ROWS + 1
+        yield from (self._ask(view, parts=parts, part=part) for part in range(parts))
 
-    def ended(self, *names: str) -> Iterator[pa.RecordBatch]:
-        """The wanted ended transactions."""
-        names = tuple(dict.fromkeys((*names, "producer_id", "end_timestamp_ms")))
-        for batch in self.own(ended_batches(self.run, *names, **self.filters.rows)):
-            yield batch.filter(self.window.has(batch["end_timestamp_ms"]))
+    def counted(self) -> pa.Table:
+        """Rows of `_ROWS`, of what the logs say."""
+        parts = [*self._each_part("did"), self._ask("bare"), self._ask("still")]
+        return _added_up(pa.concat_tables([_whole(part) for part in parts]), _KEY)
 
-
-def _parts(wanted: _Wanted, found: _Longest) -> Iterator[pa.Table]:
-    for slab in _slabs(wanted.ended(*_OF_ENDED)):
-        yield _of_ended(wanted.run, slab, found)
-    yield from _of_decisions(wanted, found)
-    yield from _of_markers(wanted)
-    yield from _of_open(wanted)
-
-
-def _slabs(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    held, number = list[pa.RecordBatch](), 0
-    for batch in batches:
-        held.append(batch)
-        number += len(batch)
-        if number >= _SLAB_ROWS:
-            yield pa.Table.from_batches(held).combine_chunks()
-            held, number = [], 0
-    if number:
-        yield pa.Table.from_batches(held).combine_chunks()
-
-
-def _of_ended(run: PastRun, rows: pa.Table, found: _Longest) -> pa.Table:
-    """Rows of `stats_columns.SCHEMA` from ended transactions."""
-    took = pc.subtract(rows["end_timestamp_ms"].combine_chunks(), first_timestamps(run, rows))
-    is_backwards = pc.fill_null(pc.less(took, 0), fill_value=False)
-    durations = pc.if_else(is_backwards, pa.scalar(None, pa.int64()), took)
-    found.add(rows, durations)
-    sizes, records = (rows[name].combine_chunks() for name in ("size_bytes", "record_count"))
-    outcomes = (("committed_count", "COMMIT"), ("aborted_count", "ABORT"), ("unknown_outcome_count", "ended"))
-    return rows_with(
-        {
-            **{name: rows[name] for name in ("topic", "producer_id")},
-            **{name: pc.equal(rows["outcome"], word) for name, word in outcomes},
-            "start_unseen_count": pc.invert(rows["is_txn_start_exact"]),
-            "undated_count": pc.is_null(rows["end_timestamp_ms"]),
-            "backwards_count": is_backwards,
-            **spread(("sized_count", "record_count", "max_record_count"), records),
-            "size_bytes": pc.fill_null(sizes, 0),
-            "max_size_bytes": sizes,
-            **spread(("timed_count", "duration_sum_ms", "min_duration_ms", "max_duration_ms"), durations),
-        }
-    )
-
-
-class _Longest:
-    """The longest of all transactions that are added: by the coordinator's clock, and by the client's."""
-
-    def __init__(self, named: NamedProducers) -> None:
-        self.longest: list[LongTransaction] = []
-        self.by_coordinator: list[LongTransaction] = []
-        self._named = named
-
-    def add_decided(self, ended: EndedTransaction, transactional_id: str | None, took_ms: int) -> None:
-        """Look at one that the coordinator's clock timed."""
-        values = {name: getattr(ended, name) for name in _OF_LONG}
-        one = LongTransaction(**values, transactional_id=transactional_id, duration_ms=took_ms)
-        self.by_coordinator = nsmallest(MOST_LONGEST, [*self.by_coordinator, one], key=_longest_first)
-
-    def add(self, rows: pa.Table, durations: pa.Array) -> None:
-        """Look among some more, with their durations."""
-        own = rows.append_column("duration_ms", durations)
-        own = own.append_column("transactional_id", _ids_of(own["producer_id"], self._named))
-        own = own.filter(pc.is_valid(own["duration_ms"]))
-        top = own.take(pc.select_k_unstable(own, min(MOST_LONGEST, len(own)), _LONGEST_FIRST))
-        self.longest = nsmallest(MOST_LONGEST, [*self.longest, *records_of(LongTransaction, top)], key=_longest_first)
+    def longest(self, named: NamedProducers) -> tuple[LongTransaction, ...]:
+        """The longest of all, by the client's clock."""
+        rows = pa.concat_tables(self._each_part("longest"))
+        ids = _ids_of(rows["producer_id"], named).to_pylist()
+        found = (LongTransaction(**row, transactional_id=own) for row, own in zip(rows.to_pylist(), ids, strict=True))
+        return tuple(nsmallest(MOST_LONGEST, found, key=_longest_first))
 
 
 def _longest_first(one: LongTransaction) -> tuple[Any, ...]:
     return -one.duration_ms, one.topic, one.partition, one.txn_start_offset
 
 
-_OF_LONG = ("topic", "partition", "txn_start_offset", "end_offset", "outcome", "end_timestamp_ms", "producer_id")
+def _whole(some: pa.Table) -> pa.Table:
+    """Rows of `_ROWS`, of which some columns are known."""
+    none = pa.nulls(len(some), pa.int64())
+    columns = [some[name] if name in some.column_names else none for name in _ROWS.names]
+    return pa.table([column.cast(field.type) for column, field in zip(columns, _ROWS, strict=True)], schema=_ROWS)
 
 
-def _of_decisions(wanted: _Wanted, found: _Longest) -> Iterator[pa.Table]:
-    """Causes of aborts, and how long markers took, of the transactions that a record explains."""
-    columns: defaultdict[str, list[Any]] = defaultdict(list)
-    every = EndedFilters(None, None, is_stale=False, limit=1)
-    for one in with_records(wanted.run, wanted.filters, every, wanted.named):
-        ended, end_ms = one.transaction, one.transaction.end_timestamp_ms
-        if not wanted.window.has_one(end_ms):
-            continue
-        columns["topic"].append(ended.topic)
-        columns["producer_id"].append(ended.producer_id)
-        columns["cause"].append(one.ending.cause.name if ended.outcome == "ABORT" else None)
-        decided_ms = one.ending.decided_ms
-        columns["wait_ms"].append(None if decided_ms is None or end_ms is None else end_ms - decided_ms)
-        columns["took_ms"].append(took_ms := one.ending.took_ms)
-        if took_ms is not None:
-            found.add_decided(ended, one.transactional_id, took_ms)
-        if len(columns["topic"]) >= _DECISIONS_AT_ONCE:
-            yield _decided(columns)
-            columns.clear()
-    if columns:
-        yield _decided(columns)
+def _added_up(rows: pa.Table, by: Sequence[str]) -> pa.Table:
+    """The rows of each group as one; without a group one row of all, which is there even where there is no row."""
+    found = rows.group_by([*by], use_threads=False).aggregate([*_HOW.items()])
+    columns = [found[name] for name in by]
+    columns += [
+        pc.fill_null(found[f"{name}_{how}"], 0) if how == "sum" else found[f"{name}_{how}"]
+        for name, how in _HOW.items()
+    ]
+    return pa.table(columns, names=[*by, *_HOW])
 
 
-def _decided(columns: dict[str, list[Any]]) -> pa.Table:
-    cause, waits = pa.array(columns["cause"], pa.string()), pa.array(columns["wait_ms"], pa.int64())
-    names = ("decided_count", "marker_wait_sum_ms", "min_marker_wait_ms", "max_marker_wait_ms")
-    measure = "coordinator_duration"
-    took = ("coordinator_timed_count", f"{measure}_sum_ms", f"min_{measure}_ms", f"max_{measure}_ms")
-    return rows_with(
-        {
-            "topic": pa.array(columns["topic"], pa.string()),
-            "producer_id": pa.array(columns["producer_id"], pa.int64()),
-            **{column: pc.fill_null(pc.equal(cause, name), fill_value=False) for name, column in CAUSES.items()},
-            **spread(names, waits),
-            **spread(took, pa.array(columns["took_ms"], pa.int64())),
-        }
-    )
+def _decided(
+    tables: RunTables, filters: Filters, window: Window, named: NamedProducers
+) -> tuple[pa.Table, tuple[LongTransaction, ...]]:
+    """Rows of `_ROWS`, of what the coordinator's records say: causes of aborts, and how long markers took.
+
+    And the longest of these transactions, by its clock.
+    """
+    longest: list[LongTransaction] = []
+
+    def parts() -> Iterator[pa.Table]:
+        nonlocal longest
+        found = with_records(tables.finished, filters, EndedFilters(None, None, is_stale=False, limit=1), named)
+        for some in iter(lambda: [*islice(found, _DECISIONS_AT_ONCE)], []):
+            own = [one for one in some if window.has(one.transaction.end_timestamp_ms)]
+            longest = nsmallest(MOST_LONGEST, [*longest, *_timed(own)], key=_longest_first)
+            yield _by_producer([pa.Table.from_pylist([*map(_row, own)], _ROWS)])
+
+    counted = merged(parts(), _by_producer, _MERGED_ROWS)
+    return _ROWS.empty_table() if counted is None else counted, tuple(longest)
 
 
-def _of_markers(wanted: _Wanted) -> Iterator[pa.Table]:
-    """End markers without data before them."""
-    asked = wanted.filters.places
-    for batch in wanted.run.batches(PARTITION_HEALTH, "topic", "partition", "bare_markers", **asked):
-        bare = pc.list_flatten(batch["bare_markers"])
-        topics = batch["topic"].take(pc.list_parent_indices(batch["bare_markers"]))
-        fields = {name: bare.field(name) for name in ("producer_id", "marker", "timestamp_ms")}
-        rows = pa.RecordBatch.from_pydict({"topic": topics, **fields})
-        if wanted.filters.producer_ids:
-            rows = rows.filter(pc.is_in(rows["producer_id"], pa.array(wanted.filters.producer_ids, pa.int64())))
-        for own in wanted.own([rows.filter(wanted.window.has(rows["timestamp_ms"]))]):
-            is_commit = pc.fill_null(pc.equal(own["marker"], "COMMIT"), fill_value=False)
-            one = pa.repeat(pa.scalar(1, pa.int64()), len(own))
-            place = {name: own[name] for name in ("topic", "producer_id")}
-            yield rows_with({**place, "empty_count": one, "empty_commit_count": is_commit})
+def _timed(some: Iterable[Ended]) -> Iterator[LongTransaction]:
+    for ended, name, ending in some:
+        if ending.took_ms is not None:
+            own = {field: getattr(ended, field) for field in LongTransaction._fields[:-2]}
+            yield LongTransaction(**own, transactional_id=name, duration_ms=ending.took_ms)
 
 
-def _of_open(wanted: _Wanted) -> Iterator[pa.Table]:
-    """What is open at the end of the logs, whenever it began."""
-    for own in wanted.own(wanted.run.batches(TRANSACTIONS, "topic", "producer_id", **wanted.filters.rows)):
-        one = pa.repeat(pa.scalar(1, pa.int64()), len(own))
-        yield rows_with({**{name: own[name] for name in ("topic", "producer_id")}, "open_count": one})
+def _row(one: Ended) -> dict[str, Any]:
+    ended, _, ending = one
+    row: dict[str, Any] = {"topic": ended.topic, "producer_id": ended.producer_id}
+    if ended.outcome == "ABORT" and ending.cause.name in CAUSES:
+        row[CAUSES[ending.cause.name]] = 1
+    if ending.decided_ms is not None and ended.end_timestamp_ms is not None:
+        row |= _measured("decided_count", "marker_wait", ended.end_timestamp_ms - ending.decided_ms)
+    if ending.took_ms is not None:
+        row |= _measured("coordinator_timed_count", "coordinator_duration", ending.took_ms)
+    return row
+
+
+def _by_producer(parts: list[pa.Table]) -> pa.Table:
+    return _added_up(pa.concat_tables(parts).select(_ROWS.names), _KEY).select(_ROWS.names)
+
+
+def _measured(counted: str, name: str, ms: int) -> dict[str, int]:
+    return {counted: 1, f"{name}_sum_ms": ms, f"min_{name}_ms": ms, f"max_{name}_ms": ms}
+
+
+def slices_of(tables: RunTables, wanted: str = "TRUE") -> tuple[EndedSlice, ...]:
+    """How many ended when, in slices of one length from the first end marker to the last; none without a time.
+
+    Args:
+        tables: the run.
+        wanted: a condition on its ended transactions, in SQL.
+    """
+    (bounds,) = ask(tables.finished, "SELECT * FROM bounds", views_in(_SQL, wanted=wanted)).to_pylist()
+    first_ms, last_ms = bounds["first_ms"], bounds["last_ms"]
+    if first_ms is None:
+        return ()
+    step_ms = (last_ms - first_ms) // _MOST_SLICES + 1
+    views = views_in(_SQL, wanted=wanted, first_ms=first_ms, step_ms=step_ms)
+    counts = {
+        slice_: own
+        for slice_, *own in zip(*ask(tables.finished, "SELECT * FROM slices", views).to_pydict().values(), strict=True)
+    }
+    starts = range(first_ms, last_ms + 1, step_ms)
+    return tuple(EndedSlice(start, start + step_ms, *counts.get(n, (0, 0, 0))) for n, start in enumerate(starts))
 
 
 def _ids_of(producers: pa.Array | pa.ChunkedArray, named: NamedProducers) -> pa.Array:
@@ -264,7 +255,7 @@ def _groups(rows: pa.Table, by: By, named: NamedProducers, connect: ConnectGroup
         own = pa.array([None if owner is None else owner.name for owner in owners], pa.string())
         frameworks = {owner.name: owner.framework for owner in owners if owner is not None}
         names = own.take(pc.index_in(names, ids))
-    summed = added_up(rows.append_column("name", names), ["name"])
+    summed = _added_up(rows.append_column("name", names), ["name"])
     found = [
         _group(summed.slice(place, 1), name, frameworks.get(name))
         for place, name in enumerate(summed["name"].to_pylist())
@@ -273,7 +264,7 @@ def _groups(rows: pa.Table, by: By, named: NamedProducers, connect: ConnectGroup
 
 
 def _group(row: pa.Table, name: str | None, framework: str | None) -> Group:
-    own: dict[str, Any] = {column: row[column][0].as_py() for column in row.column_names}
+    (own,) = row.to_pylist()
     explained = sum(own[column] for column in CAUSES.values())
     return Group(
         **{column: own[column] for column in Group._fields if column in own and column != "name"},

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from txn_analysis.judge.applications import FLINK
-from txn_analysis.questions.stats_columns import CAUSES
+from txn_analysis.judge.endings import ADMINISTRATOR, CLIENT_ABORT, FENCING, TIMEOUT
 from txn_analysis.report.formats import csv_table
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.pictures import EndedSlice  # noqa: TC001 pydantic reads it
@@ -16,6 +16,10 @@ from txn_analysis.text import clip, count, duration, escape, iso_utc, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+CAUSES = {name: f"{name}_count" for name in (CLIENT_ABORT, TIMEOUT, FENCING, ADMINISTRATOR)}
+"""The causes of an abort that are counted, and the columns of their counts; the others are unexplained."""
 
 
 class By(StrEnum):

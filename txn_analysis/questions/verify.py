@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
@@ -24,10 +24,10 @@ from txn_analysis.plan.repair import (
     outcome_of,
 )
 from txn_analysis.plan.standing import Standing
+from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.runs.asked_states import states_naming
 from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import runs_behind
-from txn_analysis.runs.past_run import ended_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
@@ -276,9 +276,10 @@ def _outcomes(known: Nights, plans: Sequence[RunRecord], seen: Seen | None = Non
 
 def _ended(known: Nights, records: Iterable[Recommended]) -> list[SeenEnded]:
     places = {record.place for record in records}
-    wanted: dict[str, list[Any]] = {n: sorted({place[at] for place in places}) for at, n in enumerate(_PRODUCER)}
-    batches = ended_batches(known.tables.finished, *SeenEnded._fields, **wanted)
-    return [ended for batch in batches for ended in records_of(SeenEnded, batch) if ended.place in places]
+    wanted = is_one_of({name: {place[at] for place in places} for at, name in enumerate(_PRODUCER)})
+    columns = ", ".join(SeenEnded._fields)
+    rows = ask(known.tables.finished, f"SELECT {columns} FROM ended_transactions WHERE {wanted}")  # noqa: S608 ours
+    return [ended for ended in records_of(SeenEnded, rows) if ended.place in places]
 
 
 def _before(record: Recommended, known: Nights, seen: Seen) -> Before:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,9 +23,9 @@ from txn_analysis.storage.roots import root_at
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from txn_analysis.runs.run_tables import RunTables
+    from txn_analysis.runs.past_run import PastRun
     from txn_analysis.tables import Table
 
 _MEMORY = "200M"
@@ -33,38 +35,64 @@ _TABLES = {table.name: table for table in ALL_TABLES}
 ASKED = "asked"
 
 
-def ask(tables: RunTables, sql: str) -> pa.Table:
+def ask(run: PastRun, sql: str, more: Mapping[str, str] | None = None) -> pa.Table:
     """The rows that a question has, in its order.
 
     Args:
-        tables: the run.
+        run: whose rows are asked for.
         sql: one SELECT (or WITH, VALUES), over names of tables and of `views.sql`.
+        more: views of the question's own, as SELECTs by name; see `views_in`.
 
     Raises:
         ConfigError: it is no such question, or names what there is not.
         AuditError: it needs more memory than it may have.
     """
-    text = question(sql)
-    builder = QueryBuilder()
-    builder.execute(f"SET datafusion.runtime.memory_limit = '{_MEMORY}'").read_all()
+    with _in_words():
+        found = _reader(run, sql, more).read_all()
+    if not found.num_columns:
+        raise ConfigError(f"no question: it has no columns. Give one SELECT over {_known()}")
+    return found
+
+
+def asked_batches(run: PastRun, sql: str, more: Mapping[str, str] | None = None) -> Iterator[pa.RecordBatch]:
+    """The same rows, however many, one batch after another."""
+    with _in_words():
+        yield from _reader(run, sql, more)
+
+
+@contextmanager
+def _in_words() -> Iterator[None]:
     try:
-        for name in needed(text):
-            stored = name.removeprefix(_STORED)
-            if name.startswith(_STORED):
-                _register(builder, _TABLES[stored], _opened(tables, _TABLES[stored]))
-            else:
-                view = views()[name] if name in views() else _rows_of(tables, _TABLES[name])
-                builder.execute(f"CREATE VIEW {name} AS {view}").read_all()
-        # Whatever writes, or reads a file, is no body of a view.
-        builder.execute(f"CREATE VIEW {ASKED} AS {text}").read_all()
-        found = pa.table(builder.execute(text).read_all())
+        yield
     except Exception as error:  # what fails while rows are read has no class of the library's own
         if isinstance(error, DeltaError) or "Resources exhausted" in str(error):
             raise _refused(str(error)) from None
         raise
-    if not found.num_columns:
-        raise ConfigError(f"no question: it has no columns. Give one SELECT over {_known()}")
-    return found
+
+
+def _reader(run: PastRun, sql: str, more: Mapping[str, str] | None) -> pa.RecordBatchReader:
+    text, own = question(sql), {**views(), **(more or {})}
+    builder = QueryBuilder()
+    builder.execute(f"SET datafusion.runtime.memory_limit = '{_MEMORY}'").read_all()
+    for name in needed(text, more):
+        stored = name.removeprefix(_STORED)
+        if name.startswith(_STORED):
+            _register(builder, _TABLES[stored], _opened(run, _TABLES[stored]))
+        else:
+            view = own[name] if name in own else _rows_of(run, _TABLES[name])
+            builder.execute(f"CREATE VIEW {name} AS {view}").read_all()
+    # Whatever writes, or reads a file, is no body of a view.
+    builder.execute(f"CREATE VIEW {ASKED} AS {text}").read_all()
+    # Arrow reads the stream: by the library's own `read_all` no other thread of the process would run meanwhile.
+    reader = pa.RecordBatchReader.from_stream(builder.execute(text))
+    return reader.cast(pa.schema([field.with_type(_plain(field.type)) for field in reader.schema]))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Text as Arrow computes with it, in place of views of text."""
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)))
+    return pa.string() if pa.types.is_string_view(kind) else kind
 
 
 def cells(found: pa.Table) -> tuple[tuple[Any, ...], ...]:
@@ -80,11 +108,11 @@ def _cell(value: Any) -> Any:
     return json.dumps(value, default=_cell)
 
 
-def _opened(tables: RunTables, table: Table) -> DeltaTable:
-    if not tables.warehouse.has(table):
+def _opened(run: PastRun, table: Table) -> DeltaTable:
+    if not run.warehouse.has(table):
         raise ConfigError(f"table {table.name}: this warehouse has none yet: the next audit makes it")
-    tables.warehouse.versions([table])  # refuses what others did to it
-    place, options = root_at(tables.warehouse.root).for_delta(table.name)
+    run.warehouse.versions([table])  # refuses what others did to it
+    place, options = root_at(run.warehouse.root).for_delta(table.name)
     return DeltaTable(place, storage_options=options)
 
 
@@ -106,21 +134,24 @@ def question(sql: str) -> str:
     return text
 
 
-def needed(text: str, *, has_tables: bool = False) -> list[str]:
+def needed(text: str, more: Mapping[str, str] | None = None, *, has_tables: bool = False) -> list[str]:
     """The names of tables and views that a text needs, each behind those that it rests on itself.
 
     Args:
         text: a question.
+        more: views beside those of `views.sql`.
         has_tables: whether the tables of the run are there already, so that they rest on nothing.
     """
     found: dict[str, None] = {}
+    own = {**views(), **(more or {})}
+    known = {*own, *_names()}
 
     def add(words: Iterable[str]) -> None:
         for name in words:
-            if name in found or name not in _names():
+            if name in found or name not in known:
                 continue
-            if name in views():
-                add(_words(views()[name]))
+            if name in own:
+                add(_words(own[name]))
             elif name in _TABLES and not has_tables:
                 add(
                     [
@@ -141,8 +172,24 @@ def _words(text: str) -> list[str]:
 @cache
 def views() -> dict[str, str]:
     """The views of `views.sql` by name, each as a SELECT."""
-    text = Path(__file__).with_name("views.sql").read_text(encoding="utf-8")
-    return dict(_VIEW.findall(text))
+    return views_in(Path(__file__).with_name("views.sql"))
+
+
+def views_in(file: Path, **values: object) -> dict[str, str]:
+    """The views of a file by name, each as a SELECT, with values (conditions, numbers) for `$name` in it."""
+    found = _VIEW.findall(file.read_text(encoding="utf-8"))
+    return {name: Template(text).safe_substitute(values) for name, text in found}
+
+
+def is_one_of(wanted: Mapping[str, Iterable[object]]) -> str:
+    """The condition that each of some columns has one of its values."""
+    return " AND ".join(["TRUE", *(f"{_quoted(name)} IN ({_listed(values)})" for name, values in wanted.items())])
+
+
+def row_values(names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Some rows at hand, as a SELECT."""
+    listed = ", ".join(f"({_listed(row)})" for row in rows)
+    return f"SELECT * FROM (VALUES {listed}) AS given ({', '.join(map(_quoted, names))})"  # noqa: S608 literals of ours
 
 
 @cache
@@ -154,26 +201,25 @@ def _known() -> str:
     return ", ".join([*views(), *_TABLES])
 
 
-def _rows_of(tables: RunTables, table: Table) -> str:
+def _rows_of(run: PastRun, table: Table) -> str:
     """The rows of a table that are the run's. Ingests stand there as literals, so that no file of others is opened."""
     stored = f"{_STORED}{table.name}"
-    if (own := tables.own(table)) is not None:
-        where = " AND ".join(f"{name} IN ({_listed(values)})" for name, values in own.items())
-        return f"SELECT * FROM {stored} WHERE {where}"  # noqa: S608 literals of ours
+    if (own := run.own(table)) is not None:
+        return f"SELECT * FROM {stored} WHERE {is_one_of(own)}"  # noqa: S608 literals of ours
     if table is ENDED_TRANSACTIONS:
-        run = _listed([tables.run.run_id])
-        ingests = _listed({piece.ingest_id for piece in tables.finished.linked_pieces})
+        run_id = _listed([run.run_id])
+        ingests = _listed({piece.ingest_id for piece in run.linked_pieces})
         key = ("ingest_id", "input_id", "section_index", "first_position")
         pieces = (
             f"SELECT {', '.join(f'p[{name!r}] AS {name}' for name in key)} FROM "  # noqa: S608 names and literals of ours
-            f"(SELECT unnest(linked_pieces) AS p FROM {_STORED}{PARTITION_HEALTH.name} WHERE run_id = {run})"
+            f"(SELECT unnest(linked_pieces) AS p FROM {_STORED}{PARTITION_HEALTH.name} WHERE run_id = {run_id})"
         )
         same = " AND ".join(f"e.{name} = k.{name}" for name in key)
         return (
             f"SELECT e.* FROM ({pieces}) k RIGHT SEMI JOIN {stored} e ON {same} WHERE e.ingest_id IN ({ingests}) "  # noqa: S608 names and literals of ours
-            f"UNION ALL SELECT * FROM {stored} WHERE ingest_id = {run}"
+            f"UNION ALL SELECT * FROM {stored} WHERE ingest_id = {run_id}"
         )
-    evidence = tables.finished.evidence
+    evidence = run.evidence
     keys = _listed(f"{ingest_id} {input_id}" for ingest_id, input_id in evidence.read_inputs)
     ingests = _listed(evidence.ingests)
     return (
@@ -182,8 +228,13 @@ def _rows_of(tables: RunTables, table: Table) -> str:
     )
 
 
+def _quoted(name: str) -> str:
+    return ".".join(f"`{part}`" for part in name.split("."))
+
+
 def _listed(values: Iterable[object]) -> str:
-    return ", ".join("'" + str(value).replace("'", "''") + "'" for value in values) or "NULL"
+    quoted = (str(v) if isinstance(v, (int, float)) else "'" + str(v).replace("'", "''") + "'" for v in values)
+    return ", ".join(quoted) or "NULL"
 
 
 def _refused(said: str) -> AuditError:

@@ -44,13 +44,13 @@ def current_states(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
         return _newest(parts, run.state_files.dumped_rank)
 
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of)
-    newest = _merged(map(_known, batches), newest_of, _HELD_ROWS)
+    newest = merged(map(_known, batches), newest_of, _HELD_ROWS)
     if newest is None:
         return pa.schema([TRANSACTION_STATES.arrow_schema.field(name) for name in _COLUMNS]).empty_table()
     return newest.select([*_COLUMNS])
 
 
-def _merged(parts: Iterable[pa.Table], merge: Callable[[list[pa.Table]], pa.Table], held_rows: int) -> pa.Table | None:
+def merged(parts: Iterable[pa.Table], merge: Callable[[list[pa.Table]], pa.Table], held_rows: int) -> pa.Table | None:
     """All parts as one, by a function that also takes what it gave; None where there are none."""
     held, merged_rows = list[pa.Table](), 0
     for part in parts:
@@ -179,7 +179,7 @@ class NamedProducers:
 
 def named_producers(run: PastRun) -> NamedProducers:
     """The producers of a run, from one look at its coordinator's records; memory grows with ids and producers."""
-    seen = _merged(_pairs(run), _by_pair, _MERGED_ROWS)
+    seen = merged(_pairs(run), _by_pair, _MERGED_ROWS)
     if seen is None:
         seen = _SEEN.empty_table()
     of_id = seen.group_by("transactional_id").aggregate([("first_ms", "min"), ("record_count", "sum")])

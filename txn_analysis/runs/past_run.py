@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.state_records import Placing, StateFiles
@@ -24,7 +23,7 @@ from txn_analysis.judge.case import Moments
 from txn_analysis.settings import Settings
 from txn_analysis.storage.commits import inputs_of
 from txn_analysis.tables import (
-    ENDED_TRANSACTIONS,
+    INPUTS,
     PARTITION_HEALTH,
     TRANSACTION_STATES,
     PartitionHealth,
@@ -259,6 +258,14 @@ class PastRun(RunRows):
     settings: Settings
     as_of_ms: int | None
 
+    def own(self, table: Table) -> dict[str, Collection[Any]] | None:
+        """The columns, each with its values, that say which rows are the run's; None where its files say it."""
+        if "run_id" in table.names:
+            return {"run_id": [self.run_id]}
+        if table is INPUTS:
+            return {"cluster": [self.settings.cluster], "capture": self.evidence.captures}
+        return None if "input_id" in table.names else {"cluster": [self.settings.cluster]}
+
     @property
     def moments(self) -> Moments:
         """When its files were copied."""
@@ -301,21 +308,3 @@ def finished_run(warehouse: Warehouse, run: RunRecord) -> PastRun:
     place = {"warehouse": str(warehouse.root), "cluster": run.cluster, "capture": run.capture}
     evidence, settings = Evidence.of_run(warehouse, run), Settings.model_validate(said | place)
     return PastRun(warehouse, run.run_id, evidence, settings, run.as_of_ms)
-
-
-def ended_batches(run: PastRun, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-    """The ended transactions of a run, one batch after another.
-
-    Args:
-        run: whose they are.
-        names: of the columns that are wanted.
-        one_of: as of `Warehouse.batches`.
-    """
-    pieces, piece_key = run.linked_pieces, UsedBatchRange._fields
-    wanted = tuple(dict.fromkeys((*names, *piece_key)))
-    ingests = sorted({run.run_id, *(piece.ingest_id for piece in pieces)})
-    for batch in run.warehouse.batches(ENDED_TRANSACTIONS, *wanted, ingest_id=ingests, **one_of):
-        of_piece = pa.array(is_in(batch, piece_key, pieces))
-        own = batch.filter(pc.or_(pc.equal(batch["ingest_id"], run.run_id), of_piece))
-        if len(own):
-            yield own.select([*names])

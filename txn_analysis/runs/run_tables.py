@@ -21,8 +21,9 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.judge.outcome import Sight
+from txn_analysis.runs.ask import ask
 from txn_analysis.runs.asked_states import current_states, placed
-from txn_analysis.runs.past_run import RunRows, ended_batches, finished_run
+from txn_analysis.runs.past_run import RunRows, finished_run
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.tables import (
     ABORT_PLAN,
@@ -175,22 +176,13 @@ class RunTables(RunRows):
         """The run itself, with the settings and the evidence that it had."""
         return finished_run(self.warehouse, self.run)
 
-    def own(self, table: Table) -> dict[str, Collection[Any]] | None:
-        """The columns, each with its values, that say which rows are the run's; None where its files say it."""
-        if "run_id" in table.names:
-            return {"run_id": [self.run.run_id]}
-        if table is INPUTS:
-            return {"cluster": [self.run.cluster], "capture": self.finished.evidence.captures}
-        return None if "input_id" in table.names else {"cluster": [self.run.cluster]}
-
     def rows(self, table: Table) -> pa.Table:
         """Of any table the rows that the run wrote, or else those that it rests on, in memory."""
-        if (own := self.own(table)) is not None:
+        if (own := self.finished.own(table)) is not None:
             return self.warehouse.held(table, **own)
         if table is ENDED_TRANSACTIONS:
-            batches = [*ended_batches(self.finished, *table.names)]
-        else:
-            batches = [b.select([*table.names]) for b in self.finished.evidence.batches(table, *table.names)]
+            return ask(self.finished, f"SELECT * FROM {table.name}").select([*table.names]).cast(table.arrow_schema)  # noqa: S608 ours
+        batches = [b.select([*table.names]) for b in self.finished.evidence.batches(table, *table.names)]
         return pa.Table.from_batches(batches) if batches else table.arrow_schema.empty_table()
 
     def findings(self) -> list[Finding]:

@@ -10,7 +10,7 @@ from tests.tools.captures import SEGMENTS, VARIANTS, Variant
 from tests.tools.docs.tables_page import ENDED_IN_A_RUN
 from tests.tools.table_rows import collected, committed, listed, plain_rows
 from txn_analysis.report.model import AuditReport
-from txn_analysis.runs.past_run import ended_batches
+from txn_analysis.runs.ask import asked_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.warehouse import Warehouse
@@ -18,6 +18,7 @@ from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIO
 
 Row = dict[str, Any]
 
+KEYS = "SELECT topic, `partition`, producer_id, txn_start_offset, ingest_id FROM ended_transactions"
 DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 
 
@@ -39,7 +40,7 @@ def in_order(rows: Iterable[Row]) -> list[str]:
 @pytest.mark.cluster
 def test_the_sql_of_the_docs_gives_the_rows_that_the_command_reads(spark: SparkSession, stored: Warehouse) -> None:
     run = run_tables(stored, DEMO.name).finished
-    expected = plain_rows(ended_batches(run, *ENDED_TRANSACTIONS.names))
+    expected = plain_rows(asked_batches(run, "SELECT * FROM ended_transactions"))
     assert {row["outcome"] for row in expected} == {"COMMIT", "ABORT"}
     assert any(row["input_id"] is None for row in expected), "some span two segments"
     for table in (ENDED_TRANSACTIONS, PARTITION_HEALTH):
@@ -56,7 +57,7 @@ def test_transactions_of_a_run_are_those_that_are_open(stored: Warehouse) -> Non
 def test_what_another_run_linked_is_not_a_runs_own(stored: Warehouse) -> None:
     """The table holds the rows of all clusters of the warehouse; each transaction is a run's once."""
     run = run_tables(stored, DEMO.name).finished
-    rows = plain_rows(ended_batches(run, "topic", "partition", "producer_id", "txn_start_offset", "ingest_id"))
+    rows = plain_rows(asked_batches(run, KEYS))
     assert {row["ingest_id"] for row in rows} <= {run.run_id, *run.evidence.ingests}
     keys = [tuple(row.values())[:-1] for row in rows]
     assert len(keys) == len(set(keys))

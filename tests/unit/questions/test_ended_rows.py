@@ -3,7 +3,6 @@
 import random
 from collections.abc import Iterator
 from operator import itemgetter
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -12,13 +11,13 @@ import pytest
 from txn_analysis.judge.endings import EndedTransaction
 from txn_analysis.questions import ended
 from txn_analysis.questions.ended import newest, with_previous_ends
-from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS
+from txn_analysis.tables import TRANSACTIONS
 
 Row = dict[str, Any]
 
 STORED = [name for name in EndedTransaction._fields if name != "previous_end_ms"]
 SCHEMA = pa.schema([TRANSACTIONS.arrow_schema.field(name) for name in STORED])
-ENDED_SCHEMA = ENDED_TRANSACTIONS.arrow_schema
+NO_RUN: Any = None
 ORDER = itemgetter("topic", "partition", "producer_id")
 
 
@@ -65,12 +64,12 @@ def test_where_nothing_ended_there_is_nothing() -> None:
     assert newest(iter(()), 5) == (None, 0)
 
 
-def test_the_end_before_is_that_of_the_same_producer_and_partition(rows: list[Row]) -> None:
-    own = [row | {"ingest_id": "run-1"} for row in rows]  # as of transactions that span pieces
-    stored = SimpleNamespace(batches=lambda *_, **__: iter([pa.RecordBatch.from_pylist(own, ENDED_SCHEMA)]))
-    run: Any = SimpleNamespace(run_id="run-1", warehouse=stored, linked_pieces=frozenset())
+def test_the_end_before_is_that_of_the_same_producer_and_partition(
+    rows: list[Row], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ended, "asked_batches", lambda *_: batches(rows))
     aborted = [row for row in rows if row["outcome"] == "ABORT"]
-    found = with_previous_ends(run, pa.Table.from_pylist(aborted, SCHEMA))
+    found = with_previous_ends(NO_RUN, pa.Table.from_pylist(aborted, SCHEMA))
     known = {(one.topic_partition, one.producer_id, one.end_offset): one.previous_end_ms for one in found}
     expected = {}
     for row in aborted:

@@ -1,67 +1,76 @@
-from collections.abc import Iterable, Iterator
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from tests.tools import report_rows as rows
-from txn_analysis.questions.loaded_report import MOST_PARTITIONS, worst_places
-from txn_analysis.questions.log_slices import LOG_SLICES, MARKER_SLICES, EndPoint, Shown, log_points, marker_points
+from txn_analysis.questions.loaded_report import (
+    LOG_SLICES,
+    MARKER_SLICES,
+    MOST_PARTITIONS,
+    Shown,
+    series,
+    worst_places,
+)
 from txn_analysis.report.build import build_report
+from txn_analysis.runs.ask import ask, row_values
 
-APPENDS = {
-    "topic": pa.string(), "partition": pa.int32(), "base_offset": pa.int64(), "last_offset": pa.int64(),
-    "moment_ms": pa.int64(), "timestamp_ms": pa.int64(),
-}  # fmt: skip
-TRANSACTIONS = {
-    "topic": pa.string(), "partition": pa.int32(), "txn_start_offset": pa.int64(), "end_offset": pa.int64(),
-    "end_timestamp_ms": pa.int64(), "outcome": pa.string(),
-}  # fmt: skip
 AS_OF_MS = 1_000_000
+NO_RUN: Any = None  # every table that is asked is given
 MANY = 20_000
 SHOWN = {
     ("orders", 0): Shown(0, 10), ("silent", 0): Shown(0, 3), ("busy", 0): Shown(0, MANY), ("pieces", 0): Shown(40, 60),
 }  # fmt: skip
-AT_ONCE = 777
-Points = dict[str, list["EndPoint"]]
+Points = dict[str, list[dict[str, Any]]]
 
-
-def batches(columns: dict[str, pa.DataType], found: Iterable[tuple[Any, ...]]) -> Iterator[pa.RecordBatch]:
-    """Rows as a table is read: some at a time, of several partitions."""
-    names = list(columns)
-    whole = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in found], pa.schema(columns))
-    yield from whole.to_batches(AT_ONCE)
-
-
-def transactions() -> Iterator[pa.RecordBatch]:
-    few = [("orders", 0, 2, 5, 6000, "COMMIT"), ("orders", 0, 7, None, None, "open")]
+APPENDS = ("topic", "partition", "base_offset", "last_offset", "max_timestamp_ms", "is_control")
+TRANSACTIONS = ("topic", "partition", "txn_start_offset", "end_offset", "end_timestamp_ms", "outcome")
+FEW = [
+    *(("orders", 0, n, n, 1000 * (n + 1), True) for n in range(11)),
+    *(("silent", 0, n, n, ms, False) for n, ms in enumerate([500, AS_OF_MS + 1, 700])),
+    ("elsewhere", 0, 0, 0, 1, True),
+    ("pieces", 0, 0, 59, 700, True),
+]
+LOGS = {
+    "log_batches": f"""
+        SELECT *, NULL AS timestamp_type FROM ({row_values(APPENDS, FEW)}) few
+        UNION ALL SELECT 'busy', 0, value, value AS last, value AS ms, value % 2 = 1, NULL
+        FROM generate_series(0, {MANY - 1})
+    """,
     # Every second record of the busy log ends a transaction of one record.
-    numbered = [("busy", 0, n * 2, n * 2 + 1, n + 1, "COMMIT" if n % 20 else "ABORT") for n in range(MANY // 2)]
-    return batches(TRANSACTIONS, [*few, *numbered])
+    "ended_transactions": f"""
+        {row_values(TRANSACTIONS, [("orders", 0, 2, 5, 6000, "COMMIT")])}
+        UNION ALL SELECT 'busy', 0, value * 2, value * 2 + 1, value + 1,
+            CASE WHEN value % 20 = 0 THEN 'ABORT' ELSE 'COMMIT' END FROM generate_series(0, {MANY // 2 - 1})
+    """,
+    "transactions": row_values(TRANSACTIONS, [("orders", 0, 7, 0, 0, "open")]),
+}
+
+
+def drawn(view: str, order: str) -> Points:
+    """The rows of a view, by topic."""
+    found: Points = {}
+    for row in ask(NO_RUN, f"SELECT * FROM {view} ORDER BY {order}", {**series(SHOWN, AS_OF_MS), **LOGS}).to_pylist():
+        found.setdefault(row["topic"], []).append(row)
+    return found
 
 
 @pytest.fixture(scope="module")
 def points() -> Points:
-    few: list[tuple[str, int, int, int, int | None, int]] = [("orders", 0, n, n, 1000 * (n + 1), 1) for n in range(10)]
-    few += [("silent", 0, 0, 0, None, 500), ("silent", 0, 1, 1, None, AS_OF_MS + 1), ("silent", 0, 2, 2, None, 700)]
-    few += [("orders", 0, 10, 10, 99_000, 1), ("elsewhere", 0, 0, 0, 1, 1), ("pieces", 0, 0, 59, 700, 700)]
-    busy = [("busy", 0, n, n, n if n % 2 else None, 1) for n in range(MANY)]
-    found = log_points(batches(APPENDS, [*few, *busy]), transactions(), SHOWN, AS_OF_MS)
-    return {topic: of_place for (topic, _), of_place in found.items()}
+    return drawn("log_points", "end_offset")
 
 
 def test_last_stable_offset_stays_at_the_oldest_transaction_that_is_open_then(points: Points) -> None:
-    assert [(p.end_offset, p.last_stable_offset) for p in points["orders"]] == [
+    assert [(p["end_offset"], p["last_stable_offset"]) for p in points["orders"]] == [
         (1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (6, 6), (7, 7), (8, 7), (9, 7), (10, 7),
     ]  # fmt: skip
 
 
 def test_points_have_the_time_of_a_brokers_clock(points: Points) -> None:
-    assert [p.moment_ms for p in points["orders"]] == [1000 * n for n in range(1, 11)]
+    assert [p["moment_ms"] for p in points["orders"]] == [1000 * n for n in range(1, 11)]
 
 
 def test_timestamp_after_the_copy_says_nothing(points: Points) -> None:
-    assert [(p.moment_ms, p.timestamp_ms) for p in points["silent"]] == [(None, 500), (None, None), (None, 700)]
+    assert [(p["moment_ms"], p["timestamp_ms"]) for p in points["silent"]] == [(None, 500), (None, None), (None, 700)]
 
 
 def test_partitions_that_are_not_shown_give_no_point(points: Points) -> None:
@@ -69,21 +78,21 @@ def test_partitions_that_are_not_shown_give_no_point(points: Points) -> None:
 
 
 def test_piece_that_begins_before_what_is_shown_counts(points: Points) -> None:
-    assert [(p.end_offset, p.moment_ms) for p in points["pieces"]] == [(60, 700)]
+    assert [(p["end_offset"], p["moment_ms"]) for p in points["pieces"]] == [(60, 700)]
 
 
 def test_long_log_gives_no_more_points_than_slices(points: Points) -> None:
     assert len(points["busy"]) == LOG_SLICES
-    assert points["busy"][-1].end_offset == MANY
-    assert all(p.last_stable_offset == p.end_offset - p.end_offset % 2 for p in points["busy"])
+    assert points["busy"][-1]["end_offset"] == MANY
+    assert all(p["last_stable_offset"] == p["end_offset"] - p["end_offset"] % 2 for p in points["busy"])
 
 
 def test_markers_close_together_are_counted() -> None:
-    found = marker_points(transactions(), SHOWN)
-    assert [(r.outcome, r.offset, r.time_ms) for r in found["orders", 0]] == [("COMMIT", 5, 6000)]
-    busy = found["busy", 0]
+    found = drawn("markers", "`offset`")
+    assert [(r["outcome"], r["offset"], r["time_ms"]) for r in found["orders"]] == [("COMMIT", 5, 6000)]
+    busy = found["busy"]
     assert len(busy) == 2 * MARKER_SLICES
-    assert sum(row.count for row in busy) == MANY // 2
+    assert sum(row["count"] for row in busy) == MANY // 2
 
 
 def test_worst_partition_is_shown_first_with_as_much_before_its_last_stable_offset_as_after() -> None:

@@ -1,0 +1,60 @@
+-- The series behind the pictures of a report. `shown` names the partitions to draw, each with its first offset and the
+-- one behind its last; offsets are cut into $slices slices, each of which keeps one point, however long the log is.
+
+-- One row per batch of what is drawn; a time of a broker's clock is a moment, one after the copy is not believed.
+CREATE VIEW appends AS
+SELECT s.*, b.base_offset, b.last_offset + 1 AS end_offset,
+       CASE WHEN b.is_control OR b.timestamp_type = 'LogAppendTime' OR $is_brokers THEN b.max_timestamp_ms END
+           AS moment_ms,
+       CASE WHEN b.max_timestamp_ms BETWEEN 1 AND $as_of_ms THEN b.max_timestamp_ms END AS timestamp_ms,
+       floor((b.last_offset - s.from_offset) / s.offset_count * $slices) AS slice
+FROM (SELECT * FROM log_batches WHERE $places) b
+JOIN shown s ON b.topic = s.topic AND b.`partition` = s.`partition`
+WHERE b.last_offset >= s.from_offset AND b.base_offset < s.to_offset;
+
+-- One row per slice that holds a batch: where the log ended in it, and the last times of its batches.
+CREATE VIEW ends AS
+SELECT topic, `partition`, least(slice, $slices - 1) AS slice, max(end_offset) AS end_offset,
+       last_value(moment_ms ORDER BY base_offset, moment_ms) FILTER (WHERE moment_ms IS NOT NULL) AS moment_ms,
+       last_value(timestamp_ms ORDER BY base_offset, timestamp_ms) FILTER (WHERE timestamp_ms IS NOT NULL)
+           AS timestamp_ms
+FROM appends
+GROUP BY topic, `partition`, least(slice, $slices - 1);
+
+-- One row per transaction of what is drawn, with the slices in which it begins and ends; an open one ends nowhere.
+CREATE VIEW lasting AS
+SELECT s.topic, s.`partition`, t.txn_start_offset, t.end_offset,
+       greatest(floor((t.txn_start_offset - s.from_offset) / s.offset_count * $slices), 0) AS begins,
+       least(floor((t.end_offset - s.from_offset) / s.offset_count * $slices), $slices - 1) AS ends
+FROM (SELECT topic, `partition`, txn_start_offset, end_offset FROM ended_transactions WHERE $places
+      UNION ALL
+      SELECT topic, `partition`, txn_start_offset, NULL FROM transactions WHERE outcome = 'open' AND $places) t
+JOIN shown s ON t.topic = s.topic AND t.`partition` = s.`partition`
+WHERE t.txn_start_offset < s.to_offset AND (t.end_offset IS NULL OR t.end_offset >= s.from_offset);
+
+-- Of the transactions that are open at the ends of the same slices, from `since` to `upto`, the smallest start.
+CREATE VIEW held AS
+SELECT t.topic, t.`partition`, min(t.txn_start_offset) AS txn_start_offset,
+       CASE WHEN t.txn_start_offset < b.end_offset THEN begins ELSE begins + 1 END AS since,
+       CASE WHEN t.end_offset IS NULL THEN $slices WHEN t.end_offset >= e.end_offset THEN ends ELSE ends - 1 END AS upto
+FROM lasting t
+LEFT JOIN ends b ON t.topic = b.topic AND t.`partition` = b.`partition` AND t.begins = b.slice
+LEFT JOIN ends e ON t.topic = e.topic AND t.`partition` = e.`partition` AND t.ends = e.slice
+GROUP BY t.topic, t.`partition`, since, upto;
+
+-- One row per slice that holds a batch: where the log ended, when, and its last stable offset then.
+CREATE VIEW log_points AS
+SELECT e.topic, e.`partition`, e.end_offset, e.moment_ms, e.timestamp_ms,
+       least(e.end_offset, coalesce(min(h.txn_start_offset), e.end_offset)) AS last_stable_offset
+FROM ends e
+LEFT JOIN held h ON e.topic = h.topic AND e.`partition` = h.`partition` AND e.slice BETWEEN h.since AND h.upto
+GROUP BY e.topic, e.`partition`, e.end_offset, e.moment_ms, e.timestamp_ms;
+
+-- One row per slice and outcome that has an end marker in what is drawn: the last of them, and how many there are.
+CREATE VIEW markers AS
+SELECT s.topic, s.`partition`, last_value(t.end_timestamp_ms ORDER BY t.end_offset) AS time_ms,
+       max(t.end_offset) AS `offset`, t.outcome, count(*) AS `count`
+FROM (SELECT * FROM ended_transactions WHERE end_timestamp_ms IS NOT NULL AND $places) t
+JOIN shown s ON t.topic = s.topic AND t.`partition` = s.`partition`
+WHERE t.end_offset BETWEEN s.from_offset AND s.to_offset - 1
+GROUP BY s.topic, s.`partition`, t.outcome, floor((t.end_offset - s.from_offset) / s.offset_count * $marker_slices);
