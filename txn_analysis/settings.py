@@ -142,14 +142,15 @@ class Decides(Enum):
 class Flag:
     """How the command line offers a setting, and under which heading; without it a setting stands in a file alone.
 
-    `negation` is the flag that says no, in place of `--no-...`. `clearer` is a second name, where the field's
-    has another meaning too.
+    `name` is the flag in place of the field's own name, `negation` the one that says no in place of `--no-...`. `older`
+    are names that are taken as well, and not shown: each of them means something else too.
     """
 
     heading: str
     metavar: str | None = None
     negation: str | None = None
-    clearer: str | None = None
+    name: str | None = None
+    older: tuple[str, ...] = ()
 
 
 INPUT, ASSERTED, EXIT_CODE, RUNNING = "Input", "What you assert", "Exit code", "Running"
@@ -180,7 +181,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     partition: Annotated[Partitions, Flag(INPUT, "N"), Decides.READING] = Field(
         default=(), examples=[[0]], description="only this partition of --topic; may be repeated"
     )
-    as_of_ms: Annotated[TimeMs | None, Flag(ASSERTED, "TIME"), Decides.VERDICTS] = Field(
+    as_of_ms: Annotated[TimeMs | None, Flag(ASSERTED, "TIME", name="--as-of"), Decides.VERDICTS] = Field(
         default=None,
         examples=["2026-11-21T03:15:00Z"],
         description="when the files were copied: epoch ms or ISO-8601; by default the newest broker time in them",
@@ -227,7 +228,7 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
         default=False,
         description="leave out what is not understood instead of stopping; coverage then says what is missing",
     )
-    verify: Annotated[bool, Flag(INPUT, clearer="--check-checksums"), Decides.READING] = Field(
+    verify: Annotated[bool, Flag(INPUT, name="--check-checksums", older=("--verify",)), Decides.READING] = Field(
         default=False,
         description="look at the checksum of every batch of a log directory, not only of those that decide a verdict",
     )
@@ -237,9 +238,9 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     exit_zero: Annotated[bool, Flag(EXIT_CODE), Decides.EXIT_CODE] = Field(
         default=False, description="end with 0 whatever was found, where 1 would be taken for a crash"
     )
-    accept_inconclusive: Annotated[bool, Flag(EXIT_CODE), Decides.EXIT_CODE] = Field(
-        default=False, description="end with 0, not 3, where nothing is found but something could not be told"
-    )
+    accept_inconclusive: Annotated[
+        bool, Flag(EXIT_CODE, name="--ok-inconclusive", older=("--accept-inconclusive",)), Decides.EXIT_CODE
+    ] = Field(default=False, description="end with 0, not 3, where nothing is found but something could not be told")
     accepted: Annotated[Name | None, Flag(EXIT_CODE, "FILE"), Decides.EXIT_CODE] = Field(
         default=None,
         examples=["conf/accepted.toml"],
@@ -287,8 +288,10 @@ def deciding(*what: Decides) -> tuple[str, ...]:
 
 
 def flag_name(field: str) -> str:
-    """The command-line flag of a settings field: `--as-of` for `as_of_ms`, else the name with hyphens."""
-    return "--as-of" if field == "as_of_ms" else f"--{field.replace('_', '-')}"
+    """The command-line flag of a settings field: the name with hyphens, where it has no other."""
+    about = Settings.model_fields.get(field)
+    flags = (flag.name for flag in (about.metadata if about else ()) if isinstance(flag, Flag))
+    return next(filter(None, flags), f"--{field.replace('_', '-')}")
 
 
 def load_settings(config_file: str | None, env: Mapping[str, str], flags: Mapping[str, object]) -> Settings:

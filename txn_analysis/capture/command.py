@@ -12,9 +12,9 @@ import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from txn_analysis.capture.answers import Clock
 from txn_analysis.capture.capturing import Wanted, capture, summary
@@ -27,38 +27,53 @@ if TYPE_CHECKING:
 NOTHING_STUCK = 4
 _FAILED, _INTERRUPTED = 2, 130
 
-app = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+_NUMBER: dict[str, Any] = {"show_default": True, "metavar": "N", "type": click.IntRange(0)}
+
+
+@click.command(
+    "txn-capture",
+    epilog="\b\nExample:\n  txn-capture --bootstrap-server kafka-1:9092 --to capture-1\n  txn-analysis audit capture-1",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-
-
-@app.command(
-    epilog="\b\nExample:\n  txn-capture --bootstrap-server kafka-1:9092 --to capture-1\n  txn-analysis audit capture-1"
+@click.option("--bootstrap-server", metavar="HOST:PORT", required=True, help="Brokers to begin with, comma-separated.")
+@click.option("--to", metavar="DIR", type=Path, required=True, help="A new folder for the capture.")
+@click.option(
+    "--command-config",
+    metavar="FILE",
+    type=Path,
+    help="How to connect: a properties file as Kafka's own tools take it.",
 )
-def txn_capture(
-    bootstrap_server: Annotated[str, typer.Option(metavar="HOST:PORT", help="Brokers to begin with, comma-separated.")],
-    to: Annotated[Path, typer.Option(metavar="DIR", help="A new folder for the capture.")],
-    command_config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="How to connect: a properties file as Kafka's own tools take it."),
-    ] = None,
-    topic: Annotated[list[str] | None, typer.Option(metavar="TOPIC", help="Only this topic; given twice adds.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every partition from its log start on, stuck or not.")] = False,
-    look_back_bytes: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="What is fetched at most, in each partition, to find an earlier end marker."
-        ),
-    ] = Wanted.look_back_bytes,
-    max_clock_skew_ms: Annotated[
-        int, typer.Option(min=0, metavar="N", help="By how much the brokers' clocks differ at most.")
-    ] = Wanted.max_clock_skew_ms,
-    give_up_after_ms: Annotated[
-        int, typer.Option(min=0, metavar="N", help="How long a broker that does not answer is asked again.")
-    ] = Wanted.give_up_after_ms,
+@click.option("--topic", metavar="TOPIC", multiple=True, help="Only this topic; given twice adds.")
+@click.option("--all", "is_all", is_flag=True, help="Every partition from its log start on, stuck or not.")
+@click.option(
+    "--look-back-bytes",
+    **_NUMBER,
+    default=Wanted.look_back_bytes,
+    help="What is fetched at most, in each partition, to find an earlier end marker.",
+)
+@click.option(
+    "--max-clock-skew-ms",
+    **_NUMBER,
+    default=Wanted.max_clock_skew_ms,
+    help="By how much the brokers' clocks differ at most.",
+)
+@click.option(
+    "--give-up-after-ms",
+    **_NUMBER,
+    default=Wanted.give_up_after_ms,
+    help="How long a broker that does not answer is asked again.",
+)
+@click.pass_context
+def app(
+    context: click.Context,
+    /,
+    *,
+    bootstrap_server: str,
+    to: Path,
+    command_config: Path | None,
+    topic: tuple[str, ...],
+    is_all: bool,
+    **more: int,
 ) -> None:
     """Capture what hides behind open transactions, over the network, for `txn-analysis audit`.
 
@@ -66,8 +81,7 @@ def txn_capture(
     and __transaction_state whole and last. It reads only. Exit codes: 0 captured, 2 not or not all of it, 4 nothing is
     stuck and nothing was written, 130 interrupted.
     """
-    wanted = Wanted(tuple(topic or ()), all_, look_back_bytes, max_clock_skew_ms, give_up_after_ms)
-    raise typer.Exit(_run(bootstrap_server, to, command_config, wanted))
+    context.exit(_run(bootstrap_server, to, command_config, Wanted(topic, is_all, **more)))
 
 
 def _run(bootstrap: str, to: Path, command_config: Path | None, wanted: Wanted) -> int:

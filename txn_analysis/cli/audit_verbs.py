@@ -1,4 +1,4 @@
-"""The verbs that fill a warehouse and say what it holds: `audit`, `ingest`, `report`, `captures`."""
+"""The verbs that fill a warehouse and tell what is in it: `audit`, `report`, `captures`."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ import secrets
 import shutil
 import stat
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from txn_analysis.cli.asking import forms_of
-from txn_analysis.cli.keeping_verbs import prune_after
+from txn_analysis.cli.keeping_verbs import forget_after
 from txn_analysis.cli.options import (
+    AUDIT,
     ENDING,
     JUDGING,
+    OUTPUT,
     READING,
-    Anonymize,
-    Now,
-    Paths,
+    REPORT,
+    ROWS,
+    OfRun,
     Request,
-    RunId,
-    Schema,
-    ShowAccepted,
-    Topics,
-    Width,
+    argument,
+    moment,
+    option,
+    repeated,
+    schema,
 )
 from txn_analysis.cli.output import (
     check_metrics,
@@ -39,73 +40,115 @@ from txn_analysis.cli.output import (
     is_terminal,
     metrics_of,
     quiet_pipe,
-    read_at,
     reader_of,
+    rows,
 )
 from txn_analysis.cli.spark import believed, check_new_warehouse, progress, spark_when_needed, stored
-from txn_analysis.cli.verbs import exit_code, note_ignored
+from txn_analysis.cli.verbs import exit_code, note_ignored, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import INPUT, RUNNING
 from txn_analysis.spark.jobs import running
+from txn_analysis.stores.places import SHOWN_SCHEMES
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from contextlib import AbstractContextManager
 
-    from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
 
 _NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody says
+_MOST_COLUMNS = 10_000  # lines are filled up to it
 
 
-def _print_config(is_asked: bool) -> None:
-    if is_asked:
+def _print_config(ctx: click.Context, _param: click.Parameter, is_asked: bool) -> None:
+    if is_asked and not ctx.resilient_parsing:
         from txn_analysis.cli.config_file import config_file
 
         emit(config_file(), None)
-        raise typer.Exit
+        ctx.exit()
 
 
-PrintConfig = Annotated[
-    bool,
-    typer.Option(
+def _was_removed(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.fail("--depth was removed: leave it out")
+
+
+def _ends_with(suffix: str) -> Any:
+    """What once wrote one form beside stdout: `-o FILE` does it."""
+
+    def checked(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
+        for file in files:
+            if not file.endswith(suffix):
+                ctx.fail(f"{param.opts[0]} {file}: its name must end with {suffix}: give -o FILE{suffix}")
+        return files
+
+    return checked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown(Request):
+    """How a report is shown."""
+
+    width: int | None = option(
+        "--width N",
+        "Columns of the text. [the terminal's own, or 110; 76 for mail]",
+        heading=OUTPUT,
+        type=click.IntRange(40, _MOST_COLUMNS),
+    )
+    read_ms: int | None = option(
+        "--now TIME",
+        "When the report is read: it says how old the files are then. [this machine's clock]",
+        heading=OUTPUT,
+        type=moment,
+    )
+    show_accepted: bool = option(
+        "--show-accepted", "List in the text what people accepted, with until when and why.", heading=OUTPUT
+    )
+    pages: tuple[str, ...] = option("--html FILE", multiple=True, hidden=True, callback=_ends_with(".html"))
+    metrics: tuple[str, ...] = option("--prometheus FILE", multiple=True, hidden=True, callback=_ends_with(".prom"))
+    depth: None = option("--depth DEPTH", hidden=True, callback=_was_removed)
+
+    def files(self, output: tuple[str, ...]) -> tuple[str, ...]:
+        """Where it is printed; a page and metrics by their old options are written beside stdout."""
+        beside = (*self.pages, *self.metrics)
+        return (*(output or ("-",)), *beside) if beside else output
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(Request):
+    """What is read."""
+
+    paths: tuple[str, ...] = argument(
+        "PATH...",
+        "Files, folders or globs; copied off the brokers. Paths, or - for standard input, or URIs with "
+        f"{SHOWN_SCHEMES}.",
+        nargs=-1,
+        required=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Audit(Shown, Files):
+    no_judge: bool = option("--no-judge", "Only read the files, into the tables of their capture.", heading=INPUT)
+    register_in: str | None = option(
+        "--register SCHEMA",
+        "Then put the tables, and views of the rows that count, into this schema of Spark's catalog.",
+        heading=RUNNING,
+    )
+    print_config: bool = option(
         "--print-config",
+        "Print a file for --config with every setting, and end.",
+        heading=RUNNING,
         is_eager=True,
         callback=_print_config,
-        help="Print a file for --config with every setting, and end.",
-        rich_help_panel=RUNNING,
-    ),
-]
-NoJudge = Annotated[
-    bool,
-    typer.Option("--no-judge", help="Only read the files, into the tables of their capture.", rich_help_panel=INPUT),
-]
-
-RegisterIn = Annotated[
-    str | None,
-    typer.Option(
-        "--register",
-        metavar="SCHEMA",
-        help="Then put the tables, and views of the rows that count, into this schema of Spark's catalog.",
-        rich_help_panel=RUNNING,
-    ),
-]
+    )
 
 
-def audit(
-    request: Request,
-    paths: Paths,
-    width: Width = None,
-    now: Now = None,
-    show_accepted: ShowAccepted = False,
-    no_judge: NoJudge = False,
-    register_in: RegisterIn = None,
-    _print_config: PrintConfig = False,
-) -> int:
+def audit_files(asked: _Audit) -> int:
     """Find transactions that nobody can end any more.
 
     Reads what was copied off Kafka brokers (logs or dumps of them, snapshots, transaction indexes,
@@ -113,97 +156,120 @@ def audit(
     the report. With --no-judge it only reads, for copies that come one after the other: the last one is audited.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 something could not be read or done, 3 it could
-    not be told (see --accept-inconclusive).
+    not be told (see --ok-inconclusive).
     """
-    if no_judge:
-        if forms := {str(target.form) for target in request.targets} - {"text", "json"}:
+    if asked.no_judge:
+        if forms := {str(target.form) for target in asked.targets} - {"text", "json"}:
             raise ConfigError(f"--no-judge: there is no report to print as {', '.join(sorted(forms))}")
-        if register_in is not None:
+        if asked.register_in is not None:
             raise ConfigError("--register: with --no-judge nothing is judged, and there is nothing new to register")
-        note_ignored(request, {*JUDGING, *ENDING}.difference(READING))
-        return ingest(request, paths)
-    settings = request.settings()
-    check_metrics(request, settings)
-    read_ms = read_at(now)
-    with _given(paths, settings), spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
+        note_ignored(asked, {*JUDGING, *ENDING}.difference(READING))
+        return ingest(asked)
+    settings = asked.settings()
+    check_metrics(asked, settings)
+    with _given(asked.paths, settings), spark_when_needed(settings, _input_bytes(asked.paths, settings)) as spark:
         from txn_analysis.pipeline.steps import audit as run_audit
 
-        if register_in is not None:
+        if asked.register_in is not None:
             from txn_analysis.storage.catalog import check_lasting, register
 
-            check_lasting(running(spark), register_in)
-        report = run_audit(spark, paths, settings, progress())
-        if register_in is not None:
-            register(running(spark), settings.warehouse, register_in)
+            check_lasting(running(spark), asked.register_in)
+        report = run_audit(spark, [*asked.paths], settings, progress())
+        if asked.register_in is not None:
+            register(running(spark), settings.warehouse, asked.register_in)
         pictures = None
-        if request.prints("html"):
+        if asked.prints("html"):
             from txn_analysis.storage.opening import open_warehouse
 
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
-    reader = reader_of(report, settings, read_ms, shows_accepted=show_accepted)
-    code = deliver_report(report, request, settings, width, pictures, reader)
-    prune_after(settings)
+    code = deliver_report(report, asked, settings, pictures)
+    forget_after(settings)
     return code
 
 
-def ingest(request: Request, paths: Paths) -> int:
+audit = verb(
+    "audit",
+    "txn-analysis audit segments/ transaction-state/ --state-copied-last\n"
+    "txn-analysis audit copies/ --topic orders --partition 0\n"
+    "kafka-dump-log.sh --files orders-0/00000000000000000000.log | txn-analysis audit --no-judge --capture tonight -",
+    AUDIT,
+    reads_files=True,
+    uses=(*JUDGING, *ENDING),
+)(audit_files)
+
+
+def ingest(asked: Files) -> int:
     """Fill the input tables from files, without judging."""
-    settings = request.settings()
-    with _given(paths, settings), spark_when_needed(settings, _input_bytes(paths, settings)) as spark:
+    settings = asked.settings()
+    with _given(asked.paths, settings), spark_when_needed(settings, _input_bytes(asked.paths, settings)) as spark:
         from txn_analysis.pipeline.steps import ingest as run_ingest
 
-        ingested = run_ingest(spark, paths, settings, progress())
+        ingested = run_ingest(spark, [*asked.paths], settings, progress())
     words = f"{count(ingested.input_count, 'input')}, {ingested.new_input_count} new to the warehouse"
     others = f"; it already had {count(ingested.earlier_count, 'other input')}" if ingested.earlier_count else ""
     text = f"capture {ingested.capture}: {words}{others}; {ingested.account}"
     forms = {"json": lambda: json.dumps(asdict(ingested), indent=2) + "\n", "text": lambda: text + "\n"}
-    deliver(request.targets, forms)
+    deliver(asked.targets, forms)
     return 0
 
 
-def report(
-    request: Request,
-    run_id: RunId = None,
-    topic: Topics = None,
-    width: Width = None,
-    now: Now = None,
-    show_accepted: ShowAccepted = False,
-    anonymize: Anonymize = False,
-    schema: Schema = False,
-) -> int:
-    """Print the report of a run again.
+@dataclass(frozen=True, kw_only=True)
+class _Report(OfRun, Shown):
+    topics: tuple[str, ...] = repeated("--topic TOPIC", "Only this topic")
+    anonymize: bool = option(
+        "--anonymize",
+        "For somebody outside: pseudonyms in place of every name, and no commands; the setting pseudonym_key names the "
+        "file of their key.",
+        heading=OUTPUT,
+    )
+    schema: bool = schema()
 
-    By default it is the cluster's last run.
+
+@verb(
+    "report",
+    "txn-analysis report --topic orders\ntxn-analysis report --anonymize -o for-a-vendor.html",
+    REPORT,
+    uses=ENDING,
+)
+def report(asked: _Report) -> int:
+    """Print a run's report again, with what is Upcoming.
+
+    By default it is the cluster's last run. Its section `Upcoming` lists what is open and not late yet, with when its
+    coordinator ends it or when it would block for good, and early warnings of what leads to hanging transactions.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run or topic, 3 the files do not
-    tell (see --accept-inconclusive). With --topic the code is about that topic alone.
+    tell (see --ok-inconclusive). With --topic the code is about that topic alone.
     """
-    if schema:
+    if asked.schema:
         from txn_analysis.report.formats import report_schema
 
-        deliver_text(request.targets, json.dumps(report_schema(), indent=2) + "\n")
+        deliver_text(asked.targets, json.dumps(report_schema(), indent=2) + "\n")
         return 0
-    settings = request.settings()
-    read_ms = read_at(now)
-    key = pseudonym_key(settings.pseudonym_key) if anonymize else None
+    settings = asked.settings()
+    key = pseudonym_key(settings.pseudonym_key) if asked.anonymize else None
     with stored(settings) as warehouse:
         from txn_analysis.questions.loaded_report import load_report
         from txn_analysis.runs.run_tables import run_tables
 
-        loaded = load_report(warehouse, settings, run_id, tuple(topic or ()))
+        loaded = load_report(warehouse, settings, asked.run_id, asked.topics)
         for words in believed(run_tables(warehouse, settings.cluster, loaded.run.run_id)):
             print(f"note: {words}", file=sys.stderr)
-        pictures = _pictures(warehouse, loaded) if request.prints("html") else None
+        pictures = _pictures(warehouse, loaded) if asked.prints("html") else None
         if key is not None:
             from txn_analysis.questions.loaded_report import names_of
             from txn_analysis.report.anonymous import anonymized
 
             loaded, pictures = anonymized(loaded, pictures, key, names_of(warehouse, loaded))
-    reader = reader_of(loaded, settings, read_ms, shows_accepted=show_accepted)
-    return deliver_report(loaded, request, settings, width, pictures, reader)
+    return deliver_report(loaded, asked, settings, pictures)
 
 
-def captures(request: Request) -> int:
+@verb(
+    "captures",
+    "txn-analysis captures --warehouse txn-warehouse\ntxn-analysis captures -o nights.csv",
+    ROWS,
+    uses=("accepted",),
+)
+def captures(asked: Request) -> int:
     """List captures, and what their last runs answered.
 
     They are those of all clusters, or of --cluster, each cluster's oldest first. CopiedAt is the newest timestamp of a
@@ -212,27 +278,27 @@ def captures(request: Request) -> int:
 
     Exit code: 0, or 2 if there is no such warehouse.
     """
-    settings = request.settings()
+    settings = asked.settings()
     with stored(settings) as warehouse:
         # Not needed for --help.
         from txn_analysis.questions.captured_nights import captured_nights, captures_answer
 
-        answer = captures_answer(captured_nights(warehouse, settings, request.flags["cluster"]))
-    deliver(request.targets, forms_of(answer))
+        answer = captures_answer(captured_nights(warehouse, settings, asked.flags["cluster"]))
+    deliver(asked.targets, rows(answer))
     return 0
 
 
-def _given(paths: list[str], settings: Settings) -> AbstractContextManager[None]:
+def _given(paths: Sequence[str], settings: Settings) -> AbstractContextManager[None]:
     """Keeps standard input, where it is among the paths; what is wrong with the others is said before it is read."""
     from txn_analysis.reading.inputs.find_files import STANDARD_INPUT, find_files, standard_input
 
     if STANDARD_INPUT in paths:
         find_files([path for path in paths if path != STANDARD_INPUT])
         check_new_warehouse(settings)
-    return standard_input(paths, progress().stage("reading standard input"))
+    return standard_input([*paths], progress().stage("reading standard input"))
 
 
-def _input_bytes(paths: list[str], settings: Settings) -> int:
+def _input_bytes(paths: Sequence[str], settings: Settings) -> int:
     """Bytes of all files; what cannot be found or, by a first look, not be read is refused before Spark starts."""
     from txn_analysis.reading.inputs.find_files import find_files
 
@@ -240,7 +306,7 @@ def _input_bytes(paths: list[str], settings: Settings) -> int:
         from txn_analysis.runs.asked_places import asked_for  # takes Arrow, and as long as all before the first line
 
         asked_for(settings)  # refuses partitions without their topic
-    files = find_files(paths)
+    files = find_files([*paths])
     input_bytes = sum(file.size_bytes for file in files)
     with progress().stage("finding files", count(len(files), "file"), input_bytes):
         pass  # the first line, before what takes a moment to import
@@ -266,34 +332,28 @@ def _pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
         return pictures(warehouse, report)
 
 
-def deliver_report(
-    report: AuditReport,
-    request: Request,
-    settings: Settings,
-    width: int | None,
-    pictures: Pictures | None,
-    reader: Reader,
-) -> int:
+def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictures: Pictures | None) -> int:
     """Writes a report to where it is wanted, in each form, and says with which code the command ends."""
     # Not needed for --help.
     from txn_analysis.report.chat import chat_message
     from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report
-    from txn_analysis.report.terminal import WIDTH, print_styled
-    from txn_analysis.report.text_report import report_lines, text_report
+    from txn_analysis.report.terminal import print_styled
+    from txn_analysis.report.text_report import WIDTH, report_lines, text_report
 
     texts: dict[str, Callable[[], str | Iterable[str]]] = {
         "json": lambda: json_report(report),
         "ndjson": lambda: findings_ndjson(report),
         "csv": lambda: findings_csv(report),
-        "text": lambda: text_report(report, width or WIDTH, reader),
+        "text": lambda: text_report(report, asked.width or WIDTH, reader),
         "chat": lambda: chat_message(report, reader),
         "prometheus": lambda: metrics_of(report),
     }
-    for target in request.targets:
+    reader = reader_of(report, settings, asked.read_ms, shows_accepted=asked.show_accepted)
+    for target in asked.targets:
         if target.form == "html":
             emit_page(report, pictures, reader, target.file)
         elif target.form == "text" and is_terminal(target.file):
-            columns = width or min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
+            columns = asked.width or min(max(shutil.get_terminal_size().columns, _NARROWEST), _WIDEST)
             with quiet_pipe(sys.stdout) as stream:
                 print_styled(report_lines(report, columns, reader), stream)
         else:

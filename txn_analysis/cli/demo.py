@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from txn_analysis.cli.output import emit
 from txn_analysis.cli.verbs import reported_errors
@@ -33,9 +32,9 @@ _WHY = (
 )
 
 
-def demo(
-    to: Annotated[str, typer.Option("--to", metavar="DIR", help="A new folder for the files.")] = "txn-analysis-demo",
-) -> None:
+@click.command("demo", epilog="\b\nExample:\n  txn-analysis demo --to /tmp/hanging")
+@click.option("--to", metavar="DIR", default="txn-analysis-demo", show_default=True, help="A new folder for the files.")
+def demo(to: str) -> None:
     """Unpack a real capture, and print the commands to type.
 
     Two brokers of Kafka 4.2.0, on which transactions were made to hang on purpose. It needs no Java.

@@ -3,69 +3,58 @@
 from __future__ import annotations
 
 import json
-import sys
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import typer
-
-from txn_analysis.cli.asking import forms_of
-from txn_analysis.cli.options import Request, RunId, Schema
-from txn_analysis.cli.output import deliver, deliver_text, moment_of, now_ms
+from txn_analysis.cli.options import (
+    ONE,
+    ROWS,
+    Forms,
+    OfRun,
+    Request,
+    age,
+    argument,
+    moment,
+    option,
+    schema,
+)
+from txn_analysis.cli.output import deliver, deliver_schema, note, now_ms, one, rows
 from txn_analysis.cli.spark import asked_run, check_warehouse, spark_when_needed, stored
+from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.settings import INPUT, parse_age
-from txn_analysis.text import clip, count, escape, iso_utc
+from txn_analysis.settings import INPUT
+from txn_analysis.text import count, escape, iso_utc
 
 if TYPE_CHECKING:
     from txn_analysis.questions.pruning import PruneAnswer, PrunedItem
     from txn_analysis.runs.run_tables import Forgotten
     from txn_analysis.settings import Settings
 
-OlderThan = Annotated[
-    str | None,
-    typer.Option(
-        "--older-than", metavar="AGE", help="What is older goes: a number of m, h, d or w, such as 90d. [keep_ms]"
-    ),
-]
-Grace = Annotated[
-    str | None,
-    typer.Option(
-        "--grace",
-        metavar="AGE",
-        help="How long what goes is still there for whoever began to read it before; longer than the longest audit. "
-        "[prune_grace_ms, 1d]",
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="With --older-than: say what would go, and change nothing.")]
+_DECISIONS = Forms(
+    (*ROWS.names, "toml"),
+    "How to print them; toml are entries of a file for --accepted, and nothing is kept in the warehouse then.",
+)
 
 
-def accept(
-    request: Request,
-    address: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ADDRESS",
-            help="TOPIC-PARTITION@OFFSET, a transaction by its first offset; or a finding_id of the JSON report.",
-        ),
-    ] = None,
-    finding: Annotated[list[str] | None, typer.Option("--finding", hidden=True)] = None,  # as 1.0 spelled it
-    all_of: Annotated[
-        str | None,
-        typer.Option("--all-of", metavar="RUN_ID", help="Every open transaction of a run but those in progress."),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option("--until", metavar="DATE", help="It holds for files that were copied before; ISO-8601, UTC."),
-    ] = None,
-    reason: Annotated[
-        str | None, typer.Option("--reason", metavar="TEXT", help="Why; every report can show it.")
-    ] = None,
-    by: Annotated[str | None, typer.Option("--by", metavar="NAME", help="Who decides.")] = None,
-    withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="What was accepted is accepted no more, in place of --until.")
-    ] = False,
-    run_id: RunId = None,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Accept(OfRun):
+    names: tuple[str, ...] = argument(
+        "[ADDRESS]...",
+        "TOPIC-PARTITION@OFFSET, a transaction by its first offset; or a finding_id of the JSON report.",
+        nargs=-1,
+    )
+    findings: tuple[str, ...] = option("--finding ID", multiple=True, hidden=True)  # as 1.0 spelled it
+    all_of: str | None = option("--all-of RUN_ID", "Every open transaction of a run but those in progress.")
+    until_ms: int | None = option(
+        "--until DATE", "It holds for files that were copied before; ISO-8601, UTC.", type=moment
+    )
+    reason: str | None = option("--reason TEXT", "Why; every report can show it.")
+    by: str | None = option("--by NAME", "Who decides.")
+    withdraw: bool = option("--withdraw", "What was accepted is accepted no more, in place of --until.")
+
+
+@verb("accept", "txn-analysis accept orders-0@161 --until 2026-12-24 --reason 'gone with the topic'", _DECISIONS)
+def accept(asked: _Accept) -> int:
     """Accept findings until a date.
 
     An accepted finding is no alarm: the second line of reports counts it, --show-accepted lists it, and headline, exit
@@ -75,44 +64,62 @@ def accept(
 
     Exit code: 0 it is kept, 2 there is no such run or finding, or the date is not after the run's files.
     """
-    names = [*(address or ()), *(finding or ())] or None
-    if (names is None) == (all_of is None):
+    names = [*asked.names, *asked.findings] or None
+    if (names is None) == (asked.all_of is None):
         raise ConfigError("give an address such as orders-0@161, or --all-of RUN_ID")
-    if all_of is not None and run_id is not None:
+    if asked.all_of is not None and asked.run_id is not None:
         raise ConfigError("--all-of names the run: leave out --run")
-    if (until is None) is not withdraw or not reason:
+    if (asked.until_ms is None) is not asked.withdraw or not asked.reason:
         raise ConfigError("give --until DATE and --reason TEXT; or --withdraw and --reason TEXT")
-    is_printed = request.prints("toml")
-    if withdraw and is_printed:
+    is_printed = asked.prints("toml")
+    if asked.withdraw and is_printed:
         raise ConfigError("--withdraw: take the entry out of the file instead")
-    until_ms = None if until is None else moment_of("--until", until)
-    with asked_run(request.settings(), all_of or run_id) as tables:
+    with asked_run(asked.settings(), asked.all_of or asked.run_id) as tables:
         # Not needed for --help.
         from txn_analysis.questions.answers import ACCEPT
         from txn_analysis.report.formats import answer_of
         from txn_analysis.runs import decisions
 
-        decided = decisions.decide(tables, names, until_ms, reason, by)
+        decided = decisions.decide(tables, names, asked.until_ms, asked.reason, asked.by)
         if not is_printed and decided:
             decisions.keep(tables.warehouse, decided)
-    forms = forms_of(answer_of(ACCEPT, decided)) | {"toml": lambda: decisions.toml_of(decided)}
-    deliver(request.targets, forms)
+    deliver(asked.targets, rows(answer_of(ACCEPT, decided)) | {"toml": lambda: decisions.toml_of(decided)})
     return 0
 
 
-def forget(
-    request: Request,
-    capture: Annotated[
-        str | None,
-        typer.Option(
-            "--capture", metavar="NAME", help="The capture, as the verb `captures` lists it.", rich_help_panel=INPUT
-        ),
-    ] = None,
-    older_than: OlderThan = None,
-    grace: Grace = None,
-    dry_run: DryRun = False,
-    schema: Schema = False,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class ForgetOld(Request):
+    """The options by which what is old goes."""
+
+    older_than_ms: int | None = option(
+        "--older-than AGE",
+        "What is older goes: a number of m, h, d or w, such as 90d. [keep_ms]",
+        older=("--keep",),
+        type=age,
+    )
+    grace_ms: int | None = option(
+        "--grace AGE",
+        "How long what goes is still there for whoever began to read it before; longer than the longest audit. "
+        "[prune_grace_ms, 1d]",
+        type=age,
+    )
+    dry_run: bool = option("--dry-run", "With --older-than: say what would go, and change nothing.")
+    schema: bool = schema()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Forget(ForgetOld):
+    capture: str | None = option("--capture NAME", "The capture, as the verb `captures` lists it.", heading=INPUT)
+
+
+@verb(
+    "forget",
+    "txn-analysis forget --capture capture-127d9c186fa3\n"
+    "txn-analysis forget --warehouse txn-warehouse --older-than 90d --dry-run",
+    ONE,
+    reads_files=True,
+)
+def forget(asked: _Forget) -> int:
     """Take captures out of the warehouse.
 
     --capture says that a capture never was evidence of this cluster. The runs that judged it go with it. Runs of later
@@ -128,23 +135,22 @@ def forget(
 
     Exit code: 0, or 2 if there is no such warehouse or capture, no age, or the warehouse cannot be written.
     """
-    if capture is None:
-        return forget_old(request, older_than, grace, is_rehearsal=dry_run, schema=schema)
-    if older_than or grace or dry_run or schema:
+    if asked.capture is None:
+        return forget_old(asked)
+    if asked.older_than_ms is not None or asked.grace_ms is not None or asked.dry_run or asked.schema:
         raise ConfigError("--capture takes one capture at once: leave out --older-than, --grace, --dry-run, --schema")
-    settings = request.settings()
+    settings = asked.settings()
     check_warehouse(settings)
     with spark_when_needed(settings, 0) as spark:
         # Not needed for --help.
         from txn_analysis.runs.run_tables import forget as forget_capture
         from txn_analysis.storage.opening import open_warehouse
 
-        forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, capture)
+        forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, asked.capture)
     forms = {"json": lambda: json.dumps(forgotten._asdict(), indent=2) + "\n", "text": lambda: _forgot(forgotten)}
-    deliver(request.targets, forms)
+    deliver(asked.targets, forms)
     if forgotten.abort_count:
-        aborts = count(forgotten.abort_count, "abort")
-        print(f"note: its runs recommended {aborts}, which `verify` does not follow any more", file=sys.stderr)
+        note(f"its runs recommended {count(forgotten.abort_count, 'abort')}, which `verify` does not follow any more")
     return 0
 
 
@@ -157,31 +163,30 @@ def _forgot(forgotten: Forgotten) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def forget_old(
-    request: Request, age: str | None, grace: str | None, *, is_rehearsal: bool, schema: bool = False
-) -> int:
+def forget_old(asked: ForgetOld) -> int:
     """Takes out of the warehouse what is older than an age, or says what would go."""
-    if schema:
-        from txn_analysis.questions.answers import schema_text
-        from txn_analysis.questions.pruning import PruneAnswer
+    from txn_analysis.questions.pruning import PruneAnswer
 
-        deliver_text(request.targets, schema_text(PruneAnswer))
-        return 0
-    settings = request.settings()
-    keep_ms = settings.keep_ms if age is None else _age("--older-than", age)
+    if asked.schema:
+        return deliver_schema(asked.targets, PruneAnswer)
+    settings = asked.settings()
+    given = (settings.keep_ms, asked.older_than_ms), (settings.prune_grace_ms, asked.grace_ms)
+    keep_ms, grace_ms = (usual if said is None else said for usual, said in given)
     if not keep_ms:
         raise ConfigError("give --capture NAME, or --older-than AGE, such as 90d (keep_ms in the settings), above 0")
-    grace_ms = settings.prune_grace_ms if grace is None else _age("--grace", grace)
-    with stored(settings) as warehouse:
-        from txn_analysis.questions.answers import json_text
-        from txn_analysis.questions.pruning import prune as prune_warehouse
-
-        answer = prune_warehouse(warehouse, keep_ms, now_ms(), grace_ms, is_rehearsal=is_rehearsal)
-    deliver(request.targets, {"json": lambda: json_text(answer), "text": lambda: in_words(answer)})
+    answer = _forgotten(settings, keep_ms, grace_ms or 0, is_rehearsal=asked.dry_run)
+    deliver(asked.targets, one(answer, lambda: in_words(answer)))
     return 0
 
 
-def prune_after(settings: Settings) -> None:
+def _forgotten(settings: Settings, keep_ms: int, grace_ms: int, *, is_rehearsal: bool = False) -> PruneAnswer:
+    with stored(settings) as warehouse:
+        from txn_analysis.questions.pruning import prune
+
+        return prune(warehouse, keep_ms, now_ms(), grace_ms, is_rehearsal=is_rehearsal)
+
+
+def forget_after(settings: Settings) -> None:
     """What an audit ends with where the settings say how long is kept; one line on stderr.
 
     Where it fails, the audit's exit code stays: that answers what hangs, and the next night prunes again.
@@ -189,23 +194,13 @@ def prune_after(settings: Settings) -> None:
     if settings.keep_ms is None:
         return
     try:
-        with stored(settings) as warehouse:
-            from txn_analysis.questions.pruning import prune as prune_warehouse
-
-            answer = prune_warehouse(warehouse, settings.keep_ms, now_ms(), settings.prune_grace_ms)
+        answer = _forgotten(settings, settings.keep_ms, settings.prune_grace_ms)
     except AuditError as error:
-        typer.echo(f"note: what is old stays, as pruning failed: {error}", err=True)
+        note(f"what is old stays, as pruning failed: {error}")
         return
     gone = [item for item in answer.clusters if item.prune_id is not None]
     runs, inputs = sum(len(item.runs) for item in gone), sum(item.input_count for item in gone)
-    typer.echo(f"note: pruned {count(runs, 'run')} and {count(inputs, 'file')} that were too old", err=True)
-
-
-def _age(flag: str, text: str) -> int:
-    try:
-        return parse_age(text)
-    except ValueError as error:
-        raise ConfigError(f"{flag} {clip(text, 80) or repr(text)}: {error}") from None
+    note(f"pruned {count(runs, 'run')} and {count(inputs, 'file')} that were too old")
 
 
 def in_words(answer: PruneAnswer) -> str:

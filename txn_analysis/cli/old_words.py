@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-COMPLETE = "_TXN_ANALYSIS_COMPLETE"
-"""The variable by which Click's completion of words is asked for."""
+
+_COMPLETE = "_TXN_ANALYSIS_COMPLETE"  # the variable by which Click is asked for what completes words
 RUNBOOK = Path(__file__).with_name("runbook.md")
 
 
@@ -39,7 +39,7 @@ def of_today(words: Sequence[str]) -> list[str]:
     if verb == "runbook":
         _answered("runbook", "docs/runbook.md, which abort-plan --help names", RUNBOOK.read_text(encoding="utf-8"))
     if verb == "completion" and rest[:1] in (["bash"], ["zsh"], ["fish"]):
-        script = f"{COMPLETE}={rest[0]}_source txn-analysis"
+        script = f"{_COMPLETE}={rest[0]}_source txn-analysis"
         _answered("completion", script, f"{script} | source" if rest[0] == "fish" else f'eval "$({script})"')
     if verb not in _NEW_FORMS:
         return [*words]

@@ -1,17 +1,21 @@
-"""The options that every verb takes: one for each setting that has a flag, and those of the command line itself."""
+"""The options of the command line: fields of the dataclass that a verb takes, and one for each setting with a flag.
+
+A new option of a verb is a field of its dataclass; a new setting is a field of `Settings`.
+"""
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Mapping  # noqa: TC003 the fields of `Request` are read when it runs
-from dataclasses import dataclass, fields
+import re
+from dataclasses import dataclass, field, fields
+from enum import EnumMeta
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 
-import typer
+import click
 
-from txn_analysis.kafka.names import INT32_MAX, INT64_MAX
+from txn_analysis.kafka.address import Address
+from txn_analysis.kafka.names import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
 from txn_analysis.settings import (
     ASSERTED,
     EXIT_CODE,
@@ -24,13 +28,17 @@ from txn_analysis.settings import (
     deciding,
     flag_name,
     load_settings,
+    parse_age,
+    parse_time,
 )
-from txn_analysis.stores.places import SHOWN_SCHEMES
+from txn_analysis.text import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pydantic.fields import FieldInfo
+
+    from txn_analysis.questions.filters import Filters
 
 # Settings that decide how a run judges. A verb that they mean nothing to does not offer them, and says so if given one.
 JUDGING = deciding(Decides.READING, Decides.VERDICTS, Decides.MORE, Decides.ENGINE)
@@ -38,104 +46,132 @@ JUDGING = deciding(Decides.READING, Decides.VERDICTS, Decides.MORE, Decides.ENGI
 ENDING = deciding(Decides.EXIT_CODE)
 # Those of judging that reading files follows as well.
 READING = deciding(Decides.READING)
+# Of verbs that answer, but not whether something hangs.
+COULD_NOT_TELL = ("exit_zero", "accept_inconclusive")
 
-OUTPUT = "Output"
-HEADINGS = (INPUT, ASSERTED, OUTPUT, EXIT_CODE, RUNNING)
-"""How `--help` sorts the options; the options of a verb's own stand before them."""
-
-_WIDEST = 10_000  # columns: lines are filled up to it
-output_option = partial(typer.Option, rich_help_panel=OUTPUT)
-_running = partial(typer.Option, rich_help_panel=RUNNING)
+ARGUMENTS, OWN, OUTPUT = "Arguments", "Options", "Output"
+HEADINGS = (ARGUMENTS, OWN, INPUT, ASSERTED, OUTPUT, EXIT_CODE, RUNNING)
+"""How `--help` sorts arguments and options; the options of a verb's own stand before those of all."""
 
 
-def repeated(flag: str, metavar: str, what: str, most: int | None = None) -> Any:
-    """An option that may be given more than once; of numbers, `most` is the largest one that it takes."""
-    least = None if most is None else 0
-    return typer.Option(flag, metavar=metavar, min=least, max=most, help=f"{what}; may be repeated.")
+class Forms(NamedTuple):
+    """In which forms a verb prints, the usual one first; and what `--help` says of them."""
+
+    names: tuple[str, ...]
+    words: str = "How to print it."
 
 
-def number(flag: str, metavar: str, what: str, most: int, least: int = 0) -> Any:
-    """An option for a whole number within bounds."""
-    return typer.Option(flag, metavar=metavar, min=least, max=most, help=what)
-
-
-_BY_SUFFIX = "[by the suffix of -o, else text]"
-_OF_REPORTS = (
-    "ndjson and csv are the findings alone, one a line; html is one page that needs nothing else; chat is a message of "
-    "at most six lines, without any transactional id."
+_FINDINGS = (
+    "How to print it; ndjson and csv are the findings alone, one a line; html is one page that needs nothing else; "
+    "chat is a message of at most six lines, without any transactional id."
 )
-Format = Annotated[Literal["text", "json"] | None, output_option("--format", help=f"How to print it. {_BY_SUFFIX}")]
-RowFormat = Annotated[
-    Literal["text", "json", "ndjson", "csv"] | None,
-    output_option("--format", help=f"How to print the rows. {_BY_SUFFIX}"),
-]
-ReportFormat = Annotated[
-    Literal["text", "json", "ndjson", "csv", "html", "chat"] | None,
-    output_option("--format", help=f"How to print it; {_OF_REPORTS} {_BY_SUFFIX}"),
-]
-AuditFormat = Annotated[
-    Literal["text", "json", "ndjson", "csv", "html", "chat", "prometheus"] | None,
-    output_option("--format", help=f"How to print it; {_OF_REPORTS} prometheus are its metrics. {_BY_SUFFIX}"),
-]
-DecisionFormat = Annotated[
-    Literal["text", "json", "ndjson", "csv", "toml"] | None,
-    output_option(
-        "--format",
-        help="How to print them; toml are entries of a file for --accepted, and nothing is kept in the warehouse then. "
-        f"{_BY_SUFFIX}",
-    ),
-]
-Rendering = Annotated[
-    Literal["commands", "ndjson", "write-txn-markers"] | None,
-    output_option(
-        "--rendering",
-        "--format",
-        help="A script that checks before it sends, one record a line, or Kafka's request as JSON. [by the suffix of "
-        "-o, else commands]",
-    ),
-]
-Width = Annotated[
-    int | None,
-    output_option(
-        "--width",
-        metavar="N",
-        min=40,
-        max=_WIDEST,
-        help="Columns of the text. [the terminal's own, or 110; 76 for mail]",
-    ),
-]
-Now = Annotated[
-    str | None,
-    output_option(
-        "--now",
-        metavar="TIME",
-        help="When the report is read: it says how old the files are then. [this machine's clock]",
-    ),
-]
-Schema = Annotated[bool, output_option("--schema", help="Print the JSON schema of --format json instead.")]
-ShowAccepted = Annotated[
-    bool, output_option("--show-accepted", help="List in the text what people accepted, with until when and why.")
-]
-Anonymize = Annotated[
-    bool,
-    output_option(
-        "--anonymize",
-        help="For somebody outside: pseudonyms in place of every name, and no commands; the setting pseudonym_key "
-        "names the file of their key.",
-    ),
-]
-RunId = Annotated[str | None, typer.Option("--run", metavar="RUN_ID", help="A run; by default the cluster's last one.")]
-Topics = Annotated[list[str] | None, repeated("--topic", "TOPIC", "Only this topic")]
-Partitions = Annotated[list[int] | None, repeated("--partition", "N", "Only this partition of --topic", most=INT32_MAX)]
-ProducerIds = Annotated[list[int] | None, repeated("--producer-id", "ID", "Only this one", most=INT64_MAX)]
-Paths = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="PATH",
-        help="Files, folders or globs; copied off the brokers. Paths, or - for standard input, or URIs with "
-        f"{SHOWN_SCHEMES}.",
-    ),
-]
+ONE = Forms(("text", "json"))
+ROWS = Forms(("text", "json", "ndjson", "csv"), "How to print the rows.")
+REPORT = Forms((*ROWS.names, "html", "chat"), _FINDINGS)
+AUDIT = Forms((*REPORT.names, "prometheus"), f"{_FINDINGS} prometheus are its metrics.")
+PLAN = Forms(
+    ("commands", "ndjson", "write-txn-markers"),
+    "A script that checks before it sends, one record a line, or Kafka's request as JSON.",
+)
+SUFFIXES = {
+    ".txt": "text",
+    ".json": "json",
+    ".ndjson": "ndjson",
+    ".csv": "csv",
+    ".html": "html",
+    ".chat": "chat",
+    ".prom": "prometheus",
+    ".toml": "toml",
+    ".sh": "commands",
+}
+
+
+class Parsed(click.ParamType[Any]):
+    """What a function makes of a word; a ValueError of it says what is wrong with the word."""
+
+    name = "text"
+
+    def __init__(self, parse: Callable[[str], Any]) -> None:
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value of an option, as the verb takes it."""
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            said = str(error)
+            self.fail(said if value and said.startswith(value) else f"{clip(value, 80)}: {said}", param, ctx)
+
+
+class Option(click.Option):
+    """An option under a heading of `--help`, which shows all its names but the `older` ones."""
+
+    def __init__(self, *names: str, heading: str = OWN, older: Collection[str] = (), **about: Any) -> None:
+        super().__init__([*names, *older], **about)
+        self.heading = heading
+        self._older = {name for names in older for name in names.split("/")}
+
+    def get_help_spec(self, ctx: click.Context) -> str:
+        """Its names, and how its value is called."""
+        every = self.opts, self.secondary_opts
+        self.opts, self.secondary_opts = ([name for name in names if name not in self._older] for names in every)
+        try:
+            return super().get_help_spec(ctx)
+        finally:
+            self.opts, self.secondary_opts = every
+
+
+def option(spelling: str, words: str = "", **about: Any) -> Any:
+    """A field that is an option of the command line.
+
+    Args:
+        spelling: its names, and what stands for its value, as `--help` shows them: `-o --output FILE`; a value's word
+            makes it no switch.
+        words: its help.
+        about: what else `Option` takes.
+    """
+    names = [word for word in spelling.split() if word.startswith("-")]
+    metavar = spelling.rsplit(maxsplit=1)[-1] if len(spelling.split()) > len(names) else None
+    if metavar is None and "type" not in about:
+        about["is_flag"] = True
+    about |= {"metavar": metavar, "help": words}
+    empty: Any = () if about.get("multiple") else False if "is_flag" in about else None
+    return field(default=about.get("default", empty), metadata={"made": lambda name: Option(name, *names, **about)})
+
+
+def repeated(spelling: str, words: str, **about: Any) -> Any:
+    """An option that may be given more than once."""
+    return option(spelling, f"{words}; may be repeated.", multiple=True, **about)
+
+
+def argument(metavar: str, words: str, **about: Any) -> Any:
+    """A field that is a positional argument, or all of them."""
+    about = {"metavar": metavar, "help": words, **about}
+    empty = () if about.get("nargs") == -1 else None
+    return field(default=empty, metadata={"made": lambda name: click.Argument([name], **about)})
+
+
+def schema(words: str = "Print the JSON schema of --format json instead.") -> Any:
+    """The option by which a verb says what its JSON is."""
+    return option("--schema", words, heading=OUTPUT)
+
+
+_partition = click.IntRange(0, INT32_MAX)
+int64 = click.IntRange(0, INT64_MAX)
+count_of_rows = click.IntRange(1, INT32_MAX)
+moment, age, address = Parsed(parse_time), Parsed(parse_age), Parsed(Address.of)
+
+
+def _transaction(text: str) -> Address:
+    found = Address.of(text)
+    if not found.is_transaction:
+        raise ValueError(
+            f"{text}: is an offset; a transaction that begins there is {found._replace(is_transaction=True)}"
+        )
+    return found
+
+
+transaction = Parsed(_transaction)
 
 
 class Target(NamedTuple):
@@ -145,12 +181,9 @@ class Target(NamedTuple):
     form: str | None
 
 
-_FOUND = frozenset({"flags", "targets", "is_job"})  # of a request, what is no option
-
-
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What was asked of a verb beside its own options.
+    """What was asked of a verb; each has a class below it, whose fields are the options of its own.
 
     `flags` are the settings by name; None where a flag was not given, so that environment and file can speak. `targets`
     are where it is printed, and in which form. `is_job` says that a script of `jobs/` was asked: whoever submits a job
@@ -158,26 +191,16 @@ class Request:
     """
 
     flags: Mapping[str, Any]
-    output: Annotated[
-        list[str] | None,
-        output_option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Write to FILE, whole or not at all; - is stdout; may be repeated. [stdout]",
-        ),
-    ] = None
-    config: Annotated[
-        str | None,
-        _running("--config", metavar="FILE", help="Settings from FILE; environment and flags beat it."),
-    ] = None
-    quiet: Annotated[
-        bool,
-        _running("--quiet", "-q", help="No progress on stderr, only errors and notes."),
-    ] = False
-    debug: Annotated[bool, _running("--debug", help="Show the traceback of an error.")] = False
     targets: tuple[Target, ...] = ()
     is_job: bool = False
+    config: str | None = option("--config FILE", "Settings from FILE; environment and flags beat it.", heading=RUNNING)
+    quiet: bool = option("-q --quiet", "No progress on stderr, only errors and notes.", heading=RUNNING)
+    debug: bool = option("--debug", "Show the traceback of an error.", heading=RUNNING)
+
+    @classmethod
+    def parameters(cls) -> list[click.Parameter]:
+        """Its fields as Click takes them: those of every verb first, then those of its own."""
+        return [about.metadata["made"](about.name) for about in fields(cls) if "made" in about.metadata]
 
     def settings(self) -> Settings:
         """The effective settings: flags beat the environment, which beats the file.
@@ -190,6 +213,10 @@ class Request:
             return settings.model_copy(update={"engine": EngineName.SPARK})
         return settings
 
+    def files(self, output: tuple[str, ...]) -> tuple[str, ...]:
+        """Where it is printed, by `-o` and older options."""
+        return output
+
     def prints(self, form: str) -> bool:
         """Whether it is printed in a form, to a file or to stdout."""
         return any(target.form == form for target in self.targets)
@@ -199,38 +226,138 @@ class Request:
         return [flag_name(name) for name in names if self.flags.get(name) is not None]
 
 
-def shared_parameters() -> dict[str, inspect.Parameter]:
-    """The options of `Request` by name, as typer reads them from the signature of a verb."""
-    options = {
-        name: _parameter(name, None, _annotation(name, about, flag))
-        for name, about in Settings.model_fields.items()
-        for flag in about.metadata
-        if isinstance(flag, Flag)
-    }
-    hints = get_type_hints(Request, include_extras=True)
-    own = {field.name: field.default for field in fields(Request) if field.name not in _FOUND}
-    return options | {name: _parameter(name, default, hints[name]) for name, default in own.items()}
+@dataclass(frozen=True, kw_only=True)
+class OfRun(Request):
+    """A question to a finished run."""
+
+    run_id: str | None = option("--run RUN_ID", "A run; by default the cluster's last one.")
 
 
-def _parameter(name: str, default: object, annotation: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+@dataclass(frozen=True, kw_only=True)
+class OfPlaces(OfRun):
+    """A question about some partitions of a run."""
+
+    topics: tuple[str, ...] = repeated("--topic TOPIC", "Only this topic")
+    partitions: tuple[int, ...] = repeated("--partition N", "Only this partition of --topic", type=_partition)
+
+    def filters(self, **more: Any) -> Filters:
+        """What is asked for; several durations add, so that the shortest one counts."""
+        from txn_analysis.questions.filters import Filters
+
+        asked = {about.name: getattr(self, about.name) for about in fields(Filters) if hasattr(self, about.name)}
+        durations_ms = getattr(self, "durations_ms", ())
+        return Filters(**asked, duration_ms=min(durations_ms, default=None), **more)
 
 
-def _annotation(name: str, about: FieldInfo, flag: Flag) -> Any:
-    """The type of a flag, and its help: the description of the setting, and its default."""
-    yes = flag_name(name)
-    is_switch = about.annotation is bool
-    name = f"{yes}/{flag.negation or yes.replace('--', '--no-', 1)}" if is_switch else yes
-    names = (name,) if flag.clearer is None else (flag.clearer, name)
-    words = str(about.description).replace("`", "")
-    default = "" if is_switch or about.default in (None, ()) else f" [{about.default}]"
-    kind: Any = {None: about.annotation, "N": int}.get(flag.metavar, str)
-    if get_origin(about.annotation) is tuple:
-        kind = list[kind]
-    option = typer.Option(
-        *names,
-        metavar=flag.metavar,
-        help=f"{words[:1].upper()}{words[1:]}.{default}",
-        rich_help_panel=flag.heading,
+@dataclass(frozen=True, kw_only=True)
+class OfProducers(OfPlaces):
+    """A question about some producers."""
+
+    producer_ids: tuple[int, ...] = repeated("--producer-id ID", "Only this one", type=int64)
+
+
+def patterns() -> Any:
+    """The option that asks for ids by a pattern."""
+    return repeated("--transactional-id-pattern REGEX", "Only transactional ids that match as a whole")
+
+
+def _no_broker(_text: str) -> str:
+    raise ValueError("dumps do not say which broker leads a partition; use --topic and --partition")
+
+
+def broker() -> Any:
+    """An option of Kafka's tool that files cannot answer."""
+    words = "Refused: the files do not say which broker leads."
+    return option("--broker --broker-id ID", words, type=Parsed(_no_broker))
+
+
+_STATE_PARTITION_PREFIX = "__transaction_state-"
+_STATE_PARTITION = re.compile("[0-9]{1,7}")
+_STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "PrepareEpochFence")
+
+
+def _state_partition(coordinator: str) -> int:
+    number = coordinator.removeprefix(_STATE_PARTITION_PREFIX)
+    if number == coordinator or not _STATE_PARTITION.fullmatch(number) or int(number) >= MAX_STATE_PARTITIONS:
+        raise ValueError(
+            "dumps do not say which broker coordinates an id; give a partition, such as __transaction_state-3"
+        )
+    return int(number)
+
+
+def _known_state(state: str) -> str:
+    known = {name.lower(): name for name in _STATES}
+    if state.lower() not in known:
+        raise ValueError(f"unknown; the states are {', '.join(_STATES)}")
+    return known[state.lower()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfTransactions(OfProducers):
+    """A question with all the filters of `kafka-transactions.sh`."""
+
+    states: tuple[str, ...] = repeated(
+        "--state STATE", "Only this state, such as Ongoing, in any case", type=Parsed(_known_state)
     )
-    return Annotated[kind | None, option]
+    durations_ms: tuple[int, ...] = option(
+        "--duration-filter MS", "Only transactions that lasted longer than this.", multiple=True, type=int64
+    )
+    transactional_id_patterns: tuple[str, ...] = patterns()
+    state_partitions: tuple[int, ...] = repeated(
+        "--coordinator NAME", "Only ids of this partition, such as __transaction_state-3", type=Parsed(_state_partition)
+    )
+    broker: str | None = broker()
+
+
+def setting_options(own_names: Collection[str], foreign: Collection[str]) -> Iterator[Option]:
+    """An option for each setting with a flag, but for those whose flag the verb has itself.
+
+    Args:
+        own_names: the names of the verb's own options.
+        foreign: settings that mean nothing to the verb; their options are taken, and not shown.
+    """
+    for name, about in Settings.model_fields.items():
+        for flag in about.metadata:
+            if isinstance(flag, Flag) and flag_name(name) not in own_names:
+                yield _setting_option(name, about, flag, is_hidden=name in foreign)
+
+
+def _setting_option(name: str, about: FieldInfo, flag: Flag, *, is_hidden: bool) -> Option:
+    is_switch = about.annotation is bool
+    default = "" if is_switch or about.default in (None, ()) else f" [{about.default}]"
+    words = str(about.description).replace("`", "")
+    make = partial(
+        Option,
+        name,
+        heading=flag.heading,
+        metavar=flag.metavar,
+        hidden=is_hidden,
+        default=None,
+        help=f"{words[:1].upper()}{words[1:]}.{default}",
+    )
+    if is_switch:
+        names, *older = (
+            f"{one}/{flag.negation or one.replace('--', '--no-', 1)}" for one in (flag_name(name), *flag.older)
+        )
+        return make(names, older=older, is_flag=True)
+    if isinstance(about.annotation, EnumMeta):
+        return make(flag_name(name), older=flag.older, type=click.Choice([one.value for one in about.annotation]))
+    return make(flag_name(name), older=flag.older, multiple=get_origin(about.annotation) is tuple)
+
+
+def output_options(forms: Forms | None) -> Iterator[Option]:
+    """Where a verb prints, and in which of its forms."""
+    names = forms.names if forms else ()
+    if forms:
+        yield Option(
+            "form",
+            "--format",
+            older=("--rendering",) if forms is PLAN else (),
+            heading=OUTPUT,
+            type=click.Choice(names),
+            help=f"{forms.words} [by the suffix of -o, else {names[0]}]",
+        )
+    suffixes = ", ".join(suffix for suffix, form in SUFFIXES.items() if form in names)
+    file = f"FILE ({suffixes})" if suffixes else "FILE"
+    words = f"Write to {file}, whole or not at all; - is stdout; may be repeated. [stdout]"
+    yield Option("output", "-o", "--output", heading=OUTPUT, metavar="FILE", multiple=True, help=words)

@@ -8,12 +8,12 @@ import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from txn_analysis.cli.options import Target
+from txn_analysis.cli.options import SUFFIXES, Forms, Target
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings, parse_time
-from txn_analysis.text import clip, shell_word
+from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
+from txn_analysis.text import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,70 +21,45 @@ if TYPE_CHECKING:
 
     from txn_analysis.cli.options import Request
     from txn_analysis.report.figures import Reader
+    from txn_analysis.report.formats import Answer
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
 
 
-def check_output(output: str | None) -> None:
-    """Refuses an output that cannot be written, before any work is done.
-
-    Raises:
-        AuditError: the folder is missing, or FILE is a folder.
-    """
-    if output is None:
-        return
-    path = Path(output)
-    if path.is_dir():
-        raise AuditError(f"-o {output}: this is a folder; give a file in it")
-    if not path.absolute().parent.is_dir():
-        raise AuditError(f"-o {output}: the folder does not exist; create it first")
-
-
 _STDOUT = "-"
-_FORMS = {
-    ".txt": "text",
-    ".json": "json",
-    ".ndjson": "ndjson",
-    ".csv": "csv",
-    ".html": "html",
-    ".chat": "chat",
-    ".prom": "prometheus",
-    ".toml": "toml",
-    ".sh": "commands",
-}
 
 
-def suffixes_of(forms: Sequence[str]) -> list[str]:
-    """The ends of a file's name that say one of some forms."""
-    return [suffix for suffix, form in _FORMS.items() if form in forms]
-
-
-def targets_of(files: Sequence[str] | None, form: str | None, forms: Sequence[str]) -> tuple[Target, ...]:
+def targets_of(files: Sequence[str], form: str | None, forms: Forms | None) -> tuple[Target, ...]:
     """Where something is printed, and in which form.
 
     Args:
         files: those that are given with `-o`, of which `-` is stdout; that alone without any.
         form: what `--format` says of a single one, and of those among several whose suffix says none; else each file's
             suffix says it.
-        forms: those that the verb knows, the usual one first; none where it has but one.
+        forms: those that the verb knows, the usual one first; None where it has but one.
 
     Raises:
         AuditError: a file cannot be written, is given twice, or neither says its form.
     """
-    if files and len({*files}) < len(files):
+    if len({*files}) < len(files):
         raise AuditError("-o: one file is given twice")
     wanted = [None if file == _STDOUT else file for file in files or (_STDOUT,)]
-    for file in wanted:
-        check_output(file)
-    of_many = form if len(wanted) > 1 else None
-    return tuple(Target(file, _form_of(file, forms, of_many) if of_many or not form else form) for file in wanted)
+    for file in filter(None, wanted):
+        if Path(file).is_dir():
+            raise AuditError(f"-o {file}: this is a folder; give a file in it")
+        if not Path(file).absolute().parent.is_dir():
+            raise AuditError(f"-o {file}: the folder does not exist; create it first")
+    names = forms.names if forms else ()
+    if form and len(wanted) == 1:
+        return (Target(wanted[0], form),)
+    return tuple(Target(file, _form_of(file, names, form)) for file in wanted)
 
 
-def _form_of(file: str | None, forms: Sequence[str], usual: str | None = None) -> str | None:
+def _form_of(file: str | None, forms: Sequence[str], usual: str | None) -> str | None:
     if file is None or not forms:
         return usual or next(iter(forms), None)
     path = Path(file)
-    known = {suffix: form for suffix, form in _FORMS.items() if form in forms}
+    known = {suffix: form for suffix, form in SUFFIXES.items() if form in forms}
     if path.suffix.lower() in known:
         return known[path.suffix.lower()]
     if usual or (path.exists() and not path.is_file()):  # a pipe or a device
@@ -93,6 +68,19 @@ def _form_of(file: str | None, forms: Sequence[str], usual: str | None = None) -
         f"-o {file}: its suffix says no form of this verb ({', '.join(known)}): give such a FILE, or --format "
         f"{', '.join(forms[:-1])} or {forms[-1]}"
     )
+
+
+def rows(answer: Answer, words: str = "") -> dict[str, Callable[[], str]]:
+    """Rows in each form that they may be asked for; `words` stand below them in text."""
+    return {"text": lambda: answer.text() + words, "json": answer.json, "ndjson": answer.ndjson, "csv": answer.csv}
+
+
+def one(answer: Any, text: Callable[[], str]) -> dict[str, Callable[[], str]]:
+    """An answer that is JSON, or a text."""
+    # Not needed for --help.
+    from txn_analysis.questions.answers import json_text
+
+    return {"json": lambda: json_text(answer), "text": text}
 
 
 def deliver(targets: Iterable[Target], forms: Mapping[str, Callable[[], str | Iterable[str]]]) -> None:
@@ -106,10 +94,24 @@ def deliver(targets: Iterable[Target], forms: Mapping[str, Callable[[], str | It
         emit(forms[form](), file)
 
 
-def deliver_text(targets: Iterable[Target], text: str) -> None:
-    """Writes one text, whatever form is asked for; see `deliver`."""
+def deliver_text(targets: Iterable[Target], text: str) -> int:
+    """Writes one text, whatever form is asked for; see `deliver`. Returns the exit code of what succeeded."""
     for file, _ in targets:
         emit(text, file)
+    return 0
+
+
+def deliver_schema(targets: Iterable[Target], kind: Any) -> int:
+    """Writes the JSON schema of an answer of some kind, in place of the answer; returns the exit code."""
+    # Not needed for --help.
+    from txn_analysis.questions.answers import schema_text
+
+    return deliver_text(targets, schema_text(kind))
+
+
+def note(words: str) -> None:
+    """Says on stderr what stands beside an answer."""
+    print(f"note: {words}", file=sys.stderr)
 
 
 def emit(text: str | Iterable[str], output: str | None) -> None:
@@ -176,29 +178,6 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def moment_of(flag: str, text: str) -> int:
-    """A moment as an option gives it; epoch milliseconds.
-
-    Raises:
-        ConfigError: it is none.
-    """
-    try:
-        return parse_time(text)
-    except ValueError as error:
-        raise ConfigError(f"{flag} {clip(text, 80)}: {error}") from error
-
-
-def read_at(now: str | None) -> int:
-    """The moment at which a report is read, as `--now` gives it, or by this machine's clock; epoch milliseconds.
-
-    Nothing is judged by it: it says how old the files are, and whether a plan from them has expired.
-
-    Raises:
-        ConfigError: it is no moment.
-    """
-    return now_ms() if now is None else moment_of("--now", now)
-
-
 def emit_page(
     report: AuditReport,
     pictures: Pictures | None,
@@ -228,12 +207,15 @@ def emit_page(
     emit(html_report(report, pictures, reader, table.name if table else None), output)
 
 
-def reader_of(report: AuditReport, settings: Settings, read_ms: int, *, shows_accepted: bool = False) -> Reader:
-    """Who reads a report that a command prints."""
+def reader_of(report: AuditReport, settings: Settings, read_ms: int | None, *, shows_accepted: bool = False) -> Reader:
+    """Who reads a report that a command prints, and when; now where nobody says.
+
+    Nothing is judged by it: it says how old the files are, and whether a plan from them has expired.
+    """
     # Not needed for --help.
     from txn_analysis.report.figures import Reader
 
-    return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms, shows_accepted)
+    return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms or now_ms(), shows_accepted)
 
 
 def run_options(settings: Settings, cluster: str | None) -> str:

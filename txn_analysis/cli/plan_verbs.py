@@ -7,96 +7,93 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from txn_analysis.cli.asking import Addresses, forms_of, transactions_of
 from txn_analysis.cli.options import (
-    Partitions,
+    COULD_NOT_TELL,
+    PLAN,
+    ROWS,
+    OfPlaces,
+    OfRun,
     Request,
-    RunId,
-    Topics,
-    number,
-    output_option,
+    argument,
+    count_of_rows,
+    option,
     repeated,
+    schema,
+    transaction,
 )
-from txn_analysis.cli.output import deliver, deliver_text, now_ms
+from txn_analysis.cli.output import deliver, deliver_text, note, now_ms, rows
 from txn_analysis.cli.spark import asked_run, doubts_of, note_asked, note_evidence, stored
-from txn_analysis.cli.verbs import exit_code
+from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.kafka.names import INT32_MAX
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from txn_analysis.kafka.address import Address
     from txn_analysis.plan.plan_file import Part
     from txn_analysis.plan.repair import Outcome as Repaired
     from txn_analysis.settings import Settings
     from txn_analysis.tables import AbortRecord
 
 
-ApiVersion = Annotated[
-    int,
-    typer.Option(
-        "--api-version", metavar="N", min=0, max=2, help="Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on."
-    ),
-]
-Ended = Annotated[
-    list[str] | None,
-    repeated(
-        "--ended",
-        "ID",
+@dataclass(frozen=True, kw_only=True)
+class Printed(Request):
+    """How a plan is printed; all options of `jobs/abort_plan.py`, and some of the verb."""
+
+    api_version: int = option(
+        "--api-version N",
+        "Of WriteTxnMarkers: 0 for brokers before 2.8, 2 from 4.2 on.",
+        type=click.IntRange(0, 2),
+        default=1,
+    )
+    fenced: tuple[str, ...] = repeated(
+        "--fenced ID",
         "You stopped the producer of this transactional id, what it had in progress has ended, and you fenced it: "
         "write-txn-markers has its records",
-    ),
-]
-Expired = Annotated[bool, typer.Option("--expired", help="Print a plan that is too old to be executed, to look at it.")]
-YesMany = Annotated[
-    bool, typer.Option("--yes-many", help="Print a plan for more partitions than plan_max_partitions (100).")
-]
+        older=("--ended",),
+    )
+    expired: bool = option("--expired", "Print a plan that is too old to be executed, to look at it.")
+    yes_many: bool = option("--yes-many", "Print a plan for more partitions than plan_max_partitions (100).")
 
 
-def abort_plan(
-    request: Request,
-    address: Addresses = None,
-    run_id: RunId = None,
-    api_version: ApiVersion = 1,
-    topic: Topics = None,
-    partition: Partitions = None,
-    transactional_id: Annotated[
-        list[str] | None,
-        repeated("--transactional-id", "ID", "Only this id"),
-    ] = None,
-    max_records: Annotated[
-        int | None,
-        number("--max-records", "N", "Only the first N of what is left.", most=INT32_MAX, least=1),
-    ] = None,
-    ended: Ended = None,
-    expired: Expired = False,
-    yes_many: YesMany = False,
-    check: Annotated[
-        str | None,
-        typer.Option(
-            "--check",
-            metavar="FILE",
-            help="Print nothing, but refuse FILE (ndjson) if it was changed or has expired; with --warehouse, also if "
-            "its run never recommended it.",
-        ),
-    ] = None,
-    schema: Annotated[
-        bool, output_option("--schema", help="Print the JSON schema of a line of ndjson instead.")
-    ] = False,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _AbortPlan(OfPlaces, Printed):
+    addresses: tuple[Address, ...] = argument(
+        "[ADDRESS]...",
+        "TOPIC-PARTITION@OFFSET: the transaction that begins at this offset.",
+        nargs=-1,
+        type=transaction,
+    )
+    transactional_ids: tuple[str, ...] = repeated("--transactional-id ID", "Only this id")
+    max_records: int | None = option("--max-records N", "Only the first N of what is left.", type=count_of_rows)
+    check: str | None = option(
+        "--check FILE",
+        "Print nothing, but refuse FILE (ndjson) if it was changed or has expired; with --warehouse, also if its run "
+        "never recommended it.",
+    )
+    schema: bool = schema("Print the JSON schema of a line of ndjson instead.")
+
+
+@verb(
+    "abort-plan",
+    "txn-analysis abort-plan --format commands -o plan.sh\ntxn-analysis abort-plan orders-0@161",
+    PLAN,
+)
+def abort_plan(asked: _AbortPlan) -> int:
     """Print the script that sends aborts; send nothing.
 
     Only hanging transactions are in it. An abort of a live transaction silently loses acknowledged data. So the script
     checks the time and the brokers before each abort, and refuses if a check fails. If you send the other two forms,
     you must honour `not_before_ms`, `not_after_ms` and `precondition` of each record (ndjson). The request for
-    `write-txn-markers` leaves out the records whose producer must be ended first (see --ended). docs/runbook.md is the
+    `write-txn-markers` leaves out the records whose producer must be ended first (see --fenced). docs/runbook.md is the
     procedure.
 
     Exit code: 0 also if there is something to abort, 2 there is no such run, its plan has expired, or FILE is
@@ -104,42 +101,46 @@ def abort_plan(
     """
     from txn_analysis.plan import plan_file
 
-    if schema:
-        deliver_text(request.targets, json.dumps(plan_file.record_schema(), indent=2) + "\n")
-        return 0
-    part = plan_file.Part(
-        tuple(topic or ()), tuple(partition or ()), tuple(transactional_id or ()), max_records, transactions_of(address)
-    )
-    if ended and {form for _, form in request.targets} != {"write-txn-markers"}:
+    if asked.schema:
+        return deliver_text(asked.targets, json.dumps(plan_file.record_schema(), indent=2) + "\n")
+    part = plan_file.Part(asked.topics, asked.partitions, asked.transactional_ids, asked.max_records, asked.addresses)
+    if asked.check is None:
+        return print_plan(asked, asked.run_id, part)
+    if part != plan_file.Part():
+        raise AuditError("--check takes the file as it is: leave out what narrows a plan")
+    is_given = asked.flags["warehouse"] is not None
+    return deliver_text(asked.targets, _checked(asked.check, asked.settings(), is_warehouse_given=is_given))
+
+
+def print_plan(asked: Printed, run_id: str | None, part: Part) -> int:
+    """Prints the plan of a run, or a part of it; returns the exit code."""
+    from txn_analysis.plan import plan_file
+
+    fenced = asked.fenced
+    if fenced and {form for _, form in asked.targets} != {"write-txn-markers"}:
         raise AuditError(
-            "--ended belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"
+            "--fenced belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"
         )
-    settings = request.settings()
-    if check is not None:
-        if part != plan_file.Part():
-            raise AuditError("--check takes the file as it is: leave out what narrows a plan")
-        is_given = request.flags["warehouse"] is not None
-        deliver_text(request.targets, _checked(check, settings, is_warehouse_given=is_given))
-        return 0
+    settings = asked.settings()
     planned, max_timeout_ms = _records(settings, run_id, part)
     records = _wanted(planned, part)
-    if not yes_many:
+    if not asked.yes_many:
         plan_file.check_size(records, settings.plan_max_partitions)
-    plan_file.check_ended(records, ended or ())
+    plan_file.check_ended(records, fenced)
     printed_ms = now_ms()
-    if not expired:
+    if not asked.expired:
         plan_file.check_printed(records, printed_ms)
-    still_to_end = [record for record in records if record.transactional_id not in (ended or ())]
+    still_to_end = [record for record in records if record.transactional_id not in fenced]
     for line in (*plan_file.expired(records, printed_ms), *plan_file.producers_to_end(still_to_end, max_timeout_ms)):
-        print(f"note: {line}", file=sys.stderr)
-    deliver(request.targets, _renderings(records, api_version, ended or (), max_timeout_ms))
+        note(line)
+    deliver(asked.targets, _renderings(records, asked.api_version, fenced, max_timeout_ms))
     return 0
 
 
 def _wanted(records: list[AbortRecord], part: Part) -> list[AbortRecord]:
     wanted = list(part.of(records))
     if len(wanted) < len(records):
-        print(f"note: {len(wanted)} of {len(records)} records of the plan", file=sys.stderr)
+        note(f"{len(wanted)} of {len(records)} records of the plan")
     return wanted
 
 
@@ -201,25 +202,18 @@ def _renderings(
     }
 
 
-def verify(
-    request: Request,
-    run_id: RunId = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--since-run",
-            "--since",
-            metavar="RUN_ID",
-            help="Only what this run recommended. [all that is not known to be done]",
-        ),
-    ] = None,
-    history: Annotated[
-        bool,
-        typer.Option(
-            "--history", help="Every transaction that ever hung: since when, seen, recommended and ended where."
-        ),
-    ] = False,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Verify(OfRun):
+    since_run: str | None = option(
+        "--since-run RUN_ID", "Only what this run recommended. [all that is not known to be done]", older=("--since",)
+    )
+    history: bool = option(
+        "--history", "Every transaction that ever hung: since when, seen, recommended and ended where."
+    )
+
+
+@verb("verify", "txn-analysis verify --history", ROWS, uses=(*COULD_NOT_TELL, "accepted"))
+def verify(asked: _Verify) -> int:
     """Tell whether each recommended abort worked.
 
     Copy the logs and audit them again first. repaired: an abort marker that is not the coordinator's ended the
@@ -228,32 +222,32 @@ def verify(
     that recommended the abort, and in this one.
 
     Exit code: 0 nothing is left to do, 1 something still hangs or is not covered, 2 there is no such run, 3 no later
-    capture tells whether the recommended aborts worked (see --accept-inconclusive).
+    capture tells whether the recommended aborts worked (see --ok-inconclusive).
     """
-    settings = request.settings()
+    settings = asked.settings()
     with stored(settings) as warehouse:
         from txn_analysis.questions import verify as repairs
         from txn_analysis.questions.answers import HISTORY, VERIFY, in_words, what_is_open
         from txn_analysis.report.formats import answer_of
 
-        known = repairs.nights(warehouse, settings.cluster, run_id)
+        known = repairs.nights(warehouse, settings.cluster, asked.run_id)
         note_evidence(known.tables)
         note_asked(known.tables.run.asked)
-        if history:
+        if asked.history:
             past = repairs.past(known)
             outcomes, answer = [item.outcome for item in past], answer_of(HISTORY, past)
         else:
-            outcomes = repairs.verify(known, since)
+            outcomes = repairs.verify(known, asked.since_run)
             answer = answer_of(VERIFY, outcomes)
-        open_plan = repairs.unverified(known, outcomes, since)
+        open_plan = repairs.unverified(known, outcomes, asked.since_run)
         words = in_words(outcomes, open_plan)
-        asked = repairs.unaccepted(known, outcomes, settings)
-    deliver(request.targets, forms_of(answer, words))
+        counted = repairs.unaccepted(known, outcomes, settings)
+    deliver(asked.targets, rows(answer, words))
     if open_plan is not None:
-        typer.echo(what_is_open(open_plan), err=True)
-    if left_out := len(outcomes) - len(asked):
-        typer.echo(f"note: {count(left_out, 'transaction')} accepted, which the exit code leaves out", err=True)
-    return exit_code(_outcome(asked, is_any_open=open_plan is not None), settings)
+        print(what_is_open(open_plan), file=sys.stderr)
+    if left_out := len(outcomes) - len(counted):
+        note(f"{count(left_out, 'transaction')} accepted, which the exit code leaves out")
+    return exit_code(_outcome(counted, is_any_open=open_plan is not None), settings)
 
 
 def _outcome(outcomes: list[Repaired], *, is_any_open: bool) -> Outcome:

@@ -1,29 +1,29 @@
-"""The verbs that ask a finished run as `kafka-transactions.sh` asks a cluster.
+"""The verbs that ask a finished run as `kafka-transactions.sh` asks a cluster; and `query`, for every other question.
 
 `find-hanging`, `list`, `describe`, `describe-producers`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from txn_analysis.cli.asking import (
-    Broker,
-    Coordinators,
-    DurationFilter,
-    IdleFilter,
-    Patterns,
-    States,
-    filters_of,
-    forms_of,
-    refuse_broker,
+from txn_analysis.cli.options import (
+    ENDING,
+    ROWS,
+    OfProducers,
+    OfRun,
+    OfTransactions,
+    argument,
+    broker,
+    option,
+    repeated,
 )
-from txn_analysis.cli.options import Partitions, ProducerIds, Request, RunId, Topics
-from txn_analysis.cli.output import deliver, run_options
+from txn_analysis.cli.output import deliver, note, rows, run_options
 from txn_analysis.cli.spark import asked_run
-from txn_analysis.cli.verbs import exit_code
+from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.judge.outcome import in_doubt, outcome_of
 from txn_analysis.text import count, escape, listed, shell_word
 from txn_analysis.verdict import Verdict
@@ -36,22 +36,13 @@ if TYPE_CHECKING:
 _MOST_PLACES = 5
 
 
-def find_hanging(
-    request: Request,
-    run_id: RunId = None,
-    topic: Topics = None,
-    partition: Partitions = None,
-    state: States = None,
-    producer_id: ProducerIds = None,
-    duration_filter: IdleFilter = None,
-    transactional_id_pattern: Patterns = None,
-    coordinator: Coordinators = None,
-    broker: Broker = None,
-    since: Annotated[
-        str | None,
-        typer.Option("--since-run", "--since", metavar="RUN_ID", help="Only what did not hang in this run yet."),
-    ] = None,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _FindHanging(OfTransactions):
+    since_run: str | None = option("--since-run RUN_ID", "Only what did not hang in this run yet.", older=("--since",))
+
+
+@verb("find-hanging", "txn-analysis find-hanging --topic orders", ROWS, uses=ENDING)
+def find_hanging(asked: _FindHanging) -> int:
     """List the hanging transactions of a run.
 
     The columns are those of kafka-transactions.sh. CoordinatorEpoch is -1 where no marker was seen, as the tool prints
@@ -59,104 +50,98 @@ def find_hanging(
     added.
 
     Exit code: 0 nothing is listed, 1 something is (or is at or above --fail-on), 2 there is no such run, topic or the
-    like, 3 it could not be told of something that is asked about (see --accept-inconclusive).
+    like, 3 it could not be told of something that is asked about (see --ok-inconclusive).
     """
-    settings = request.settings()
-    refuse_broker(broker)
+    settings = asked.settings()
     from txn_analysis.plan.standing import unaccepted
     from txn_analysis.questions import answers as queries
-    from txn_analysis.questions import filters as asked
+    from txn_analysis.questions.filters import check_seen
     from txn_analysis.runs.decisions import accepted_of
 
-    filters = filters_of(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
-    with asked_run(settings, run_id) as tables:
-        asked.check_seen(tables, filters)
-        known = [] if since is None else tables.of(since).findings()
+    filters = asked.filters()
+    with asked_run(settings, asked.run_id) as tables:
+        check_seen(tables, filters)
+        known = [] if asked.since_run is None else tables.of(asked.since_run).findings()
         findings, has_state, sight, run = tables.findings(), tables.has_state, tables.sight, tables.run
         answer = queries.find_hanging(findings, filters, known)
         asked_about = queries.asked_about(findings, filters, known, has_state=has_state)
         accepted = accepted_of(tables.warehouse, settings, run, asked_about)
         opened = unaccepted(asked_about, accepted)
-    deliver(request.targets, forms_of(answer))
+    deliver(asked.targets, rows(answer))
     more = f"txn-analysis report --run {shell_word(run.run_id)}{run_options(settings, run.cluster)}"
     if left_out := len(asked_about) - len(opened):
-        typer.echo(f"note: {count(left_out, 'open transaction')} accepted, which the exit code leaves out", err=True)
-    _say_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
+        note(f"{count(left_out, 'open transaction')} accepted, which the exit code leaves out")
+    _note_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
     if sight.missing is not None:
-        typer.echo(f"note: {escape(sight.missing)}; more says: {more}", err=True)
+        note(f"{escape(sight.missing)}; more says: {more}")
     outcome = outcome_of(opened, has_state=has_state, sight=sight, fail_on=settings.fail_on)
     return exit_code(outcome, settings)
 
 
-def _say_what_is_not_listed(opened: Sequence[Finding], more: str, *, has_state: bool, fail_on: Verdict) -> None:
+def _note_what_is_not_listed(opened: Sequence[Finding], more: str, *, has_state: bool, fail_on: Verdict) -> None:
     """On stderr, what the exit code rests on beside the rows."""
     doubtful = in_doubt(opened, has_state=has_state)
     others = [row for row in opened if fail_on.severity <= row.verdict.severity < Verdict.HANGING.severity]
-    for rows, what in ((others, f"at or above --fail-on {fail_on.value}"), (doubtful, "of which it could not be told")):
-        if rows:
-            places = listed(sorted({f"{escape(row.topic)}-{row.partition}" for row in rows}), _MOST_PLACES)
-            number = count(len(rows), "open transaction")
-            typer.echo(f"note: {number} {what}, on {places}; more says: {more}", err=True)
+    for found, what in (
+        (others, f"at or above --fail-on {fail_on.value}"),
+        (doubtful, "of which it could not be told"),
+    ):
+        if found:
+            places = listed(sorted({f"{escape(row.topic)}-{row.partition}" for row in found}), _MOST_PLACES)
+            note(f"{count(len(found), 'open transaction')} {what}, on {places}; more says: {more}")
 
 
-def list_(
-    request: Request,
-    run_id: RunId = None,
-    topic: Topics = None,
-    partition: Partitions = None,
-    state: States = None,
-    producer_id: ProducerIds = None,
-    duration_filter: DurationFilter = None,
-    transactional_id_pattern: Patterns = None,
-    coordinator: Coordinators = None,
-    broker: Broker = None,
-) -> int:
+@verb("list", "txn-analysis list --state Ongoing --duration-filter 60000", ROWS)
+def list_(asked: OfTransactions) -> int:
     """List transactional ids and their last known state.
 
     It is their coordinator's last word on them. Coordinator is the partition of __transaction_state whose leader
     coordinates the id: the files do not say which broker that was. --duration-filter counts up to the moment of the
     copy, and keeps only running transactions whose start is known.
     """
-    settings = request.settings()
-    refuse_broker(broker)
-    from txn_analysis.questions import answers as queries
-    from txn_analysis.questions import filters as asked
+    from txn_analysis.questions.answers import list_transactions
+    from txn_analysis.questions.filters import check_seen
 
-    filters = filters_of(topic, partition, state, producer_id, duration_filter, transactional_id_pattern, coordinator)
-    with asked_run(settings, run_id) as tables:
-        asked.check_seen(tables, filters, of_coordinator=True)
-        answer = queries.list_transactions(tables.current_states(), tables.as_of_ms, filters)
-    deliver(request.targets, forms_of(answer))
+    filters = asked.filters()
+    with asked_run(asked.settings(), asked.run_id) as tables:
+        check_seen(tables, filters, of_coordinator=True)
+        answer = list_transactions(tables.current_states(), tables.as_of_ms, filters)
+    deliver(asked.targets, rows(answer))
     return 0
 
 
-def describe(
-    request: Request,
-    transactional_id: Annotated[
-        list[str], typer.Option("--transactional-id", metavar="ID", help="The id to describe; may be repeated.")
-    ],
-    run_id: RunId = None,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Describe(OfRun):
+    transactional_ids: tuple[str, ...] = repeated("--transactional-id ID", "The id to describe", required=True)
+
+
+@verb("describe", "txn-analysis describe --transactional-id billing-worker-17", ROWS)
+def describe(asked: _Describe) -> int:
     """Show the coordinator's last record of an id.
 
     CoordinatorId is the partition of __transaction_state that holds the id. The duration is up to the moment of the
     copy; it and the start are None while no transaction is running, and where the dump does not print the start.
     """
-    from txn_analysis.questions import answers as queries
+    from txn_analysis.questions.answers import describe as described
 
-    with asked_run(request.settings(), run_id) as tables:
-        answer = queries.describe(tables.current_states(*transactional_id), tables.as_of_ms, *transactional_id)
-    deliver(request.targets, forms_of(answer))
+    with asked_run(asked.settings(), asked.run_id) as tables:
+        ids = asked.transactional_ids
+        answer = described(tables.current_states(*ids), tables.as_of_ms, *ids)
+    deliver(asked.targets, rows(answer))
     return 0
 
 
-def query(
-    request: Request,
-    sql: Annotated[
-        str, typer.Argument(metavar="SQL", help="One SELECT over tables and views; docs/queries.md has twelve.")
-    ],
-    run_id: RunId = None,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Query(OfRun):
+    sql: str = argument("SQL", "One SELECT over tables and views; docs/queries.md has twelve.", required=True)
+
+
+@verb(
+    "query",
+    'txn-analysis query "SELECT topic, count(*) AS hanging FROM findings GROUP BY topic ORDER BY topic"',
+    ROWS,
+)
+def query(asked: _Query) -> int:
     """Answer any other question, by SQL.
 
     A table's name means its rows of the run. The views opened, ended, ids, all_findings and all_runs add addresses,
@@ -167,43 +152,39 @@ def query(
     from txn_analysis.report.formats import Answer, Column
     from txn_analysis.runs.ask import ask, cells
 
-    with asked_run(request.settings(), run_id) as tables:
-        found = ask(tables.finished, sql)
-    deliver(request.targets, forms_of(Answer(tuple(map(Column, found.column_names)), cells(found))))
+    with asked_run(asked.settings(), asked.run_id) as tables:
+        found = ask(tables.finished, asked.sql)
+    deliver(asked.targets, rows(Answer(tuple(map(Column, found.column_names)), cells(found))))
     return 0
 
 
-def describe_producers(
-    request: Request,
-    topic: Topics = None,
-    partition: Partitions = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Of every partition, or of all that --topic and --partition name.")
-    ] = False,
-    run_id: RunId = None,
-    producer_id: ProducerIds = None,
-    broker: Broker = None,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _DescribeProducers(OfProducers):
+    is_all: bool = option("--all", "Of every partition, or of all that --topic and --partition name.")
+    broker: str | None = broker()
+
+
+@verb("describe-producers", "txn-analysis describe-producers --topic orders --partition 0", ROWS)
+def describe_producers(asked: _DescribeProducers) -> int:
     """Show the producers of one partition, or of all.
 
     As their brokers would, at the end of the files. With --all each row begins with its topic and partition.
     """
-    settings = request.settings()
-    refuse_broker(broker)
-    filters = filters_of(topic, partition, producer_ids=producer_id)
+    settings = asked.settings()
+    filters = asked.filters()
     for flag, given in (("--topic", filters.topics), ("--partition", filters.partitions)):
-        if not every and len(given) != 1:
-            raise typer.BadParameter("give --topic and --partition once each, or --all", param_hint=flag)
+        if not asked.is_all and len(given) != 1:
+            raise click.BadParameter("give --topic and --partition once each, or --all", param_hint=flag)
     from txn_analysis.questions import answers as queries
     from txn_analysis.questions.filters import check_seen
 
     wanted = filters.producer_ids
-    with asked_run(settings, run_id) as tables:
+    with asked_run(settings, asked.run_id) as tables:
         check_seen(tables, filters)
-        if every:
+        if asked.is_all:
             answer = queries.describe_all_producers(tables.all_producers(**filters.places), wanted)
         else:
             place = filters.topics[0], filters.partitions[0]
             answer = queries.describe_producers(tables.producers(*place), *place, wanted)
-    deliver(request.targets, forms_of(answer))
+    deliver(asked.targets, rows(answer))
     return 0

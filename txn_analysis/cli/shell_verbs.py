@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
 from txn_analysis import __version__
-from txn_analysis.cli.options import Request, Schema
-from txn_analysis.cli.output import deliver, deliver_text, emit
+from txn_analysis.cli.options import ONE, Request, schema
+from txn_analysis.cli.output import deliver, deliver_schema, emit, one
+from txn_analysis.cli.verbs import verb
 
 SCRIPT = Path(__file__).with_name("copy-kit.sh")
 
 
+@click.command("copy-kit", epilog="\b\nExample:\n  txn-analysis copy-kit > copy-kit.sh")
 def copy_kit() -> None:
     """Print the script that copies log directories.
 
@@ -24,21 +26,22 @@ def copy_kit() -> None:
     emit(SCRIPT.read_text(encoding="utf-8"), None)
 
 
-Verbose = Annotated[
-    bool, typer.Option("--verbose", help="Print what a report of a bug needs as well: packages, Python, system, Java.")
-]
-
-
-def version(verbose: Verbose = False) -> None:
-    """Print the version."""
+def version(*, is_verbose: bool) -> None:
+    """Print the version; and what a report of a bug needs as well."""
     emit(f"txn-analysis {__version__}\n", None)
-    if verbose:
+    if is_verbose:
         from txn_analysis.engine.machine import versions  # the first line needs nothing of it
 
         emit("".join(f"{name:13}{found}\n" for name, found in versions(os.environ)), None)
 
 
-def doctor(request: Request, schema: Schema = False) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Doctor(Request):
+    schema: bool = schema()
+
+
+@verb("doctor", "txn-analysis doctor --warehouse s3://audits/txn-warehouse", ONE, uses=("master",))
+def doctor(asked: _Doctor) -> int:
     """Show what is here for audits, and what is missing.
 
     Python's packages, memory, disk, Java and Spark; up to how much this process judges; what a cluster of Spark would
@@ -46,14 +49,11 @@ def doctor(request: Request, schema: Schema = False) -> int:
 
     Exit code: 0 audits run here, if only of what this process may hold; 2 none does.
     """
-    settings = request.settings()
+    settings = asked.settings()
     from txn_analysis.engine.machine import Machine, machine, machine_text
-    from txn_analysis.errors import AuditError
-    from txn_analysis.questions.answers import json_text, schema_text
 
-    if schema:
-        deliver_text(request.targets, schema_text(Machine))
-        return 0
+    if asked.schema:
+        return deliver_schema(asked.targets, Machine)
     found = machine(settings, os.environ, __version__)
-    deliver(request.targets, {"json": lambda: json_text(found), "text": lambda: machine_text(found)})
-    return 0 if found.can_audit else AuditError.exit_code
+    deliver(asked.targets, one(found, lambda: machine_text(found)))
+    return 0 if found.can_audit else 2

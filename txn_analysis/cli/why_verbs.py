@@ -2,78 +2,78 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from txn_analysis.cli.asking import Patterns, addresses_of, filters_of, forms_of
 from txn_analysis.cli.options import (
-    Partitions,
-    ProducerIds,
-    Request,
-    RunId,
-    Schema,
-    Topics,
-    number,
+    COULD_NOT_TELL,
+    ONE,
+    ROWS,
+    OfPlaces,
+    OfProducers,
+    address,
+    argument,
+    count_of_rows,
+    int64,
+    moment,
+    option,
+    patterns,
+    schema,
 )
-from txn_analysis.cli.output import deliver, deliver_text, moment_of, run_options
+from txn_analysis.cli.output import deliver, deliver_schema, note, one, rows, run_options
 from txn_analysis.cli.spark import asked_run
-from txn_analysis.cli.verbs import exit_code
+from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.kafka.address import Address
-from txn_analysis.kafka.names import INT32_MAX, INT64_MAX
 
 if TYPE_CHECKING:
     from txn_analysis.questions.filters import Filters
 
-Addresses = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="ADDRESS",
-        help="TOPIC-PARTITION@OFFSET, a transaction by its first offset; or TOPIC-PARTITION:OFFSET.",
-    ),
-]
-# As 1.0 spelled an address.
-StartOffset = Annotated[int | None, typer.Option("--start-offset", min=0, max=INT64_MAX, hidden=True)]
-OneOffset = Annotated[int | None, typer.Option("--offset", min=0, max=INT64_MAX, hidden=True)]
-Outcomes = Annotated[
-    Literal["ABORT", "COMMIT", "any"] | None,
-    typer.Option("--outcome", help="Only those that ended like this. [ABORT]"),
-]
-CauseName = Annotated[
-    str | None, typer.Option("--cause", metavar="NAME", help="Only this cause, such as coordinator_timeout.")
-]
-Stale = Annotated[
-    bool, typer.Option("--stale", help="Only those with records of an older transaction, whatever their outcome.")
-]
-Limit = Annotated[
-    int | None,
-    number("--limit", "N", "At most so many, the newest first. [1000; 50 with --by]", INT32_MAX, least=1),
-]
-PutTogether = Annotated[
-    Literal["application", "id", "topic"] | None,
-    typer.Option("--by", help="Count them by the application whose an id looks, by transactional id, or by topic."),
-]
-Since = Annotated[str | None, typer.Option("--since", metavar="TIME", help="With --by: only what ended then or later.")]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="With --by: only what ended before.")]
+
+@dataclass(frozen=True, kw_only=True)
+class _Explain(OfPlaces):
+    addresses: tuple[Address, ...] = argument(
+        "[ADDRESS]...",
+        "TOPIC-PARTITION@OFFSET, a transaction by its first offset; or TOPIC-PARTITION:OFFSET.",
+        nargs=-1,
+        type=address,
+    )
+    transactional_id: str | None = option("--transactional-id ID", "Who a transactional id is.")
+    producer_id: int | None = option("--producer-id ID", "Who a producer is.", type=int64)
+    group: str | None = option("--group G", "Who blocks a consumer group.")
+    # As 1.0 spelled an address.
+    start_offset: int | None = option("--start-offset", type=int64, hidden=True)
+    offset: int | None = option("--offset", type=int64, hidden=True)
+    schema: bool = schema()
+
+    def places(self) -> list[Address]:
+        """What is asked about, an offset first; as an address, or as options of 1.0 say an offset.
+
+        Raises:
+            ConfigError: options stand beside an address, or an offset has no partition.
+        """
+        if self.offset is not None:
+            if self.addresses or self.start_offset is not None or len(self.topics) != 1 or len(self.partitions) != 1:
+                raise ConfigError(
+                    "--offset is of one partition: give its address, such as orders-0:205, and nothing else"
+                )
+            return [Address(self.topics[0], self.partitions[0], self.offset, is_transaction=False)]
+        if self.addresses and (self.topics or self.partitions or self.start_offset is not None):
+            raise ConfigError("an address names topic and partition: leave out --topic, --partition and --start-offset")
+        return sorted(self.addresses, key=lambda place: place.is_transaction)
 
 
-def explain(
-    request: Request,
-    address: Addresses = None,
-    transactional_id: Annotated[
-        str | None, typer.Option("--transactional-id", metavar="ID", help="Who a transactional id is.")
-    ] = None,
-    producer_id: Annotated[int | None, number("--producer-id", "ID", "Who a producer is.", most=INT64_MAX)] = None,
-    group: Annotated[str | None, typer.Option("--group", metavar="G", help="Who blocks a consumer group.")] = None,
-    run_id: RunId = None,
-    topic: Topics = None,
-    partition: Partitions = None,
-    start_offset: StartOffset = None,
-    offset: OneOffset = None,
-    schema: Schema = False,
-) -> int:
+@verb(
+    "explain",
+    "txn-analysis explain orders-0@161\ntxn-analysis explain orders-0:205\n"
+    "txn-analysis explain --group billing-readers",
+    ONE,
+    uses=COULD_NOT_TELL,
+)
+def explain(asked: _Explain) -> int:
     """Explain a transaction, an offset, an id or a group.
 
     Of an open transaction (orders-0@161) it prints the evidence, the cause, a timeline, the rules, and what would
@@ -83,123 +83,99 @@ def explain(
     coordinator), its history, where it wrote, its open transactions, and what blocks it.
 
     Exit code: 0 it is explained, 2 there is no such run or topic, or it was never seen, 3 the files do not tell (see
-    --accept-inconclusive).
+    --ok-inconclusive).
     """
-    whose = [one for one in (group, transactional_id, producer_id) if one is not None]
+    whose = [one for one in (asked.group, asked.transactional_id, asked.producer_id) if one is not None]
     if len(whose) > 1:
         raise ConfigError("give one of --group, --transactional-id and --producer-id")
-    places = _places(address, topic, partition, start_offset, offset)
-    if whose and not (topic or places) and start_offset is None:
-        return _explain_owner(request, run_id, group, transactional_id, producer_id, schema=schema)
-    if group is not None or transactional_id is not None:
+    places = asked.places()
+    if whose and not (asked.topics or places) and asked.start_offset is None:
+        return _explain_owner(asked)
+    if asked.group is not None or asked.transactional_id is not None:
         raise ConfigError("--group and --transactional-id ask who it is: leave out address, --topic and --start-offset")
     if places and not places[0].is_transaction:
-        if len(places) > 1 or producer_id is not None:
+        if len(places) > 1 or asked.producer_id is not None:
             raise ConfigError(f"{places[0]}: is an offset of one partition: give it alone")
-        return _explain_offset(request, places[0], run_id, schema=schema)
-    settings = request.settings()
+        return _explain_offset(asked, places[0])
     from txn_analysis.questions import explain as explanations
-    from txn_analysis.questions.answers import json_text, schema_text
-    from txn_analysis.questions.filters import check_seen
+    from txn_analysis.questions.filters import Filters, check_seen
 
-    if schema:
-        deliver_text(request.targets, schema_text(list[explanations.Explanation]))
-        return 0
-    filters = filters_of(topic, partition, producer_ids=None if producer_id is None else [producer_id])
-    with asked_run(settings, run_id) as tables:
+    if asked.schema:
+        return deliver_schema(asked.targets, list[explanations.Explanation])
+    filters = asked.filters(producer_ids=tuple(whose))
+    with asked_run(asked.settings(), asked.run_id) as tables:
         for place in places:
-            check_seen(tables, filters_of([place.topic], [place.partition]))
+            check_seen(tables, Filters((place.topic,), (place.partition,)))
         check_seen(tables, filters)
-        explained = explanations.explain(tables, filters, start_offset, places)
-    texts = {"json": lambda: json_text(explained), "text": lambda: explanations.explanations_text(explained)}
-    deliver(request.targets, texts)
+        explained = explanations.explain(tables, filters, asked.start_offset, places)
+    deliver(asked.targets, one(explained, lambda: explanations.explanations_text(explained)))
     return 0
 
 
-def _places(
-    addresses: list[str] | None,
-    topics: list[str] | None,
-    partitions: list[int] | None,
-    start_offset: int | None,
-    offset: int | None,
-) -> list[Address]:
-    """What is asked about, an offset first; as an address, or as options of 1.0 say an offset.
-
-    Raises:
-        ConfigError: an address is none, or options stand beside it.
-    """
-    if offset is not None:
-        if addresses or start_offset is not None or len(topics or ()) != 1 or len(partitions or ()) != 1:
-            raise ConfigError("--offset is of one partition: give its address, such as orders-0:205, and nothing else")
-        return [Address((topics or [""])[0], (partitions or [0])[0], offset, is_transaction=False)]
-    if addresses and (topics or partitions or start_offset is not None):
-        raise ConfigError("an address names topic and partition: leave out --topic, --partition and --start-offset")
-    return sorted(addresses_of(addresses), key=lambda address: address.is_transaction)
-
-
-def _explain_offset(request: Request, place: Address, run_id: str | None, *, schema: bool) -> int:
-    settings = request.settings()
-    from txn_analysis.questions.answers import json_text, schema_text
-    from txn_analysis.questions.filters import check_seen
+def _explain_offset(asked: _Explain, place: Address) -> int:
+    from txn_analysis.questions.filters import Filters, check_seen
     from txn_analysis.questions.offset import explain_offset
     from txn_analysis.questions.offset_answer import OffsetAnswer, offset_text
 
-    if schema:
-        deliver_text(request.targets, schema_text(OffsetAnswer))
-        return 0
-    with asked_run(settings, run_id) as tables:
-        check_seen(tables, filters_of([place.topic], [place.partition]))
+    if asked.schema:
+        return deliver_schema(asked.targets, OffsetAnswer)
+    with asked_run(asked.settings(), asked.run_id) as tables:
+        check_seen(tables, Filters((place.topic,), (place.partition,)))
         answer = explain_offset(tables.finished, place.topic, place.partition, place.offset)
-        options = run_options(settings, tables.run.cluster)
-    deliver(request.targets, {"json": lambda: json_text(answer), "text": lambda: offset_text(answer, options)})
-    return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)
+    return _deliver_told(asked, answer, tables.run.cluster, offset_text)
 
 
-def _explain_owner(
-    request: Request,
-    run_id: str | None,
-    group: str | None,
-    transactional_id: str | None,
-    producer_id: int | None,
-    *,
-    schema: bool,
-) -> int:
-    settings = request.settings()
+def _explain_owner(asked: _Explain) -> int:
     from txn_analysis.questions import owners
-    from txn_analysis.questions.answers import json_text, schema_text
     from txn_analysis.questions.owners_text import owner_text
 
-    if schema:
-        deliver_text(request.targets, schema_text(owners.OwnerAnswer))
-        return 0
-    with asked_run(settings, run_id) as tables:
-        if group is not None:
-            answer = owners.who_is_group(tables, group)
-        elif transactional_id is not None:
-            answer = owners.who_is_id(tables, transactional_id)
+    if asked.schema:
+        return deliver_schema(asked.targets, owners.OwnerAnswer)
+    with asked_run(asked.settings(), asked.run_id) as tables:
+        if asked.group is not None:
+            answer = owners.who_is_group(tables, asked.group)
+        elif asked.transactional_id is not None:
+            answer = owners.who_is_id(tables, asked.transactional_id)
         else:
-            answer = owners.who_is_producer(tables, producer_id or 0)
-        options = run_options(settings, tables.run.cluster)
-    deliver(request.targets, {"json": lambda: json_text(answer), "text": lambda: owner_text(answer, options)})
+            answer = owners.who_is_producer(tables, asked.producer_id or 0)
+    return _deliver_told(asked, answer, tables.run.cluster, owner_text)
+
+
+def _deliver_told(asked: _Explain, answer: Any, cluster: str, text_of: Any) -> int:
+    """Prints an answer that the files may not tell; its text names commands for the same cluster."""
+    settings = asked.settings()
+    deliver(asked.targets, one(answer, lambda: text_of(answer, run_options(settings, cluster))))
     return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)
 
 
-def ended(
-    request: Request,
-    by: PutTogether = None,
-    run_id: RunId = None,
-    topic: Topics = None,
-    partition: Partitions = None,
-    producer_id: ProducerIds = None,
-    transactional_id_pattern: Patterns = None,
-    outcome: Outcomes = None,
-    cause: CauseName = None,
-    stale: Stale = False,
-    since: Since = None,
-    until: Until = None,
-    limit: Limit = None,
-    schema: Schema = False,
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class _Ended(OfProducers):
+    by: str | None = option(
+        "--by",
+        "Count them by the application whose an id looks, by transactional id, or by topic.",
+        type=click.Choice(("application", "id", "topic")),
+    )
+    transactional_id_patterns: tuple[str, ...] = patterns()
+    outcome: str | None = option(
+        "--outcome", "Only those that ended like this. [ABORT]", type=click.Choice(("ABORT", "COMMIT", "any"))
+    )
+    cause: str | None = option("--cause NAME", "Only this cause, such as coordinator_timeout.")
+    stale: bool = option("--stale", "Only those with records of an older transaction, whatever their outcome.")
+    since_ms: int | None = option("--since TIME", "With --by: only what ended then or later.", type=moment)
+    until_ms: int | None = option("--until TIME", "With --by: only what ended before.", type=moment)
+    limit: int | None = option(
+        "--limit N", "At most so many, the newest first. [1000; 50 with --by]", type=count_of_rows
+    )
+    schema: bool = schema()
+
+
+@verb(
+    "ended",
+    "txn-analysis ended --topic orders --cause coordinator_timeout\n"
+    "txn-analysis ended --by id --since 2026-11-20T00:00:00Z",
+    ROWS,
+)
+def ended(asked: _Ended) -> int:
     """List ended transactions and who ended them; or count.
 
     Who ended one is its client, a timeout, a fencing, or an administrator. To a client every abort of the coordinator
@@ -212,65 +188,46 @@ def ended(
 
     Exit code: 0, or 2 where there is no such run, topic or the like.
     """
-    listing = (outcome is not None, cause is not None, stale)
-    counting = (since is not None, until is not None, schema)
-    if by is not None and any(listing):
+    if asked.by is not None and (asked.outcome is not None or asked.cause is not None or asked.stale):
         raise ConfigError("--outcome, --cause and --stale list transactions: leave them out, or --by")
-    if by is None and any(counting):
+    if asked.by is None and (asked.since_ms is not None or asked.until_ms is not None or asked.schema):
         raise ConfigError("--since, --until and --schema are of counts: give --by application, id or topic")
-    filters = filters_of(topic, partition, producer_ids=producer_id, patterns=transactional_id_pattern)
-    if by is not None:
-        return _ended_by(request, filters, by, (since, until), run_id, limit or 50, schema=schema)
-    settings = request.settings()
+    filters = asked.filters()
+    if asked.by is not None:
+        return _ended_by(asked, filters, asked.by)
     from txn_analysis.questions.ended import EndedFilters, cost_of_timeouts, ended_answer
     from txn_analysis.questions.filters import check_seen
 
-    outcome = outcome or "ABORT"
-    wanted = EndedFilters(None if outcome == "any" or stale else outcome, cause, stale, limit or 1000)
-    with asked_run(settings, run_id) as tables:
+    outcome = asked.outcome or "ABORT"
+    wanted = EndedFilters(
+        None if outcome == "any" or asked.stale else outcome, asked.cause, asked.stale, asked.limit or 1000
+    )
+    with asked_run(asked.settings(), asked.run_id) as tables:
         check_seen(tables, filters)
         answer, left_out_count = ended_answer(tables.finished, filters, wanted)
-    deliver(request.targets, forms_of(answer))
+    deliver(asked.targets, rows(answer))
     if left_out_count:
-        typer.echo(f"note: {left_out_count} older ones are not shown; raise --limit or say more", err=True)
+        note(f"{left_out_count} older ones are not shown; raise --limit or say more")
     if (costs := cost_of_timeouts(answer)) is not None:
-        typer.echo(f"note: {costs}", err=True)
+        note(costs)
     return 0
 
 
-def _ended_by(
-    request: Request,
-    filters: Filters,
-    by: str,
-    bounds: tuple[str | None, str | None],
-    run_id: str | None,
-    limit: int,
-    *,
-    schema: bool,
-) -> int:
-    settings = request.settings()
-    from txn_analysis.questions.answers import json_text, schema_text
+def _ended_by(asked: _Ended, filters: Filters, by: str) -> int:
     from txn_analysis.questions.filters import check_seen
     from txn_analysis.questions.stats import Window, stats_of
     from txn_analysis.questions.stats_answer import By, StatsAnswer, stats_csv, stats_ndjson, stats_text
 
-    if schema:
-        deliver_text(request.targets, schema_text(StatsAnswer))
-        return 0
-    flags = zip(("--since", "--until"), bounds, strict=True)
-    window = Window(*(None if text is None else moment_of(flag, text) for flag, text in flags))
+    if asked.schema:
+        return deliver_schema(asked.targets, StatsAnswer)
+    window = Window(asked.since_ms, asked.until_ms)
     if window.since_ms is not None and window.until_ms is not None and window.since_ms >= window.until_ms:
         raise ConfigError("--until must be later than --since: what ends at --until is left out")
-    with asked_run(settings, run_id) as tables:
+    with asked_run(asked.settings(), asked.run_id) as tables:
         check_seen(tables, filters)
-        answer = stats_of(tables, filters, By(by), window, limit)
-    forms = {
-        "text": lambda: stats_text(answer),
-        "json": lambda: json_text(answer),
-        "ndjson": lambda: stats_ndjson(answer),
-        "csv": lambda: stats_csv(answer),
-    }
-    deliver(request.targets, forms)
-    if answer.left_out_count and any(target.form in {"csv", "ndjson"} for target in request.targets):
-        typer.echo(f"note: {answer.left_out_count} more rows are not shown; raise --limit", err=True)
+        answer = stats_of(tables, filters, By(by), window, asked.limit or 50)
+    forms = one(answer, lambda: stats_text(answer))
+    deliver(asked.targets, forms | {"ndjson": lambda: stats_ndjson(answer), "csv": lambda: stats_csv(answer)})
+    if answer.left_out_count and any(target.form in {"csv", "ndjson"} for target in asked.targets):
+        note(f"{answer.left_out_count} more rows are not shown; raise --limit")
     return 0

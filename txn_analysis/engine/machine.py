@@ -44,7 +44,7 @@ _MODULES = {
     "google-crc32c": "google_crc32c",
 }
 _OLDEST_SPARK = 4
-_SHOWN = ("pyarrow", "deltalake", "numba", "numpy", "obstore", "pydantic", "typer", "pyspark", "delta-spark")
+_SHOWN = ("pyarrow", "deltalake", "numba", "numpy", "obstore", "pydantic", "click", "pyspark", "delta-spark")
 _OF_CAPTURES = "kafka-python"
 
 

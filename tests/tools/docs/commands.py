@@ -136,7 +136,7 @@ def _is_program(word: str) -> bool:
 @cache
 def verb_options(verb: str) -> set[str] | None:
     """Every option of a verb, hidden ones too; None where there is no such verb."""
-    found = app.group.commands.get(verb)
+    found = app.commands.get(verb)
     return None if found is None else _names(found)
 
 

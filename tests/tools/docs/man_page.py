@@ -17,7 +17,7 @@ _EXAMPLE = re.compile(r"\s*\x08?\s*Examples?:\n")
 
 def man_page() -> str:
     """The whole page."""
-    group = app.group
+    group = app
     verbs = [(name, command, command.make_context(name, [], resilient_parsing=True)) for name, command in _verbs(group)]
     common = set.intersection(*(set(_options(command, context)) for _, command, context in verbs if _is_asked(command)))
     lines = [_MADE, '.TH TXN-ANALYSIS 1 "" "txn-analysis" "User Commands"', ".nh", ".ad l"]

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tests.unit.capture.fake_brokers import STATE, FakeBrokers, FakeClock
 from tests.unit.log_dir.test_segments import data, marker

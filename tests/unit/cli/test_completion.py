@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from tests.unit.cli.conftest import Done
-from txn_analysis.cli.old_words import COMPLETE
+
+COMPLETE = "_TXN_ANALYSIS_COMPLETE"
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def offered(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> Ca
         monkeypatch.setenv(COMPLETE, "bash_complete")
         monkeypatch.setenv("COMP_WORDS", " ".join(("txn-analysis", *words)))
         monkeypatch.setenv("COMP_CWORD", str(len(words)))
-        return set(command().out.split())
+        return {word.removeprefix("plain,") for word in command().out.split()}
 
     return ask
 

@@ -31,7 +31,7 @@ VERBS = (
 )
 GROUPS = ("Input", "What you assert", "Output", "Exit code", "Running")
 OF_JUDGING = ("--as-of", "--state-copied-last", "--skip-unrecognised", "--capture")
-OF_THE_EXIT_CODE = ("--fail-on", "--exit-zero", "--accept-inconclusive", "--accepted")
+OF_THE_EXIT_CODE = ("--fail-on", "--exit-zero", "--ok-inconclusive", "--accepted")
 CONTRACT_FLAGS = (
     "--warehouse", "--as-of", "--transaction-max-timeout-ms", "--transaction-state-partitions",
     "--transaction-state-complete", "--state-copied-last", "--no-records-lost", "--max-clock-skew-ms", "--cluster",
@@ -77,7 +77,7 @@ def test_what_each_verb_does_is_said_whole_on_a_narrow_terminal(
 def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -> None:
     shown = command("audit", "--help").out
     heads = [line.rstrip(":") for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert heads == ["Arguments", *GROUPS]
+    assert heads == ["Positional arguments", *GROUPS]
     asserted = shown.partition("\nWhat you assert:\n")[2].partition("\n\n")[0]
     assert "--state-copied-last" in asserted
     assert "--warehouse" not in asserted
@@ -89,8 +89,8 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("audit", {*OF_JUDGING, *OF_THE_EXIT_CODE}),
         ("report", {*OF_THE_EXIT_CODE}),
         ("find-hanging", {*OF_THE_EXIT_CODE}),
-        ("verify", {"--exit-zero", "--accept-inconclusive", "--accepted"}),
-        ("explain", {"--exit-zero", "--accept-inconclusive"}),
+        ("verify", {"--exit-zero", "--ok-inconclusive", "--accepted"}),
+        ("explain", {"--exit-zero", "--ok-inconclusive"}),
         ("forget", {"--capture"}),
         *(
             (verb, set[str]())
@@ -177,7 +177,7 @@ def test_the_version_is_there_before_any_verb_is_read() -> None:
     code = (
         "import sys; from txn_analysis.__main__ import main\n"
         "sys.argv = ['txn-analysis', '--version']; main()\n"
-        "print([m for m in ('typer', 'pydantic') if m in sys.modules])"
+        "print([m for m in ('click', 'pydantic') if m in sys.modules])"
     )
     assert printed_by(code) == [f"txn-analysis {__version__}", "[]"]
 

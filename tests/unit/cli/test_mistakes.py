@@ -93,4 +93,4 @@ def test_what_is_wrong_with_the_machine(command: str, there: Path) -> None:
 
 def test_every_verb_has_its_mistakes() -> None:
     words = {word for slip in {**BEFORE_SPARK, **OF_THE_TABLES, **NOT_TOLD} for word in shlex.split(slip)}
-    assert set(app.group.commands) - words == set()
+    assert set(app.commands) - words == set()

@@ -28,7 +28,7 @@ def options_of_ours() -> set[str]:
     )
     files = [file for folder in folders for end in ("py", "sh") for file in (ROOT / folder).rglob(f"*.{end}")]
     named = {one for file in files for one in re.findall(r"--[a-z][a-z-]+", file.read_text(encoding="utf-8"))}
-    return named.union(*(verb_options(verb) or set() for verb in app.group.commands))
+    return named.union(*(verb_options(verb) or set() for verb in app.commands))
 
 
 def named_on(page: Path, pattern: re.Pattern[str]) -> set[str]:
