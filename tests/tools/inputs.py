@@ -20,7 +20,7 @@ from txn_analysis.log.segments import UNCUT, Cuts, SectionKey
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.noise import NOISE_LINE
-from txn_analysis.reading.inputs.accounting import ReadPiece, TextGap, rejected_in_log, rejected_outside
+from txn_analysis.reading.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside
 from txn_analysis.reading.inputs.find_files import SourceFile
 from txn_analysis.reading.inputs.planned_input import PlannedInput, plan_text
 from txn_analysis.reading.inputs.planning import split_ranges
@@ -35,6 +35,7 @@ from txn_analysis.reading.text.window import Reject
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.batches import Batches
 from txn_analysis.tables.inputs import RejectedSpan
+from txn_analysis.tables.logs import TextGap
 
 Row = dict[str, Any]
 

@@ -29,8 +29,6 @@ from txn_analysis.reading.dump.scan import SmallSections, places_of, read_slice,
 from txn_analysis.reading.log_dir.described_producers import read_described_file
 from txn_analysis.reading.log_dir.producer_files import (
     CHANGED,
-    AbortedTxn,
-    ProducerStateEntry,
     read_snapshot_file,
     read_snapshot_section,
     read_txnindex_file,
@@ -41,6 +39,7 @@ from txn_analysis.reading.state.console_export import read_console_json, read_co
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
 from txn_analysis.reading.state.records import ReadStateRecord
 from txn_analysis.reading.state.segment import StateSegmentReader
+from txn_analysis.reading.text.read_rows import placed, schema_read
 from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import Reject
 from txn_analysis.stores.remote_file import ahead
@@ -53,10 +52,9 @@ if TYPE_CHECKING:
 
     from txn_analysis.reading.text.section import ScanRange, Section
     from txn_analysis.storage.rows import NamedRows
-    from txn_analysis.tables import Table
     from txn_analysis.tables.batches import Batches
 
-    Items = Iterable[tuple[Any, ...] | Reject | pa.RecordBatch]
+    Items = Iterable[ReadStateRecord | Reject | pa.RecordBatch]
 
 # Besides rows of tables:
 MOMENTS = "moments"  # the newest broker clock in some records: `Moment`
@@ -73,15 +71,13 @@ _REJECTED_SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
-_RECORDS: Mapping[str, tuple[type[tuple[Any, ...]], Table]] = {
-    STATE: (ReadStateRecord, TRANSACTION_STATES),
-    CONSOLE_TEXT: (ReadStateRecord, TRANSACTION_STATES),
-    CONSOLE_JSON: (ReadStateRecord, TRANSACTION_STATES),
-    SNAPSHOT: (ProducerStateEntry, PRODUCER_SNAPSHOTS),
-    DESCRIBED: (ProducerStateEntry, PRODUCER_SNAPSHOTS),
-    TXNINDEX: (AbortedTxn, ABORTED_TRANSACTIONS),
+_STATES = frozenset({STATE, CONSOLE_TEXT, CONSOLE_JSON})
+READ_KINDS = frozenset({LOG, *_STATES, SNAPSHOT, DESCRIBED, TXNINDEX})
+_TABLES_OF_PRODUCERS = {
+    SNAPSHOT: PRODUCER_SNAPSHOTS,
+    DESCRIBED: PRODUCER_SNAPSHOTS,
+    TXNINDEX: ABORTED_TRANSACTIONS,
 }
-READ_KINDS = frozenset({LOG, *_RECORDS})
 _TEXT_READERS: Mapping[str, Callable[[Text, Section], Items]] = {
     SNAPSHOT: read_snapshot_section,
     TXNINDEX: read_txnindex_section,
@@ -250,32 +246,28 @@ def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> I
 
 
 def _record_rows(items: Items, part: ScanRange, ingest_id: str) -> Iterator[NamedRows]:
-    """Records as rows, also those that come as many rows at once; and what was not understood."""
-    kind, table = _RECORDS[part.section.kind]
-    place = {"ingest_id": ingest_id, "input_id": part.input_id, "section_index": part.section.index}
+    """Rows of a table, also of records that come one by one; and what was not understood."""
+    table = TRANSACTION_STATES if part.section.kind in _STATES else _TABLES_OF_PRODUCERS[part.section.kind]
+    place = ingest_id, part.input_id, part.section.index
     for are_rows, alike in groupby(items, key=lambda item: isinstance(item, pa.RecordBatch)):
-        if are_rows:
-            for rows in alike:
-                yield from _with_moment(_placed(rows, place, table), part)
-            continue
-        while chunk := list(islice(alike, _ROWS_PER_BATCH)):
-            yield REJECTED, _rejected([item for item in chunk if isinstance(item, Reject)], part)
+        while chunk := list(islice(alike, 1 if are_rows else _ROWS_PER_BATCH)):
+            rejects = [item for item in chunk if isinstance(item, Reject)]
+            if rejects:
+                yield REJECTED, _rejected(rejects, part)
             records: list[Any] = [item for item in chunk if not isinstance(item, Reject)]
-            yield from _with_moment(batch_of(kind, records, table.arrow_schema, **place), part)
+            if records and not are_rows:
+                records = [batch_of(ReadStateRecord, records, schema_read(table))]
+            for rows in records:
+                yield table.name, placed(rows, table, *place)
+                if table is TRANSACTION_STATES:
+                    yield from _moments(rows, part)
 
 
-def _placed(rows: pa.RecordBatch, place: Mapping[str, Any], table: Table) -> pa.RecordBatch:
-    schema = table.arrow_schema
-    columns = [pa.repeat(pa.scalar(value, schema.field(name).type), len(rows)) for name, value in place.items()]
-    return pa.RecordBatch.from_arrays([*columns, *rows.columns], schema=schema)
-
-
-def _with_moment(rows: pa.RecordBatch, part: ScanRange) -> Iterator[NamedRows]:
-    """The rows of a table, and of states the newest broker clock in them."""
-    table = _RECORDS[part.section.kind][1]
-    yield table.name, rows
-    clocks = ("last_update_ms", "recorded_ms") if table is TRANSACTION_STATES else ()
-    moments = [moment for clock in clocks if (moment := pc.max(rows.column(clock)).as_py()) is not None]
+def _moments(rows: pa.RecordBatch, part: ScanRange) -> Iterator[NamedRows]:
+    """The newest broker clock in states."""
+    moments = [
+        ms for clock in ("last_update_ms", "recorded_ms") if (ms := pc.max(rows.column(clock)).as_py()) is not None
+    ]
     if moments:
         yield MOMENTS, pa.RecordBatch.from_pylist([{"input_id": part.input_id, "moment_ms": max(moments)}])
 

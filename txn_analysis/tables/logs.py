@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from txn_analysis.columns.records import Int32
+from txn_analysis.kafka.transactions import TopicPartition  # noqa: TC001 the table's columns are made of it
 from txn_analysis.tables.appends import ProducerAppends  # noqa: TC001 the table's columns are made of it
 from txn_analysis.tables.schema import (
     BIGINT,
@@ -17,7 +18,6 @@ from txn_analysis.tables.schema import (
     STRING,
     Col,
     Table,
-    array,
     columns_of,
     in_order,
     not_negative,
@@ -202,6 +202,54 @@ ABORTED_TRANSACTIONS = Table(
 )
 
 
+class StateRecord(NamedTuple):
+    """A record of `__transaction_state`: a row of `transaction_states`; it lacks only which input it is of.
+
+    Where nothing but its place is said, it is a record that exists and cannot be read, and may be of any id.
+    """
+
+    ordinal: Annotated[
+        int, "order in the section: byte offset of the record's text; in a log directory the record's offset"
+    ]
+    state_partition: Annotated[Int32 | None, "partition of `__transaction_state`; NULL in a console export"] = None
+    offset: Annotated[int | None, "offset of the record; NULL in a console export"] = None
+    recorded_ms: Annotated[int | None, "broker's time of the append; NULL in a console export"] = None
+    is_after_gap: Annotated[bool | None, "the offset just before is not in the same file; NULL at a file's start"] = (
+        None
+    )
+    batch_base_offset: Annotated[
+        int | None, "first offset of its batch; NULL where no batch is printed, or none was read"
+    ] = None
+    batch_last_offset: Annotated[int | None, "last offset of its batch; NULL like batch_base_offset"] = None
+    leader_epoch: Annotated[
+        Int32 | None, "leader epoch of the state's partition in its batch; NULL like batch_base_offset"
+    ] = None
+    transactional_id: Annotated[str | None, "transactional id; NULL if the record's key could not be decoded"] = None
+    transactional_id_hash: Annotated[Int32 | None, "Java's String.hashCode of the id"] = None
+    is_tombstone: Annotated[bool, "the id was removed (expired)"] = False
+    is_undecodable: Annotated[bool, "the tool could not decode the record"] = True
+    state: Annotated[str | None, "Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, …"] = None
+    producer_id: Annotated[int | None, "producer id"] = None
+    previous_producer_id: Annotated[int | None, "producer id before a rotation; NULL if none"] = None
+    next_producer_id: Annotated[int | None, "producer id after a rotation; NULL if none"] = None
+    producer_epoch: Annotated[Int32 | None, "producer epoch"] = None
+    timeout_ms: Annotated[int | None, "the transaction's timeout"] = None
+    topic_partitions: Annotated[
+        tuple[TopicPartition, ...] | None, struct(topic=STRING, partition=INT), "sorted; empty if none"
+    ] = None
+    last_update_ms: Annotated[int | None, "coordinator's time of the change"] = None
+    start_ms: Annotated[int | None, "coordinator's time of the transaction's start; NULL if none or not printed"] = None
+    client_transaction_version: Annotated[Int32 | None, "transaction version of the client; NULL if not printed"] = None
+    may_list_more: Annotated[
+        bool | None,
+        "tagged fields of a newer Kafka are in the value, or may be, so that its partitions may be more; false where "
+        "the broker's own file was read, whose list is whole; NULL without such fields",
+    ] = None
+    may_name_more: Annotated[
+        bool | None, "a field that was not printed, or is of a newer Kafka, can hold a producer id; NULL without"
+    ] = None
+
+
 TRANSACTION_STATES = Table(
     name="transaction_states",
     grain="one record of `__transaction_state`, tombstones and undecodable records included",
@@ -210,44 +258,7 @@ TRANSACTION_STATES = Table(
         Col("ingest_id", STRING, "the ingest that read the content", nullable=False),
         Col("input_id", STRING, "fingerprint of the input", nullable=False),
         Col("section_index", INT, "`Dumping …` section; 0 in a console export", nullable=False),
-        Col(
-            "ordinal",
-            BIGINT,
-            "order in the section: byte offset of the record's text; in a log directory the record's offset",
-            nullable=False,
-        ),
-        Col("state_partition", INT, "partition of `__transaction_state`; NULL in a console export"),
-        Col("offset", BIGINT, "offset of the record; NULL in a console export"),
-        Col("recorded_ms", BIGINT, "broker's time of the append; NULL in a console export"),
-        Col("is_after_gap", BOOLEAN, "the offset just before is not in the same file; NULL at a file's start"),
-        Col("batch_base_offset", BIGINT, "first offset of its batch; NULL where no batch is printed, or none was read"),
-        Col("batch_last_offset", BIGINT, "last offset of its batch; NULL like batch_base_offset"),
-        Col("leader_epoch", INT, "leader epoch of the state's partition in its batch; NULL like batch_base_offset"),
-        Col("transactional_id", STRING, "transactional id; NULL if the record's key could not be decoded"),
-        Col("transactional_id_hash", INT, "Java's String.hashCode of the id"),
-        Col("is_tombstone", BOOLEAN, "the id was removed (expired)", nullable=False),
-        Col("is_undecodable", BOOLEAN, "the tool could not decode the record", nullable=False),
-        Col("state", STRING, "Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, …"),
-        Col("producer_id", BIGINT, "producer id"),
-        Col("previous_producer_id", BIGINT, "producer id before a rotation; NULL if none"),
-        Col("next_producer_id", BIGINT, "producer id after a rotation; NULL if none"),
-        Col("producer_epoch", INT, "producer epoch"),
-        Col("timeout_ms", BIGINT, "the transaction's timeout"),
-        Col("topic_partitions", array(struct(topic=STRING, partition=INT)), "sorted; empty if none"),
-        Col("last_update_ms", BIGINT, "coordinator's time of the change"),
-        Col("start_ms", BIGINT, "coordinator's time of the transaction's start; NULL if none or not printed"),
-        Col("client_transaction_version", INT, "transaction version of the client; NULL if not printed"),
-        Col(
-            "may_list_more",
-            BOOLEAN,
-            "tagged fields of a newer Kafka are in the value, or may be, so that its partitions may be more; false "
-            "where the broker's own file was read, whose list is whole; NULL without such fields",
-        ),
-        Col(
-            "may_name_more",
-            BOOLEAN,
-            "a field that was not printed, or is of a newer Kafka, can hold a producer id; NULL without",
-        ),
+        *columns_of(StateRecord),
     ),
     partition_by=("ingest_id",),
     checks={"epochs_not_negative": not_negative("producer_epoch")},

@@ -6,61 +6,18 @@ import pyarrow as pa
 import pytest
 
 from txn_analysis.columns.arrays import NONE
-from txn_analysis.columns.records import RecordField, batch_of, fields_of, records_of
+from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.kafka.names import END_MARKERS
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.reading.log_dir.producer_files import AbortedTxn, ProducerStateEntry
 from txn_analysis.reading.state.records import ReadStateRecord
 from txn_analysis.tables import (
-    ABORTED_TRANSACTIONS,
     LOG_PIECES,
-    PRODUCER_SNAPSHOTS,
     TRANSACTION_STATES,
     BatchRangeSummary,
-    Table,
 )
 from txn_analysis.tables.appends import AppendColumns, ProducerAppendInfo, TransactionPart
 
-KINDS = {int: pa.types.is_integer, bool: pa.types.is_boolean, str: pa.types.is_string}
-OF_THE_INPUT = {"ingest_id", "input_id", "section_index"}
-TABLES = [
-    (ProducerStateEntry, PRODUCER_SNAPSHOTS),
-    (AbortedTxn, ABORTED_TRANSACTIONS),
-    (ReadStateRecord, TRANSACTION_STATES),
-]
 Row = dict[str, Any]
-
-
-def does_hold(field: RecordField, column: pa.DataType) -> bool:
-    """The field's type is the column's; inner records name all fields of their structs, in order."""
-    if field.is_many and not pa.types.is_list(column):
-        return False
-    inner = column.value_type if field.is_many else column
-    if field.inner is None:
-        return bool(KINDS[field.kind](inner))
-    own = fields_of(field.inner)
-    return [f.name for f in inner] == [*own] and all(does_hold(own[f.name], f.type) for f in inner)
-
-
-@pytest.mark.parametrize(("record", "table"), TABLES)
-def test_every_field_is_a_column_of_its_table(record: type[tuple[Any, ...]], table: Table) -> None:
-    schema = table.arrow_schema
-    fields = fields_of(record)
-    assert [name for name in fields if name not in schema.names] == []
-    assert [name for name, field in fields.items() if not does_hold(field, schema.field(name).type)] == []
-
-
-@pytest.mark.parametrize(("record", "table"), TABLES)
-def test_fields_are_none_where_columns_are_null(record: type[tuple[Any, ...]], table: Table) -> None:
-    may_be_null = {column.name: column.nullable for column in table.columns}
-    fields = {name: field.is_nullable for name, field in fields_of(record).items()}
-    assert {name for name in fields if fields[name] != may_be_null.get(name, False)} == set()
-
-
-@pytest.mark.parametrize(("record", "table"), TABLES)
-def test_what_readers_make_has_every_column_but_its_input(record: type[tuple[Any, ...]], table: Table) -> None:
-    assert {*table.names} - {*fields_of(record)} == OF_THE_INPUT
-
 
 OF_ONE_INPUT = {"ingest_id": "ingest", "input_id": "input", "section_index": 2}
 PLACE = ReadStateRecord(0, 1, 5, 1795, is_after_gap=False, batch_base_offset=4, batch_last_offset=6)

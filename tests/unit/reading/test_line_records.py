@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.tools.bodies import Body, Parsed, Row, damaged, parse
 from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from tests.tools.repository import CASES
-from txn_analysis.reading.log_dir import producer_files
+from txn_analysis.reading.grammar.line_form import LineForms
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, MAX_RECORD_BYTES, Reject
 
@@ -163,7 +163,7 @@ def test_many_entries_are_read_as_one_by_one(texts: list[tuple[bytes, list[tuple
 
 
 def test_many_entries_take_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(producer_files, "_snapshot_entry", lambda *_: None)
+    monkeypatch.setattr(LineForms, "read", lambda *_: None)
     with loading_takes(NOTHING):
         parsed = snapshots((SNAPSHOT + WITHOUT_DATA + b" \n") * 1_000)
     assert len(parsed.rows) == 2_000 - 2  # the last ones stand too near to the end of the text

@@ -15,7 +15,7 @@ import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT, rows_at
 from txn_analysis.kafka.names import CODECS, TIMESTAMP_TYPES
-from txn_analysis.reading.grammar.field_reader import NO_FORM, index_lines, read_lines, read_run
+from txn_analysis.reading.grammar.field_reader import index_lines, read_every_line, read_run
 from txn_analysis.reading.grammar.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH, LINE_STARTS
 from txn_analysis.reading.grammar.line_form import LineForms
 
@@ -31,7 +31,7 @@ _WORDS = ("timestamp_type", "codec")
 LEGACY_LINE = re.compile(LEGACY_BATCH.bounded(*_NUMBERS, *_WORDS, "valid_early", "valid_late"))
 _FLAGS = ("is_transactional", "is_control", "is_valid")
 _MAGIC_2, _MAGIC_BEFORE = 2, 1
-_BATCH, _RECORD, _LEGACY_BATCH = range(3)
+_BATCH, _RECORD, _ = range(3)
 _KEPT = re.compile(rb"(?m)^" + LINE_STARTS.fields[0].value.pattern + rb"[^\n]*")
 
 
@@ -65,16 +65,6 @@ class Lines:
         """The byte after each line, its newline included."""
         stops: Array = np.minimum(self.ends + 1, len(self.data))
         return stops
-
-    @cached_property
-    def batch_lines(self) -> Array:
-        """Indexes of the lines that begin like a batch line."""
-        return np.flatnonzero(self.kinds == _BATCH)
-
-    @cached_property
-    def legacy_batch_lines(self) -> Array:
-        """Indexes of the lines that begin like a batch line of message formats 0 and 1."""
-        return np.flatnonzero(self.kinds == _LEGACY_BATCH)
 
     @cached_property
     def record_lines(self) -> Array:
@@ -122,10 +112,6 @@ class Candidates:
             return self._rows(slice(first, last + 1))
         return self._rows(index)
 
-    def sorted(self) -> Candidates:
-        """The rows in file order."""
-        return self if (np.diff(self.line) > 0).all() else self._rows(np.argsort(self.line))
-
     def _rows(self, index: Array | slice) -> Candidates:
         return Candidates(self.line[index], rows_at(self.columns, index))
 
@@ -137,59 +123,35 @@ def read_batch_lines(lines: Lines) -> Candidates:
     """
     if len(lines.run) == len(lines.kinds):  # as in most shallow dumps
         return plausible(lines.run)
-    index = lines.batch_lines[len(lines.run) :]
-    alike = _read_alike(lines, index)
-    others = np.setdiff1d(index, alike.line, assume_unique=True)
-    one_by_one = _read_one_by_one(lines, np.concatenate([others, lines.legacy_batch_lines]))
-    return plausible(_joined(lines.run, _joined(alike, one_by_one)))
+    index = np.flatnonzero(lines.kinds != _RECORD)[len(lines.run) :]
+    read, is_read = read_every_line(lines.data, lines.starts[index], lines.ends[index], _FORMS, read_batch_line)
+    others = _candidates(index, read).take(np.flatnonzero(is_read))
+    if not len(lines.run):
+        return plausible(others)
+    columns = {name: np.concatenate([lines.run.columns[name], others.columns[name]]) for name in COLUMNS}
+    return plausible(Candidates(np.concatenate([lines.run.line, others.line]), columns))
 
 
 def read_run_of_batches(data: bytes) -> tuple[Candidates, Array]:
     """The batch lines that a text begins with, and where each ends."""
     read, ends = read_run(data, _FORMS) or ({}, np.empty(0, np.int64))
-    return _alike(np.arange(len(ends)), read), ends
+    return _candidates(np.arange(len(ends)), read), ends
 
 
-def _read_alike(lines: Lines, index: Array) -> Candidates:
-    """Of many lines, those that the compiled reader takes."""
-    read_many = read_lines(lines.data, lines.starts[index], lines.ends[index], _FORMS)
-    if read_many is None:
-        return _alike(index[:0], {})
-    read, form = read_many
-    return _alike(index, read).take(np.flatnonzero(form != NO_FORM))
-
-
-def _alike(line: Array, read: dict[str, Array]) -> Candidates:
-    """Lines by the fields of their forms."""
-    columns = {name: np.full(len(line), ABSENT) for name in COLUMNS if name not in read} | read
-    columns |= {"magic": np.full(len(line), _MAGIC_2), "codec": columns["codec"] % len(CODECS)}
-    return _candidates(line, columns)
-
-
-def _read_one_by_one(lines: Lines, index: Array) -> Candidates:
-    rows = [(line, row) for line in index.tolist() if (row := read_batch_line(lines.text(line))) is not None]
-    columns = {name: np.array([row[name] for _, row in rows], np.int64) for name in COLUMNS}
-    return _candidates(np.array([line for line, _ in rows], np.int64), columns)
-
-
-def _candidates(line: Array, columns: dict[str, Array]) -> Candidates:
+def _candidates(line: Array, read: Mapping[str, Array]) -> Candidates:
+    """Lines by the fields of their forms, or as of `read_batch_line`."""
+    columns = {name: np.full(len(line), ABSENT) for name in COLUMNS if name not in read} | dict(read)
+    is_before_2 = columns["magic"] == _MAGIC_BEFORE
+    columns |= {"magic": np.where(is_before_2, _MAGIC_BEFORE, _MAGIC_2), "codec": columns["codec"] % len(CODECS)}
     return Candidates(line, columns | {name: columns[name].astype(np.bool_) for name in _FLAGS})
-
-
-def _joined(one: Candidates, other: Candidates) -> Candidates:
-    if not len(one) or not len(other):
-        return (one if len(one) else other).sorted()
-    columns = {name: np.concatenate([one.columns[name], other.columns[name]]) for name in COLUMNS}
-    return Candidates(np.concatenate([one.line, other.line]), columns).sorted()
 
 
 def read_batch_line(text: bytes) -> dict[str, int] | None:
     """The COLUMNS of one line, or None where it is no batch line; the reference for the compiled reader."""
-    for form in BATCH_FORMS.values():
-        row = form.read(text)
-        if row is not None:
-            return dict.fromkeys(COLUMNS, ABSENT) | row | {"magic": _MAGIC_2, "codec": row["codec"] % len(CODECS)}
-    return _read_legacy_line(text)
+    row = _FORMS.read(text)
+    if row is None:
+        return _read_legacy_line(text)
+    return dict.fromkeys(COLUMNS, ABSENT) | row | {"magic": _MAGIC_2, "codec": row["codec"] % len(CODECS)}
 
 
 def _read_legacy_line(text: bytes) -> dict[str, int] | None:

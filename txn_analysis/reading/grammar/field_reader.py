@@ -28,6 +28,8 @@ from txn_analysis.reading.grammar.line_form import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from txn_analysis.columns.arrays import Array
     from txn_analysis.reading.grammar.line_form import LineForm, LineForms, Tables
 
@@ -71,6 +73,25 @@ def read_lines(
     form_of = np.full(len(starts), NO_FORM)
     _read_lines(*_views(data), starts, ends, forms.tables, values, form_of)
     return dict(zip(forms.names, values, strict=True)), form_of
+
+
+def read_every_line(
+    data: bytes, starts: Array, ends: Array, forms: LineForms, read_one: Callable[[bytes], Mapping[str, int] | None]
+) -> tuple[dict[str, Array], Array]:
+    """The fields of all lines that can be read: as of `read_lines`, and one by one those that it does not read.
+
+    Returns:
+        The values by name, ABSENT where a line has no such field; and which of the lines were read.
+    """
+    nothing = {name: np.full(len(starts), ABSENT) for name in forms.names}, np.full(len(starts), NO_FORM)
+    read, form = read_lines(data, starts, ends, forms) or nothing
+    is_read: Array = form != NO_FORM
+    for row in np.flatnonzero(~is_read).tolist():
+        if (one := read_one(data[starts[row] : ends[row]])) is not None:
+            is_read[row] = True
+            for name, values in read.items():
+                values[row] = one.get(name, ABSENT)
+    return read, is_read
 
 
 def read_run(data: bytes, forms: LineForms) -> tuple[dict[str, Array], Array] | None:

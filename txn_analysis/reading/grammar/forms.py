@@ -14,6 +14,7 @@ from txn_analysis.reading.grammar.line_form import (
     KEY_LIST,
     NEWEST,
     OPTIONAL,
+    SCALA_OPTION,
     STARTS_HERE,
     Field,
     LineForm,
@@ -188,36 +189,30 @@ PRODUCER = LineForm(
         Field(b"producerId: ", "producer_id", natural(2**63 - 1, loose=rb"-?\d+")),
         _field("producerEpoch", "producer_epoch", natural(2**15 - 1, digits=5, loose=rb"-?\d+")),
         _field("coordinatorEpoch", "coordinator_epoch", _INT32),
-        _field(
-            "currentTxnFirstOffset",
-            "txn_start_offset",
-            text(
-                rb"(?:None|Some\((?P<scala_offset>\d{1,19})\)|OptionalLong\.empty|OptionalLong\[(?P<java_offset>\d{1,19})\])",
-                rb"(?:(?P<scala>None|Some\(\d+\))|OptionalLong(?:\.empty|\[\d+\]))",
-            ),
-        ),
+        _field("currentTxnFirstOffset", "txn_start_offset", OPTIONAL),
     )
 )
-"""The line of a producer snapshot, of tools 1.1 on; those up to 3.4 print Scala's options."""
-PRODUCER_TIME = LineForm((Field(b"lastTimestamp: ", "last_timestamp", _INT64),))
-"""What follows it, behind a space, since 3.1."""
-PRODUCER_BATCH = LineForm(
-    (
-        Field(b"firstSequence: ", "first_sequence", _INT32),
-        _field("lastSequence", "last_sequence", _INT32),
-        _field("lastOffset", "last_offset", _INT64),
-        _field("offsetDelta", "offset_delta", _INT32),
-        _field("timestamp", "timestamp", _INT64),
-    )
+"""What the line of a producer snapshot begins with, of tools 3.5 on."""
+_SCALA_PRODUCER = LineForm((*PRODUCER.fields[:-1], replace(PRODUCER.fields[-1], value=SCALA_OPTION)))
+_SINCE_3_1 = (_field("lastTimestamp", "last_timestamp", _INT64),)
+_CACHED_BATCH = (
+    _field("firstSequence", "first_sequence", _INT32),
+    _field("lastSequence", "last_sequence", _INT32),
+    _field("lastOffset", "last_offset", _INT64),
+    _field("offsetDelta", "offset_delta", _INT32),
+    _field("timestamp", "timestamp", _INT64),
 )
-"""What follows these, of a producer with a cached data batch. Without one the line ends with the space before it, which
-4.3 leaves out."""
-_NEWEST_PRODUCER = (*PRODUCER.fields[:-1], replace(PRODUCER.fields[-1], value=OPTIONAL))
-_TIME = tuple(replace(field, before=b" " + field.before) for field in PRODUCER_TIME.fields)
-_BATCH = (replace(PRODUCER_BATCH.fields[0], before=b" " + PRODUCER_BATCH.fields[0].before), *PRODUCER_BATCH.fields[1:])
-_NO_BATCH = Field(b" ", "stop", STARTS_HERE)
-PRODUCER_FORMS = LineForms(tuple(LineForm((*_NEWEST_PRODUCER, *_TIME, *last)) for last in (_BATCH, (_NO_BATCH,), ())))
-"""Whole lines of producer snapshots, of tools 3.5 on: with a cached data batch, and without one."""
+# Of a producer without a cached data batch the line ends with the space before it, which 4.3 leaves out.
+_NO_BATCH = (Field(b" ", "stop", STARTS_HERE),)
+PRODUCER_FORMS = {
+    grammar: LineForms(tuple(LineForm((*begin.fields, *end)) for end in ends))
+    for grammar, begin, ends in (
+        ("3.5+", PRODUCER, [(*_SINCE_3_1, *end) for end in (_CACHED_BATCH, _NO_BATCH, ())]),
+        ("3.1-3.4", _SCALA_PRODUCER, [(*_SINCE_3_1, *end) for end in (_CACHED_BATCH, _NO_BATCH, ())]),
+        ("1.1-3.0", _SCALA_PRODUCER, [_CACHED_BATCH, _NO_BATCH]),
+    )
+}
+"""Whole lines of producer snapshots, by the tool versions that print them, newest first."""
 ABORTED_TRANSACTION = LineForm(
     (
         Field(b"version: ", "version", word("0", loose=rb"\d+")),

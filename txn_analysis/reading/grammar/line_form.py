@@ -93,7 +93,7 @@ class Value:
         """The value of a text that the pattern's group matched."""
         if self.kind == WORD:
             return self.words.index((text or b"").decode())
-        return ABSENT if text is None or self.kind == LIST else int(text)
+        return ABSENT if text is None or self.kind in {LIST, PLACE} else int(text)
 
 
 def number(bits: int, *, digits: int = _LONG_DIGITS) -> Value:
@@ -134,6 +134,10 @@ OPTIONAL = Value(
     words=("OptionalLong.empty", "OptionalLong["),
 )
 """A Java `OptionalLong`, as it prints itself."""
+SCALA_OPTION = Value(
+    OPTIONAL_LONG, rb"(?:None|Some\((\d{1,19})\))", rb"(?:None|Some\(\d{1,19}\))", rb"(?:None|Some\(\d+\))", ABSENT
+)
+"""An `Option` of Scala, which the compiled reader does not read."""
 KEY_LIST = Value(LIST, rb"(\[[^\]\n]*\])", rb"\[[^\]\n]*\]", rb"\[[^\]\n]*\]")
 """A list in brackets that is closed once, at the end of the line; what is in it is not read."""
 
@@ -148,7 +152,8 @@ def sized(size_of: str, *, less_bytes: int, most_bytes: int) -> Value:
     return Value(SIZED, b"", b"", b"", less_bytes, most_bytes, size_of=size_of)
 
 
-STARTS_HERE, ENDS_AT_QUOTE, ENDS_AT_NEXT = (Value(kind, b"", b"", b"") for kind in (PLACE, QUOTED, UNTIL))
+STARTS_HERE = Value(PLACE, b"()", b"", b"")
+ENDS_AT_QUOTE, ENDS_AT_NEXT = (Value(kind, b"", b"", b"") for kind in (QUOTED, UNTIL))
 
 
 @dataclass(frozen=True)
@@ -317,6 +322,10 @@ class LineForms:
     def names(self) -> tuple[str, ...]:
         """The fields that any of them has."""
         return tuple(dict.fromkeys(name for form in self.forms for name in form.names))
+
+    def read(self, line: bytes) -> dict[str, int] | None:
+        """The values of one line, by the first form that it has."""
+        return next((read for form in self.forms if (read := form.read(line)) is not None), None)
 
     @cached_property
     def tables(self) -> Tables:

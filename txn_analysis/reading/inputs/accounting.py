@@ -21,6 +21,7 @@ from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.text.text import Text, TextError
 from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables.inputs import RejectedSpan
+from txn_analysis.tables.logs import TextGap  # noqa: TC001 `records_of` reads the annotations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,13 +39,6 @@ _STRUCTURE = re.compile(
     + (b"(?:" + b"|".join(form.bounded() for form in (DUMPING, STARTING_OFFSET, INVALID_BYTES)) + rb")\n")
     + (b"|" + NOISE_LINE.pattern + b")")
 )
-
-
-class TextGap(NamedTuple):
-    """Text inside a piece that nothing proves."""
-
-    offset_bytes: int
-    length_bytes: int
 
 
 class ReadPiece(NamedTuple):

@@ -17,12 +17,10 @@ from txn_analysis.reading.grammar.forms import (
     LEGACY_BATCH,
     OLD_RECORD,
     OLD_RECORD_CRC,
-    PRODUCER,
-    PRODUCER_BATCH,
-    PRODUCER_TIME,
+    PRODUCER_FORMS,
     STARTING_OFFSET,
 )
-from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, REST_OF_LINE, either
+from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, OPTIONAL, REST_OF_LINE, SCALA_OPTION, either
 from txn_analysis.reading.grammar.noise import noise_end
 from txn_analysis.reading.inputs.altered import altered_lines
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
@@ -153,14 +151,12 @@ _FULL_BATCH = re.compile(
 _EARLY_LEGACY_BATCH = re.compile(
     REST_OF_LINE + LEGACY_BATCH.at(_OF_2_1).part("valid_early").loose() + LEGACY_BATCH.label("size")
 )
+_PRODUCER = PRODUCER_FORMS["3.5+"].forms[0]
+_TXN_START = b"(?:(?P<scala>" + SCALA_OPTION.loose + b")|" + OPTIONAL.loose + b")"
 _SNAPSHOT_LINE = re.compile(
-    PRODUCER.loose()
-    + b" (?P<time>"
-    + PRODUCER_TIME.loose()
-    + b"(?: |$))?(?:"
-    + PRODUCER_BATCH.label("first_sequence")
-    + REST_OF_LINE
-    + b")?"
+    _PRODUCER.part("producer_id", "txn_start_offset").loose(txn_start_offset=_TXN_START)
+    + (b"(?P<time>" + _PRODUCER.part("last_timestamp").loose() + b")?")
+    + (b"(?:" + _PRODUCER.label("first_sequence") + REST_OF_LINE + rb"| |(?<=\d))")
 )
 _TXNINDEX_LINE = re.compile(ABORTED_TRANSACTION.loose())
 

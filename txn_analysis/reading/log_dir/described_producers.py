@@ -10,13 +10,16 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.columns.arrays import numbers_of
 from txn_analysis.columns.values import keys_once
-from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, LAST_TIME_MS, OFFSET_MAX
-from txn_analysis.reading.log_dir.producer_files import CHANGED, ProducerStateEntry
+from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, OFFSET_MAX
+from txn_analysis.reading.log_dir.producer_files import CHANGED, snapshot_rows
 from txn_analysis.reading.text.window import Reject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    import pyarrow as pa
 
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
@@ -44,27 +47,16 @@ def stated_answer(whole: Section, data: bytes) -> list[Section] | None:
     return [replace(whole, file_base_offset=answer["first_offset"], stated=str(answer["high_watermark"]))]
 
 
-def read_described_file(text: Text, section: Section) -> Iterator[ProducerStateEntry | Reject]:
+def read_described_file(text: Text, section: Section) -> Iterator[Reject | pa.RecordBatch]:
     """The producers of an answer; a file that changed since it was planned is one `Reject`."""
     start, end = section.text_start_bytes, section.text_end_bytes
     answer = _answer(text.read(start, end))
     if answer is None:
         yield Reject(start, end - start, CHANGED)
         return
-    for row in answer["producers"]:
-        time_ms = row["last_timestamp_ms"]
-        yield ProducerStateEntry(
-            topic=section.topic,
-            partition=section.partition,
-            snapshot_offset=section.file_base_offset,
-            producer_id=row["producer_id"],
-            producer_epoch=row["producer_epoch"],
-            coordinator_epoch=row["coordinator_epoch"],
-            current_txn_start_offset=row["current_txn_start_offset"],
-            last_timestamp_ms=time_ms if time_ms is not None and time_ms <= LAST_TIME_MS else None,
-            last_sequence=row["last_sequence"],
-            last_offset=None,
-        )
+    named = (("current_txn_start_offset", "txn_start_offset"), ("last_timestamp_ms", "last_timestamp"))
+    columns = {name: numbers_of(row[name] for row in answer["producers"]) for name in (*_MOST, *_MOST_IF_KNOWN)}
+    yield snapshot_rows(section, columns | {name: columns[printed] for printed, name in named})
 
 
 def _answer(data: bytes) -> dict[str, Any] | None:

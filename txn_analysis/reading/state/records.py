@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, slices
 from txn_analysis.kafka.names import java_hash
-from txn_analysis.kafka.transactions import TopicPartition  # noqa: TC001 `fields_of` reads the annotations
 from txn_analysis.reading.state.value_sizes import (
     flexible_bytes,
     json_topics,
@@ -33,20 +32,20 @@ from txn_analysis.reading.state.values import (
     number_bounds,
     text_partitions,
 )
+from txn_analysis.reading.text.read_rows import rows_read
 from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables.logs import StateRecord
 
 if TYPE_CHECKING:
     from typing import Self
 
     from txn_analysis.columns.arrays import Array
+    from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.reading.state.values import TransactionLogValue
 
 UNREAD, IS_TOMBSTONE, IS_TEXT = -2, -1, 2
 """What `ReadRecords.kind` is beside 0 and 1, the versions of a value."""
 PLACE_COLUMNS = ("id_start", "id_stop", "list_start", "list_stop")
-_WHERE_READ_COLUMNS = 3  # which ingest, input and section
-STATE_SCHEMA = pa.schema(list(TRANSACTION_STATES.arrow_schema)[_WHERE_READ_COLUMNS:])
-"""Rows of `transaction_states` without the columns that say where they were read."""
 _NUMBERS = {
     "producer_id": "producerId",
     "previous_producer_id": "previousProducerId",
@@ -57,41 +56,14 @@ _NUMBERS = {
     "start_ms": "transactionStartTimestampMs",
     "client_transaction_version": "clientTransactionVersion",
 }
-_LISTS = STATE_SCHEMA.field("topic_partitions").type
+_LISTS = TRANSACTION_STATES.arrow_schema.field("topic_partitions").type
 _INT32_SIGN, _UINT32 = 2**31, 2**32
 
 
-class ReadStateRecord(NamedTuple):
-    """A row of `transaction_states`, whose comments say what each column is; it lacks only which input it is of.
+class ReadStateRecord(StateRecord):
+    """A row of `transaction_states` as it is read: first its place, then its id, then what it says."""
 
-    Where nothing but its place is said, it is a record that exists and cannot be read, and may be of any id. A
-    tombstone lists no partitions.
-    """
-
-    ordinal: int
-    state_partition: int | None = None
-    offset: int | None = None
-    recorded_ms: int | None = None
-    is_after_gap: bool | None = None
-    batch_base_offset: int | None = None
-    batch_last_offset: int | None = None
-    leader_epoch: int | None = None
-    transactional_id: str | None = None
-    transactional_id_hash: int | None = None
-    is_tombstone: bool = False
-    is_undecodable: bool = True
-    state: str | None = None
-    producer_id: int | None = None
-    previous_producer_id: int | None = None
-    next_producer_id: int | None = None
-    producer_epoch: int | None = None
-    timeout_ms: int | None = None
-    topic_partitions: tuple[TopicPartition, ...] | None = None
-    last_update_ms: int | None = None
-    start_ms: int | None = None
-    client_transaction_version: int | None = None
-    may_list_more: bool | None = None
-    may_name_more: bool | None = None
+    __slots__ = ()
 
     def of_id(self, transactional_id: str | None) -> ReadStateRecord:
         """The same record that cannot be read, of this id, where its key was read to the byte."""
@@ -206,7 +178,7 @@ class StateColumns:
         return _list_column([each.partitions for each in self._lists])
 
     def rows(self, first: int, stop: int, beside: Mapping[str, Any]) -> pa.RecordBatch:
-        """Rows of STATE_SCHEMA; an UNREAD record is undecodable.
+        """Rows as of `rows_read`; an UNREAD record is undecodable.
 
         Args:
             first: the first of them.
@@ -219,7 +191,7 @@ class StateColumns:
         has_id = id_start != ABSENT
         ids = slices(self._data, id_start[has_id], id_stop[has_id]).cast(pa.large_string()).cast(pa.string())
         signed = np.where(read.id_hash >= _INT32_SIGN, read.id_hash - _UINT32, read.id_hash)
-        named: dict[str, pa.Array] = {
+        columns = {
             "transactional_id": ids.take(pa.array(np.cumsum(has_id) - 1, mask=~has_id)),
             "transactional_id_hash": pa.array(signed, pa.int32(), ~has_id),
             "is_tombstone": pa.array(read.kind == IS_TOMBSTONE),
@@ -227,13 +199,8 @@ class StateColumns:
             "state": pa.array(STATES).take(pa.array(read["transactionStatus"], mask=~is_value)),
             "topic_partitions": self._partitions.take(pa.array(self._list_of[first:stop], mask=is_unread)),
         }
-        for name, printed in _NUMBERS.items():
-            named[name] = _column(name, np.where(is_value, read[printed], ABSENT), count)
-        for name, values in beside.items():
-            named[name] = _column(name, values, count)
-        empty = (pa.nulls(count, field.type) for field in STATE_SCHEMA)
-        columns = [named.get(field.name, null) for field, null in zip(STATE_SCHEMA, empty, strict=True)]
-        return pa.RecordBatch.from_arrays(columns, schema=STATE_SCHEMA)
+        numbers = {name: np.where(is_value, read[printed], ABSENT) for name, printed in _NUMBERS.items()}
+        return rows_read(TRANSACTION_STATES, count, {**columns, **numbers, **beside})
 
 
 def offsets_leave_gaps(offset: Array, last_offset: int | None, *, has_lost: bool) -> Array:
@@ -250,14 +217,6 @@ def offsets_leave_gaps(offset: Array, last_offset: int | None, *, has_lost: bool
     if last_offset is None:
         is_after_gap[:1] = 1 if has_lost else ABSENT
     return is_after_gap
-
-
-def _column(name: str, values: Any, count: int) -> pa.Array:
-    kind = STATE_SCHEMA.field(name).type
-    if not isinstance(values, np.ndarray):
-        return pa.repeat(pa.scalar(values, kind), count)
-    is_absent = values == ABSENT
-    return pa.array(values.astype(bool) if pa.types.is_boolean(kind) else values, kind, is_absent)
 
 
 def _text_list(text: bytes) -> PartitionList | None:
