@@ -36,7 +36,7 @@ from txn_analysis.reading.inputs.accounting import rejected_outside
 from txn_analysis.reading.inputs.find_files import SourceFile, find_files
 from txn_analysis.reading.inputs.manifest import split_manifests
 from txn_analysis.reading.inputs.planning import split_ranges
-from txn_analysis.reading.inputs.survey_job import survey_files
+from txn_analysis.reading.inputs.survey_files import survey_files
 from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.rows import READ_KINDS, REJECTED, read_ranges
 from txn_analysis.reading.text.section import NO_PARTITION

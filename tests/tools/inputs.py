@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tests.tools.bodies import plain_rows, read_state_section, read_state_slices
 from txn_analysis.kafka.names import LOG_KINDS
@@ -22,11 +22,9 @@ from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.noise import NOISE_LINE
 from txn_analysis.reading.inputs.accounting import ReadPiece, rejected_in_log, rejected_outside
 from txn_analysis.reading.inputs.find_files import SourceFile
-from txn_analysis.reading.inputs.planned_input import PlannedInput, plan_text
+from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.planning import split_ranges
-from txn_analysis.reading.inputs.survey import ReadFailure
-from txn_analysis.reading.inputs.survey_job import _head
-from txn_analysis.reading.inputs.survey_pieces import Piece, compression_of, survey_piece
+from txn_analysis.reading.inputs.survey_files import survey_files
 from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
 from txn_analysis.reading.state.console_export import read_console_json, read_console_text
 from txn_analysis.reading.text.section import Section
@@ -125,7 +123,7 @@ class InputReader:
 
 
 def _read(file: SourceFile, range_bytes: int) -> ReadInput:
-    planned = _plan(file)
+    (planned,), _, _ = survey_files(_no_session, [file])
     batches: list[Batches] = []
     records: list[Row] = []
     rejects = rejected_outside(planned)
@@ -144,12 +142,8 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
     return found
 
 
-def _plan(file: SourceFile) -> PlannedInput:
-    head = _head(file)
-    compression = compression_of(head)
-    piece = Piece(0, file.path, compression, 0, None if compression else file.size_bytes)
-    facts = [head] if isinstance(head, ReadFailure) else [facts for _, facts in survey_piece(piece)]
-    return plan_text(file, compression, facts)
+def _no_session() -> NoReturn:
+    raise AssertionError("nothing here is read by Spark")
 
 
 def _records(text: Text, input_id: str, section: Section, range_bytes: int) -> list[Row | RejectedSpan]:

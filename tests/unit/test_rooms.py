@@ -46,7 +46,7 @@ MAY_KNOW = {
 }
 OF_READING = ("grammar", "text", "log_dir", "dump", "state", "inputs")  # each knows those before it
 TOP = {"__init__", "__main__", "cli", "library", "sources"}  # which may know all
-USES_SPARK = {"cli", "engine", "library", "pipeline", "reading/inputs/survey_job", "sources", "spark", "storage"}
+USES_SPARK = {"cli", "engine", "library", "pipeline", "reading/inputs/survey_files", "sources", "spark", "storage"}
 
 
 def modules(room: str = "") -> list[Path]:

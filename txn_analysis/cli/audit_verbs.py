@@ -337,8 +337,8 @@ def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictur
     # Not needed for --help.
     from txn_analysis.report.chat import chat_message
     from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report
-    from txn_analysis.report.terminal import print_styled
-    from txn_analysis.report.text_report import WIDTH, report_lines, text_report
+    from txn_analysis.report.terminal import WIDTH, print_styled
+    from txn_analysis.report.text_report import report_lines, text_report
 
     texts: dict[str, Callable[[], str | Iterable[str]]] = {
         "json": lambda: json_report(report),

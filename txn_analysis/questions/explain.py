@@ -6,7 +6,10 @@ transaction is what its partition's log holds around it, and what the coordinato
 
 from __future__ import annotations
 
-from collections import deque
+import json
+from collections import defaultdict, deque
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -15,28 +18,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.errors import ConfigError
+from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
-from txn_analysis.report.build import build_report
-from txn_analysis.report.figures import cause_meaning
-from txn_analysis.report.finding_text import Paragraph, facts, lines_of
+from txn_analysis.questions.owners_text import owner_paragraphs
+from txn_analysis.report.build import run_item
+from txn_analysis.report.finding_text import Neighbour, Scene, facts
 from txn_analysis.report.model import CauseItem, InJson, Item
-from txn_analysis.report.owner import Owner, owner_of, owner_sentence
-from txn_analysis.report.terminal import wrapped
+from txn_analysis.report.owner import Owner, owner_of
+from txn_analysis.report.terminal import WIDTH, Paragraph, lines_of, wrapped
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.tables import FINDINGS, LOG_BATCHES, TRANSACTIONS, Finding, RuleAsked, Transaction
 from txn_analysis.tables.transactions import OPEN
-from txn_analysis.text import clip, escape, iso_utc
+from txn_analysis.text import escape, iso_utc
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.questions.filters import Filters
-    from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.past_run import Evidence
     from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.tables import FoundCause
 
 BROKER, CLIENT = "broker", "client"
 
@@ -125,8 +128,6 @@ def _coordinator_event(record: StateRecord) -> Event:
 
 
 MOST_EXPLAINED = 20
-_WIDTH = 110
-_OWNER_WIDTH = 200
 _INDENT = "   "
 # How many first and last batches, markers of its own before it, markers before it and after; negative: the last ones.
 _SHOWN = (3, -3, -1, -2, 2)
@@ -202,9 +203,15 @@ def explain(
     opened = {_key(transaction): transaction for transaction in rows}
     batches = _batches_around(run.evidence, [opened[_key(finding)] for finding in findings])
     histories = of_ids(run, {f.transactional_id for f in findings if f.transactional_id is not None})
-    report = _report_of(tables, {(finding.topic, finding.partition) for finding in findings})
+    scenes = _scenes(tables, {(finding.topic, finding.partition) for finding in findings})
     explained = [
-        _explanation(report, finding, opened[_key(finding)], around, histories.get(finding.transactional_id or "", []))
+        _explanation(
+            scenes[finding.topic, finding.partition],
+            finding,
+            opened[_key(finding)],
+            around,
+            histories.get(finding.transactional_id or "", []),
+        )
         for finding, around in zip(findings, batches, strict=True)
     ]
     return sorted(explained, key=attrgetter("topic", "partition", "txn_start_offset"))
@@ -230,16 +237,30 @@ def _key(one: Finding | Transaction) -> Key:
     return one.topic, one.partition, one.producer_id, one.txn_start_offset
 
 
-def _report_of(tables: RunTables, places: set[tuple[str, int]]) -> AuditReport:
-    """What the run says of some partitions, and of all that is open there."""
+def _scenes(tables: RunTables, places: set[tuple[str, int]]) -> dict[tuple[str, int], Scene]:
+    """What the run says around the transactions of each of some partitions."""
+    run, groups = run_item(tables.run), ConnectGroups.in_coverage(json.loads(tables.run.state_coverage))
     topics, partitions = ({place[at] for place in places} for at in (0, 1))
-    near = tables.records(Finding, FINDINGS, topic=topics, partition=partitions)
-    health = [one for one in tables.health() if (one.topic, one.partition) in places]
-    return build_report(tables.run, [], health, near)
+    open_at = defaultdict[tuple[str, int], list[Neighbour]](list)
+    for one in tables.records(_Open, FINDINGS, topic=topics, partition=partitions):
+        open_at[one.topic, one.partition].append(Neighbour(*one[2:-1], Verdict(one.verdict)))
+    health = {(one.topic, one.partition): one for one in tables.health()}
+    return {at: Scene(run, groups, health.get(at), partial(list, open_at[at])) for at in places}
+
+
+class _Open(NamedTuple):
+    """An open transaction, where it is."""
+
+    topic: str
+    partition: int
+    txn_start_offset: int
+    producer_id: int
+    transactional_id: str | None
+    verdict: str
 
 
 def _explanation(
-    report: AuditReport,
+    scene: Scene,
     finding: Finding,
     opened: Transaction,
     batches: list[LoggedBatch],
@@ -250,15 +271,13 @@ def _explanation(
     said = {name: getattr(finding, name) for name in Explanation.model_fields if name in Finding._fields}
     return Explanation(
         **said,
-        facts=tuple(facts(report, report.findings.where_one_of("finding_id", [finding.finding_id])[0])),
+        facts=tuple(facts(scene, finding)),
         events=tuple(events),
         rules=finding.rules_asked,
         are_batches_kept=bool(batches),
         owner=None
         if name is None
-        else owner_of(
-            name, history, report.run.as_of_ms, report.coverage.connect_groups, max_timeout_ms=report.run.max_timeout_ms
-        ),
+        else owner_of(name, history, scene.run.as_of_ms, scene.groups, max_timeout_ms=scene.run.max_timeout_ms),
     )
 
 
@@ -328,9 +347,8 @@ def explanations_text(explained: Iterable[Explanation]) -> str:
 def _lines(item: Explanation) -> Iterator[str]:
     yield item.title
     yield f"{_INDENT}{item.verdict} by rule {item.rule}"
-    yield from (line.text for line in lines_of(item.facts, _WIDTH))
-    yield from _cause_lines(item.cause)
-    yield from _owner_lines(item.owner)
+    owner = () if item.owner is None else owner_paragraphs(item.owner)
+    yield from (line.text for line in lines_of(chain(item.facts, owner), WIDTH))
     yield ""
     yield f"{_INDENT}timeline, in the order of the log. Times are by the brokers' clocks, or marked (client). Between"
     yield f"{_INDENT}two broker times the files do not tell which came first, a batch or a record of the coordinator"
@@ -353,30 +371,6 @@ def _lines(item: Explanation) -> Iterator[str]:
             yield from _labelled("- ", escape(evidence))
 
 
-def _cause_lines(cause: FoundCause | None) -> Iterator[str]:
-    if cause is None:
-        yield f"{_INDENT}cause: not known, for no __transaction_state of these logs was given"
-        return
-    yield from wrapped(
-        f"cause: {cause.name} ({cause.confidence}): {cause_meaning(cause)}", _WIDTH, _INDENT, _INDENT * 2
-    )
-    for fact in cause.evidence_for:
-        yield from _labelled("+ ", escape(fact))
-    for doubt in cause.evidence_against:
-        yield from _labelled("- ", escape(doubt))
-
-
-def _owner_lines(owner: Owner | None) -> Iterator[str]:
-    if owner is None:
-        return
-    yield from wrapped(f"owner: {clip(owner_sentence(owner), _OWNER_WIDTH)}", _WIDTH, _INDENT, _INDENT * 2)
-    for fact in owner.ends:
-        yield from _labelled("- ", escape(fact))
-    for way in owner.ways:
-        yield from _labelled("", f"{way.result}, only where {escape(way.needs)}:")
-        yield f"{_INDENT * 2}{way.command}"
-
-
 def _labelled(label: str, text: str) -> list[str]:
     first = f"{_INDENT}{_INDENT}{label}"
-    return wrapped(text, _WIDTH, first, " " * min(len(first), 53))
+    return wrapped(text, WIDTH, first, " " * min(len(first), 53))

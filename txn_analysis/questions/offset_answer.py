@@ -10,7 +10,7 @@ from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_broker
 from txn_analysis.questions.readers import Run  # noqa: TC001 pydantic reads the fields of `OffsetAnswer`
 from txn_analysis.report.finding_text import explain_command
 from txn_analysis.report.model import InJson, Item
-from txn_analysis.report.terminal import labelled
+from txn_analysis.report.terminal import Paragraph, text_of
 from txn_analysis.text import clip, count, escape, iso_utc, size
 
 if TYPE_CHECKING:
@@ -153,8 +153,6 @@ class OffsetAnswer(Item):
         )
 
 
-_WIDTH = 110
-_TEXT_FROM = 12
 _ID_WIDTH = 80
 
 _WHAT = {
@@ -180,34 +178,27 @@ def offset_text(answer: OffsetAnswer, options: str = "") -> str:
         options: they complete the commands in it, such as ` --warehouse /data/audit`.
     """
     place = f"{escape(answer.topic)}-{answer.partition}"
-    lines = [f"{place}, offset {answer.offset}: {_WHAT[answer.found]}"]
-    for label, text in _paragraphs(answer, options):
-        if text.startswith("txn-analysis "):
-            lines.append(f"   {label}".ljust(_TEXT_FROM) + text)
-        else:
-            lines += [line.text for line in labelled(f"   {label}", text, _WIDTH, _TEXT_FROM)]
-    return "".join(f"{line}\n" for line in lines)
+    return f"{place}, offset {answer.offset}: {_WHAT[answer.found]}\n{text_of(_paragraphs(answer, options))}"
 
 
-def _paragraphs(answer: OffsetAnswer, options: str) -> Iterator[tuple[str, str]]:
+def _paragraphs(answer: OffsetAnswer, options: str) -> Iterator[Paragraph]:
     if answer.batch is not None:
-        yield "there", _batch(answer, answer.batch)
-    yield "reader", _reader(answer)
-    for index, fact in enumerate(answer.missing):
-        yield "" if index else "missing", f"- {escape(fact)}"
+        yield Paragraph("there", _batch(answer, answer.batch))
+    yield Paragraph("reader", _reader(answer))
+    yield Paragraph("missing", facts=tuple(map(escape, answer.missing)))
     if answer.lag_to_end is not None:
-        yield "lag", _lag(answer)
+        yield Paragraph("lag", _lag(answer))
     if answer.longest_run is not None:
         run = answer.longest_run
         many = f"{count(run.offset_count, 'offset')}, {size(run.size_bytes)}"
-        yield "run", f"the longest one ahead without a record: from offset {run.first_offset} on, {many}"
+        yield Paragraph("run", f"the longest one ahead without a record: from offset {run.first_offset} on, {many}")
     if answer.blocked_by is not None:
-        yield "blocked", _blocked(answer)
+        yield Paragraph("blocked", _blocked(answer))
     if answer.bounded_reader is not None:
-        yield "bounded", bounded_sentence(answer.bounded_reader)
+        yield Paragraph("bounded", bounded_sentence(answer.bounded_reader))
     if answer.blocked_by is not None:
         address = Address(answer.topic, answer.partition, answer.blocked_by.txn_start_offset)
-        yield "explain", explain_command(address, answer.run_id, options)
+        yield Paragraph("explain", command=explain_command(address, answer.run_id, options))
 
 
 def _batch(answer: OffsetAnswer, batch: BatchAt) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.questions.owners import Blocks, Kind
 from txn_analysis.report.finding_text import explain_command
 from txn_analysis.report.owner import owner_sentence
-from txn_analysis.report.terminal import labelled
+from txn_analysis.report.terminal import Paragraph, text_of
 from txn_analysis.text import clip, count, duration, escape, iso_utc, listed
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txn_analysis.questions.owners import Change, Committed, Opened, OwnerAnswer, Written
     from txn_analysis.report.owner import Owner
 
-_WIDTH = 110
-_TEXT_FROM = 12
 _ID_WIDTH = 80
 _OWNER_WIDTH = 200
 _MOST_PARTITIONS = 8
@@ -44,14 +42,6 @@ _OF_GROUP = {
 }
 
 
-class Paragraph(NamedTuple):
-    """One thing that is said; a command is to be typed as it stands."""
-
-    label: str
-    text: str
-    is_command: bool = False
-
-
 def owner_text(answer: OwnerAnswer, options: str = "") -> str:
     """The answer as text.
 
@@ -62,14 +52,7 @@ def owner_text(answer: OwnerAnswer, options: str = "") -> str:
     where = "" if answer.held_in is None else f": held in {answer.held_in}"
     leads = ", whose leader is its coordinator" if where else ""
     lines = [f"{_TITLES[answer.kind]} {clip(answer.name, _ID_WIDTH)}{where}{leads}"]
-    shown = ""
-    for label, text, is_command in _paragraphs(answer, options):
-        if is_command:
-            lines.append((f"   {label}" if label != shown else "").ljust(_TEXT_FROM) + text)
-        else:
-            lines += [line.text for line in labelled(f"   {label}" if label != shown else "", text, _WIDTH, _TEXT_FROM)]
-        shown = label
-    return "".join(f"{line}\n" for line in lines)
+    return "\n".join([*lines, text_of(_paragraphs(answer, options))])
 
 
 def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[Paragraph]:
@@ -80,7 +63,7 @@ def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[Paragraph]:
         yield Paragraph("owner", f"({count(more, 'other id')} left out)")
     yield from (Paragraph("history", line) for line in _history(answer))
     shown = [first for first, _ in _together(answer.opened)]
-    yield from (Paragraph("explain", _look(answer, one, options), is_command=True) for one in shown)
+    yield from (Paragraph("explain", command=_look(answer, one, options)) for one in shown)
 
 
 def owner_paragraphs(owner: Owner) -> Iterator[Paragraph]:
@@ -89,7 +72,7 @@ def owner_paragraphs(owner: Owner) -> Iterator[Paragraph]:
     yield from (Paragraph("ends", escape(fact)) for fact in owner.ends)
     for way in owner.ways:
         yield Paragraph(way.result, f"only where {escape(way.needs)}:")
-        yield Paragraph(way.result, way.command, is_command=True)
+        yield Paragraph(way.result, command=way.command)
 
 
 def _facts(answer: OwnerAnswer) -> Iterator[tuple[str, str]]:

@@ -82,26 +82,26 @@ def build_report(
         key=attrgetter("topic", "partition"),
     )
     of_prunes = tuple(_prune_item(one, finding_items) for one in prunes if _is_before(one, run))
-    run_item, coverage = _run_item(run, forgotten_captures, of_prunes, engine), _coverage(run, input_items, partitions)
+    judged, coverage = run_item(run, forgotten_captures, of_prunes, engine), _coverage(run, input_items, partitions)
     if topics:
         partitions = [item for item in partitions if item.topic in topics]
         finding_items = finding_items.where_one_of("topic", topics)
         costly = [one for one in costly if one.topic in topics]
         since = since and since.of_topics(topics, finding_items.told(ToldFinding))
-        run_item = run_item.model_copy(update={"verdict_counts": _counts(finding_items.verdict_counts)})
+        judged = judged.model_copy(update={"verdict_counts": _counts(finding_items.verdict_counts)})
         own = {*finding_items.column("finding_id").to_pylist()}
         accepted = [one for one in accepted if one.finding_id in own]
     of_run = [] if topics else json.loads(run.warnings)
     upcoming, left_out_count = upcoming_of(finding_items, partitions, run.as_of_ms)
     return AuditReport(
-        run=run_item,
+        run=judged,
         inputs=tuple(input_items),
         coverage=coverage,
         partitions=tuple(partitions),
         findings=finding_items,
         impact=_cluster_impact(partitions, costly),
         warnings=tuple(WarningItem.model_validate(row) for row in of_run),
-        outcome=_outcome(unaccepted(finding_items, accepted), run_item, coverage, partitions),
+        outcome=_outcome(unaccepted(finding_items, accepted), judged, coverage, partitions),
         since=since,
         accepted=tuple(accepted),
         topics=tuple(sorted(topics)),
@@ -194,9 +194,13 @@ def _prune_item(prune: Prune, findings: FindingRows) -> PruneItem:
     )
 
 
-def _run_item(
-    run: RunRecord, forgotten_captures: Iterable[str], prunes: tuple[PruneItem, ...], engine: EngineName | None
+def run_item(
+    run: RunRecord,
+    forgotten_captures: Iterable[str] = (),
+    prunes: tuple[PruneItem, ...] = (),
+    engine: EngineName | None = None,
 ) -> RunItem:
+    """What a report says of its run."""
     return RunItem(
         run_id=run.run_id,
         cluster=run.cluster,

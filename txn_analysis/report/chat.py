@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.outcome import Outcome
-from txn_analysis.report import figures, headline, nights
+from txn_analysis.report import figures, headline
 from txn_analysis.report.finding_text import report_command
+from txn_analysis.report.headline import Kind
 from txn_analysis.text import clip, count, iso_utc
 
 if TYPE_CHECKING:
@@ -36,12 +36,10 @@ def _bounded(line: str) -> str:
 
 
 def _lines(report: AuditReport, reader: Reader) -> Iterator[str]:
-    yield headline.headline(report, reader.fail_on).text
-    yield nights.second_line(report) or "Since last run: no earlier run is there."
-    if report.outcome.answer is Outcome.COULD_NOT_TELL:
-        yield headline.what_settles(report)
-    else:
-        yield figures.cluster_sentence(report) or "Blocked: nothing but what is in progress."
+    texts = {kind: text for kind, text, _ in headline.lead(report, reader) if kind is not Kind.DOUBT}
+    yield texts[Kind.ANSWER]
+    yield texts.get(Kind.SINCE, "Since last run: no earlier run is there.")
+    yield texts.get(Kind.SETTLES) or texts.get(Kind.BLOCKED, "Blocked: nothing but what is in progress.")
     if report.warnings:
         yield _warned(report)
     age = figures.age(report, reader.now_ms)
@@ -50,7 +48,7 @@ def _lines(report: AuditReport, reader: Reader) -> Iterator[str]:
 
 
 def _warned(report: AuditReport) -> str:
-    """How many warnings there are, and what comes first; whom it is about may be an id, and is not said."""
+    """How many warnings there are, and what comes first; whom it is about may be an id, and is not texts."""
     first = figures.soonest_warnings(report)[0]
     when = "" if first.at_ms is None else f", at {iso_utc(first.at_ms)}"
     return f"{count(len(report.warnings), 'early warning')}; first {first.kind}{when}."

@@ -15,15 +15,15 @@ import numpy as np
 from txn_analysis.judge.applications import blocked_start
 from txn_analysis.judge.causes import cause_named
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text import clip, count, duration, escape, if_known, iso_utc, listed, size
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from txn_analysis.judge.outcome import Judged
-    from txn_analysis.report.model import AuditReport, WarningItem
-    from txn_analysis.tables import Finding, FoundCause, Impact, PartitionHealth
+    from txn_analysis.report.model import AuditReport, RunItem, WarningItem
+    from txn_analysis.tables import Finding, FoundCause, Impact
 
 _ID_WIDTH = 80
 _MOST_GROUPS = 5
@@ -132,16 +132,16 @@ def hidden_by(report: AuditReport, finding: Placed) -> int | None:
     return None if partition is None else partition.hidden_record_count
 
 
-def judged_idle_ms(report: AuditReport, finding: Judged) -> int | None:
+def judged_idle_ms(run: RunItem, finding: Judged) -> int | None:
     """How long it has been idle by the clock that lateness is judged by, the brokers' where the client's is not
     credible; None where no clock tells.
     """
-    return None if finding.late_by_ms is None else finding.late_by_ms + report.run.late_after_ms
+    return None if finding.late_by_ms is None else finding.late_by_ms + run.late_after_ms
 
 
-def is_contradicted(report: AuditReport, finding: Clocked) -> bool:
+def is_contradicted(run: RunItem, finding: Clocked) -> bool:
     """The brokers' clocks say that its last record was not written when its client's timestamp says so."""
-    skew_ms = int(report.run.parameters.get("max_clock_skew_ms") or 0)
+    skew_ms = int(run.parameters.get("max_clock_skew_ms") or 0)
     last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
     if last_ms is None:
         return False
@@ -149,9 +149,9 @@ def is_contradicted(report: AuditReport, finding: Clocked) -> bool:
     return is_before or (before_ms is not None and last_ms > before_ms + skew_ms)
 
 
-def idle_by_brokers(report: AuditReport, finding: Finding) -> str:
+def idle_by_brokers(run: RunItem, finding: Finding) -> str:
     """How long it has been idle by the brokers' clocks, as close as they say, such as `56 s to 58 s`."""
-    as_of_ms = report.run.as_of_ms
+    as_of_ms = run.as_of_ms
     ends = (finding.appended_before_ms, finding.appended_after_ms)
     least, most = (None if end is None or as_of_ms is None else duration(max(as_of_ms - end, 0)) for end in ends)
     if least is None or most is None:
@@ -160,23 +160,23 @@ def idle_by_brokers(report: AuditReport, finding: Finding) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def is_decided_by_clock(report: AuditReport, finding: Clocked) -> bool:
+def is_decided_by_clock(run: RunItem, finding: Clocked) -> bool:
     """Whether it is late depends on whose clock is asked, or may do: the brokers' do not clearly say what the client's
     says.
     """
-    as_of_ms, bound_ms = report.run.as_of_ms, report.run.late_after_ms
-    if not is_contradicted(report, finding) or as_of_ms is None or finding.last_timestamp_ms is None:
+    as_of_ms, bound_ms = run.as_of_ms, run.late_after_ms
+    if not is_contradicted(run, finding) or as_of_ms is None or finding.last_timestamp_ms is None:
         return False
     if as_of_ms - finding.last_timestamp_ms > bound_ms:
         return finding.appended_before_ms is None or as_of_ms - finding.appended_before_ms <= bound_ms
     return finding.appended_after_ms is None or as_of_ms - finding.appended_after_ms > bound_ms
 
 
-def clock_line(report: AuditReport, finding: Finding) -> str | None:
+def clock_line(run: RunItem, finding: Finding) -> str | None:
     """Both durations with their clocks, where it depends on the clock whether it is late."""
-    if not is_decided_by_clock(report, finding):
+    if not is_decided_by_clock(run, finding):
         return None
-    by_client, by_brokers = duration(finding.idle_ms), idle_by_brokers(report, finding)
+    by_client, by_brokers = duration(finding.idle_ms), idle_by_brokers(run, finding)
     return f"idle {by_client} by its client's clock, {by_brokers} by the brokers'"
 
 
@@ -185,7 +185,7 @@ def clock_sentence(report: AuditReport) -> str | None:
     counts = report.findings.verdict_counts
     if not any(counts[verdict] for verdict in (Verdict.HANGING, Verdict.SUSPECT, Verdict.INCONCLUSIVE)):
         return None
-    number = sum(is_decided_by_clock(report, one) for one in report.findings.told(_Times))
+    number = sum(is_decided_by_clock(report.run, one) for one in report.findings.told(_Times))
     if not number:
         return None
     return (
@@ -197,8 +197,8 @@ def clock_sentence(report: AuditReport) -> str | None:
 
 def clock_remark(report: AuditReport) -> str | None:
     """That clients' timestamps are contradicted without any effect; None where all that are have one."""
-    contradicted = (one for one in report.findings.told(_Times) if is_contradicted(report, one))
-    number = sum(not is_decided_by_clock(report, one) for one in contradicted)
+    contradicted = (one for one in report.findings.told(_Times) if is_contradicted(report.run, one))
+    number = sum(not is_decided_by_clock(report.run, one) for one in contradicted)
     if not number:
         return None
     of = count(len(report.findings), "open transaction")
@@ -219,67 +219,25 @@ def cause_meaning(cause: FoundCause) -> str:
     return cause.name if known is None else known.meaning
 
 
-def blocks_sentence(report: AuditReport, finding: Finding, partition: PartitionHealth | None) -> str:
-    """What an open transaction costs its partition, and first what of a framework it stops."""
-    if partition is None:
-        return "unknown: nothing else is known of the partition"
-    if not finding.blocks_partition:
-        at = if_known(" at {}", partition.last_stable_offset) or ""
-        return f"nothing yet: another open transaction holds the last stable offset{at}"
-    start = stops_start(report, finding)
-    first = "" if start is None else f"the start of {escape(start)}; "
-    hidden, records = partition.hidden_record_count, hidden_records(partition.hidden_record_count)
-    impact = finding.impact
-    share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.1%} of the log seen"
-    bytes_hidden = f"{size(partition.hidden_bytes)}{share}"
-    text = (
-        f"{first}the last stable offset stays at {finding.txn_start_offset}: {records} ({bytes_hidden}) "
-        "hidden from read_committed consumers"
-    )
-    return (
-        text
-        + "".join(f"{joint}{part}" for joint, part in consequences(impact))
-        + ("" if start is not None else _short_reads(finding, hidden))
-    )
-
-
-def _short_reads(finding: Finding, hidden: int | None) -> str:
-    """What readers miss that stop at the end offset which brokers give for `read_committed`: batch jobs, restores.
-
-    Of the hidden records those of the transaction itself are not committed; of the others some may be aborted, or open
-    as well, which `explain --offset` tells apart.
-    """
-    own = finding.record_count
-    most = None if hidden is None or own is None else hidden - own
-    if most is not None and most <= 0:
-        return ""
-    missed = "what is committed above" if most is None else f"up to {count(most, 'committed record')}"
-    return f"; bounded readers miss {missed} without an error"
-
-
 def hidden_records(record_count: int | None) -> str:
     """How many records consumers cannot read, in words; None where the files do not say."""
     return "an unknown number of records" if record_count is None else count(record_count, "record")
 
 
-def consequences(impact: Impact | None) -> Iterator[tuple[str, str]]:
-    """What follows for a blocked partition, each part with what joins it to the one before."""
+def consequences(impact: Impact | None) -> Iterator[str]:
+    """What follows for a blocked partition, beside what is urgent."""
     if impact is None or impact.is_compaction_stopped is not False:
         # Of topics that are not known to be compacted it is said as well: it is what fills disks.
-        yield ", and ", "compaction stops there"
+        yield "compaction stops there"
     if impact is None:
         return
     if impact.is_tiering_stopped:
-        yield "; ", "tiered storage copies nothing from there on, and what is not copied stays on the local disk"
-        if impact.beyond_local_retention_at_ms is not None:
-            yield (
-                ", ",
-                f"which may hold more than the local retention from {iso_utc(impact.beyond_local_retention_at_ms)} on",
-            )
+        yield "tiered storage copies nothing from there on, and what is not copied stays on the local disk"
+    if impact.is_tiering_stopped and impact.beyond_local_retention_at_ms is not None:
+        yield f"it may hold more than the local retention from {iso_utc(impact.beyond_local_retention_at_ms)} on"
     if impact.log_growth_bytes_per_day is not None:
         grown, over = size(impact.log_growth_bytes_per_day), duration(impact.log_growth_measured_ms)
-        yield "; ", f"the log grows by {grown} a day, as measured over {over}"
-    yield from (("; ", part) for part in urgent(impact))
+        yield f"the log grows by {grown} a day, as measured over {over}"
 
 
 def urgent(impact: Impact | None) -> Iterator[str]:

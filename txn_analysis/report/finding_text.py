@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from txn_analysis.judge.applications import framework_of, stopping
+from txn_analysis.judge.applications import blocked_start, framework_of, is_remark, stopping
+from txn_analysis.judge.sentences import RENAMED
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import TRANSACTIONS
@@ -13,108 +17,155 @@ from txn_analysis.kafka.transactions import COMPLETE_ABORT, ONGOING, PREPARED, e
 from txn_analysis.plan.abort_plan import window
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.figures import (
-    blocks_sentence,
     cause_meaning,
+    consequences,
+    hidden_records,
     idle_by_brokers,
     is_contradicted,
     is_decided_by_clock,
+    urgent,
 )
 from txn_analysis.report.owner import ending_sentence, stop_sentence
-from txn_analysis.report.terminal import Line, labelled
-from txn_analysis.text import clip, count, duration, escape, iso_utc, shell_option, shell_word, size
+from txn_analysis.report.terminal import Paragraph, Weight
+from txn_analysis.text import clip, count, duration, escape, if_known, iso_utc, shell_option, shell_word, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.plan.abort_plan import Window
     from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.model import AuditReport, RunItem
     from txn_analysis.tables import Finding, PartitionHealth
 
 _ID_WIDTH = 200
 _NAME_WIDTH = 60
 _OWNER_WIDTH = 400
-_INDENT = "   "
-_TEXT_FROM = 12
 _MOST_MISSING = 3
 SCRIPT = "plan.sh"
 BEING_WRITTEN_REMEDY = "Nothing now. If a later capture still lists it from this offset, that audit judges it."
 
 
-class Paragraph(NamedTuple):
-    """One thing that is said of a finding, and the facts behind it; a command is to be typed as it stands."""
+class Neighbour(NamedTuple):
+    """As much of an open transaction as says what another one on its partition waits for."""
 
-    label: str
-    text: str
-    facts: tuple[str, ...] = ()
-    command: str | None = None
-
-
-def paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
-    """All that is said of a finding, in the order in which a person asks; escaped."""
-    return shown(report, _paragraphs(report, finding, reader))
+    txn_start_offset: int
+    producer_id: int
+    transactional_id: str | None
+    verdict: Verdict
 
 
-def shown(report: AuditReport, said: Iterable[Paragraph]) -> Iterator[Paragraph]:
-    """Paragraphs without their commands where the report is anonymized: commands name what they are about."""
-    return (one for one in said if one.command is None or report.anonymized is None)
+@dataclass(frozen=True)
+class Scene:
+    """What a finding is told beside: its run, its partition as the run saw it, and all that is open there.
+
+    Attributes:
+        run: that found it.
+        groups: of Kafka Connect, as the state names them.
+        partition: of the finding; None where nothing is known of it.
+        open_here: gives the open transactions of the partition, the finding among them.
+        has_commands: nobody reads an anonymized report beside the warehouse whose run a command would name.
+    """
+
+    run: RunItem
+    groups: ConnectGroups
+    partition: PartitionHealth | None
+    open_here: Callable[[], Iterable[Neighbour | Finding]]
+    has_commands: bool = True
 
 
-def _paragraphs(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
-    yield from _evidence(report, finding)
-    if finding.cause is not None:
-        cause = finding.cause
-        yield Paragraph("cause", f"{cause_meaning(cause)} ({cause.name}, {cause.confidence})")
-    yield _blocks(report, finding)
-    yield from owner_line(report, finding)
-    yield from to_do(report, finding, reader)
-    yield from _afterwards(report, finding)
-    yield explanation(report, finding, reader)
+def scene_of(report: AuditReport, finding: Finding) -> Scene:
+    """What a report knows around one of its findings."""
+    return Scene(
+        report.run,
+        report.coverage.connect_groups,
+        report.partitions_by_place.get((finding.topic, finding.partition)),
+        lambda: report.findings_on(finding.topic, finding.partition).told(Neighbour),
+        has_commands=report.anonymized is None,
+    )
 
 
-def facts(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
-    """What is known of a finding, without its cause and without what to do; escaped."""
-    yield from _evidence(report, finding)
-    yield _blocks(report, finding)
-    yield from _afterwards(report, finding)
+def telling(scene: Scene, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
+    """All that is said of a finding, in the order in which a person asks; each form takes what it needs by weight."""
+    for one in chain(facts(scene, finding, Weight.KNOW), _steps(scene, finding, reader)):
+        if one.command is None or scene.has_commands:
+            yield one
+    yield from facts(scene, finding, Weight.EVIDENCE)
 
 
-def lines_of(said: Iterable[Paragraph], width: int) -> Iterator[Line]:
-    """Paragraphs beside their labels, of at most `width` columns but for commands."""
-    for label, text, evidence, command in said:
-        if command is not None:
-            # Whole, however long: what is broken over two lines cannot be typed as it stands.
-            yield Line((_INDENT + label).ljust(_TEXT_FROM) + command, "bold")
-        yield from labelled(_INDENT + label if command is None else "", text, width, _TEXT_FROM)
-        for fact in evidence:
-            yield from labelled("", f"- {fact}", width, _TEXT_FROM)
+def facts(scene: Scene, finding: Finding, *weights: Weight) -> Iterator[Paragraph]:
+    """What is known of a finding, without what to do; of some weights alone, if any are named."""
+    return (one for one in _facts(scene, finding) if not weights or one.weight in weights)
 
 
-def _evidence(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
-    yield Paragraph("where", _where(finding))
-    yield Paragraph("since", _since(report, finding))
-    yield Paragraph("why", why_sentence(finding), tuple(escape(fact) for fact in finding.evidence))
+def _facts(scene: Scene, finding: Finding) -> Iterator[Paragraph]:
+    yield Paragraph("where", _where(finding), weight=Weight.EVIDENCE)
+    yield Paragraph("since", _since(scene.run, finding), weight=Weight.EVIDENCE)
+    yield Paragraph("blocks", _blocks(scene, finding))
+    if costs := "; ".join(_costs(scene, finding)):
+        yield Paragraph("costs", costs, weight=Weight.EVIDENCE)
+    yield Paragraph("why", why_sentence(finding), tuple(map(escape, finding.evidence)))
+    yield _cause(finding)
     if finding.missing_evidence and not finding.is_being_written:
-        missing = tuple(escape(fact) for fact in finding.missing_evidence)
-        yield Paragraph("missing", "what would allow an answer", missing)
-
-
-def _blocks(report: AuditReport, finding: Finding) -> Paragraph:
-    return Paragraph("blocks", blocks_sentence(report, finding, partition_of(report, finding)))
-
-
-def _afterwards(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
-    after = then_sentence(report, finding, partition_of(report, finding))
-    if after is not None and finding.verdict is Verdict.HANGING:
+        yield Paragraph("missing", "what would allow an answer", tuple(map(escape, finding.missing_evidence)))
+    if finding.verdict is Verdict.HANGING and (after := then_sentence(scene, finding)) is not None:
         yield Paragraph("then", after)
-    if (ends := ends_sentence(report, finding)) is not None:
+    if (ends := ends_sentence(scene.run, finding)) is not None:
         yield Paragraph("ends", ends)
 
 
-def partition_of(report: AuditReport, finding: Finding) -> PartitionHealth | None:
-    """The partition of a finding, as the run saw it."""
-    return report.partitions_by_place.get((finding.topic, finding.partition))
+def _cause(finding: Finding) -> Paragraph:
+    cause = finding.cause
+    if cause is None:
+        words = "not known, for no __transaction_state of these logs was given"
+        return Paragraph("cause", words, weight=Weight.EVIDENCE)
+    sides = {"for it": cause.evidence_for, "against it": cause.evidence_against}
+    behind = [f"named {cause.name}"]
+    behind += [f"{side}: {fact}" for side, facts_of in sides.items() for fact in facts_of]
+    weight = Weight.EVIDENCE if cause.confidence == "unknown" else Weight.KNOW
+    return Paragraph("cause", f"{cause.confidence}: {cause_meaning(cause)}", tuple(map(escape, behind)), weight=weight)
+
+
+def _blocks(scene: Scene, finding: Finding) -> str:
+    """How much is hidden, since when, and what is urgent about it."""
+    partition, impact = scene.partition, finding.impact
+    if partition is None:
+        return "unknown: nothing else is known of the partition"
+    if not finding.blocks_partition:
+        at = if_known(" at {}", partition.last_stable_offset) or ""
+        return f"nothing yet: another open transaction holds the last stable offset{at}"
+    since_ms = None if impact is None else impact.hidden_since_ms
+    since = "" if since_ms is None else f" since {iso_utc(since_ms)}"
+    start = blocked_start(finding.transactional_id, finding.topic, scene.groups)
+    first = [] if start is None else [f"the start of {escape(start)}"]
+    hidden = f"{hidden_records(partition.hidden_record_count)} hidden from offset {finding.txn_start_offset} on{since}"
+    return "; ".join([*first, hidden, *urgent(impact)])
+
+
+def _costs(scene: Scene, finding: Finding) -> Iterator[str]:
+    """What else follows for a partition that a finding blocks."""
+    partition, impact = scene.partition, finding.impact
+    if partition is None or not finding.blocks_partition:
+        return
+    share = "" if impact is None or impact.hidden_share is None else f", {impact.hidden_share:.1%} of the log seen"
+    yield f"{size(partition.hidden_bytes)}{share} hidden from read_committed consumers"
+    yield from consequences(impact)
+    if blocked_start(finding.transactional_id, finding.topic, scene.groups) is None:
+        yield from _short_reads(finding, partition.hidden_record_count)
+
+
+def _short_reads(finding: Finding, hidden: int | None) -> Iterator[str]:
+    """What readers miss that stop at the end offset which brokers give for `read_committed`: batch jobs, restores.
+
+    Of the hidden records those of the transaction itself are not committed; of the others some may be aborted, or open
+    as well, which `explain --offset` tells apart.
+    """
+    own = finding.record_count
+    most = None if hidden is None or own is None else hidden - own
+    if most is None or most > 0:
+        missed = "what is committed above" if most is None else f"up to {count(most, 'committed record')}"
+        yield f"bounded readers miss {missed} without an error"
 
 
 def why_sentence(finding: Finding) -> str:
@@ -123,45 +174,43 @@ def why_sentence(finding: Finding) -> str:
     return f"{finding.rule}: {'see the evidence' if words is None else words.meaning}"
 
 
-def explanation(report: AuditReport, finding: Finding, reader: Reader) -> Paragraph:
-    """The command that prints all that is known of a finding."""
-    command = explain_command(Address.of_transaction(finding), report.run.run_id, reader.options)
-    return Paragraph("explain", "", command=command)
-
-
-def owner_line(report: AuditReport, finding: Finding) -> Iterator[Paragraph]:
-    """Whose it looks, and what of that is stopped; nothing where no id is known."""
+def _steps(scene: Scene, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
+    """What to look at twice, whose it is, and what you do about it, and when."""
+    act = partial(Paragraph, weight=Weight.ACT)
+    for fact in finding.evidence:
+        if is_remark(fact) or fact.endswith(RENAMED):
+            yield act("caution", escape(fact))
     if finding.transactional_id is not None:
-        said = stop_sentence(finding.transactional_id, report.coverage.connect_groups)
-        yield Paragraph("owner", clip(said, _OWNER_WIDTH))
+        yield act("owner", clip(stop_sentence(finding.transactional_id, scene.groups), _OWNER_WIDTH))
+    yield from _to_do(scene.run, finding, reader, act)
+    command = explain_command(Address.of_transaction(finding), scene.run.run_id, reader.options)
+    yield act("explain", command=command)
 
 
-def to_do(report: AuditReport, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
-    """What you do about a finding, and when."""
+def _to_do(run: RunItem, finding: Finding, reader: Reader, act: Callable[..., Paragraph]) -> Iterator[Paragraph]:
     if finding.is_being_written and finding.verdict is Verdict.INCONCLUSIVE:
-        yield Paragraph("do", BEING_WRITTEN_REMEDY)
+        yield act("do", BEING_WRITTEN_REMEDY)
         return
     if finding.verdict is not Verdict.HANGING:
         if (words := words_named(finding.rule)) is not None:
-            yield Paragraph("do", words.remedy)
+            yield act("do", words.remedy)
         return
-    if has_expired(report, finding.appended_before_ms, reader.now_ms):
-        yield Paragraph("do", "copy the files and audit again: a plan from these files has expired")
+    if has_expired(run, finding.appended_before_ms, reader.now_ms):
+        yield act("do", "copy the files and audit again: a plan from these files has expired")
         return
     name = finding.transactional_id
     if finding.must_end_producer and name is not None:
         why = "it is live, and the abort destroys what it writes"
         why = why if finding.is_producer_live else "else the abort destroys what it writes next"
-        yield Paragraph("do", f"First stop its application: {why}. {_before_the_fence(finding, name)}")
+        yield act("do", f"First stop its application: {why}. {_before_the_fence(finding, name)}")
         if not _is_fenced(finding):
-            fence = fence_with_kafkas_tool(name, report.run.max_timeout_ms)
-            yield Paragraph("fence", "", command=fence.line)
+            yield act("fence", command=fence_with_kafkas_tool(name, run.max_timeout_ms).line)
         must_show = f"an epoch above {finding.producer_epoch}, and must not list {escape(finding.topic_partition)}"
         describe = f"{TRANSACTIONS} describe {shell_option('--transactional-id', name)}"
-        yield Paragraph("check", f"must show {must_show}", command=describe)
+        yield act("check", f"must show {must_show}", command=describe)
     else:
-        yield Paragraph("do", f"Abort it with {SCRIPT} (see Next). No producer has to be stopped first.")
-    yield Paragraph("abort", send_sentence(report, finding))
+        yield act("do", f"Abort it with {SCRIPT} (see Next). No producer has to be stopped first.")
+    yield act("abort", _send_sentence(run, finding))
 
 
 def _is_fenced(finding: Finding) -> bool:
@@ -195,32 +244,31 @@ def _before_the_fence(finding: Finding, name: str) -> str:
     return f"What is in progress ends before the fence: {stopping(name).ends}. Its timeout: {by}{loses}."
 
 
-def window_of(report: AuditReport, appended_before_ms: int | None) -> Window | None:
+def window_of(run: RunItem, appended_before_ms: int | None) -> Window | None:
     """When the abort of a hanging transaction may be sent, as its plan says; None where no clock dates it.
 
     Args:
-        report: of the run.
+        run: that judged it.
         appended_before_ms: the broker's moment before which its last record was appended.
     """
-    run = report.run
     return window(appended_before_ms, run.as_of_ms, late_after_ms=run.late_after_ms, plan_valid_ms=run.plan_valid_ms)
 
 
-def has_expired(report: AuditReport, appended_before_ms: int | None, now_ms: int | None) -> bool:
+def has_expired(run: RunItem, appended_before_ms: int | None, now_ms: int | None) -> bool:
     """Whether it is too late to send the abort; never where nobody says what the time is."""
-    found = window_of(report, appended_before_ms)
+    found = window_of(run, appended_before_ms)
     return now_ms is not None and found is not None and now_ms > found.not_after_ms
 
 
-def send_sentence(report: AuditReport, finding: Finding) -> str:
+def _send_sentence(run: RunItem, finding: Finding) -> str:
     """From when until when the abort may be sent."""
-    found = window_of(report, finding.appended_before_ms)
+    found = window_of(run, finding.appended_before_ms)
     if found is None:
         return "unknown: no broker's clock dates it"
     return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}, see Next"
 
 
-def ends_sentence(report: AuditReport, finding: Finding) -> str | None:
+def ends_sentence(run: RunItem, finding: Finding) -> str | None:
     """When the id's transaction in progress ends by itself; None without one, and for what hangs."""
     ending = finding.ending
     if ending is None:
@@ -230,36 +278,30 @@ def ends_sentence(report: AuditReport, finding: Finding) -> str | None:
     lists = "" if is_listed else f"if the coordinator's transaction lists {escape(finding.topic_partition)}, "
     whose = framework_of(finding.transactional_id or "")[0]
     costs = "" if whose.costs is None or ending.never_times_out else f". It looks like {whose.name}: {whose.costs}"
-    return lists + ending_sentence(ending, report.run.as_of_ms) + costs
+    return lists + ending_sentence(ending, run.as_of_ms) + costs
 
 
 _OF_A_LISTED_ONE = frozenset({"coordinator_overdue", "stale_data_in_live_transaction"})
 
 
-class _Following(NamedTuple):
-    txn_start_offset: int
-    producer_id: int
-    transactional_id: str | None
-    verdict: Verdict
-
-
-def _key(one: Finding | _Following) -> tuple[int, int]:
-    """What tells it from others on its partition."""
-    return one.txn_start_offset, one.producer_id
-
-
-def then_sentence(report: AuditReport, finding: Finding, partition: PartitionHealth | None) -> str | None:
+def then_sentence(scene: Scene, finding: Finding) -> str | None:
     """How far `read_committed` consumers can read once it is aborted; None where that is not known."""
+    partition = scene.partition
     if partition is None:
         return None
-    here, own = report.findings_on(finding.topic, finding.partition).told(_Following), _key(finding)
-    following = min((o for o in here if _key(o) != own), key=attrgetter("txn_start_offset"), default=None)
+    others = (one for one in scene.open_here() if _key(one) != _key(finding))
+    following = min(others, key=attrgetter("txn_start_offset"), default=None)
     if following is None:
         end = partition.end_offset if finding.blocks_partition else None  # else something unknown holds it
         return None if end is None else f"consumers reach the end of the log, offset {end}"
     verb = "reach" if finding.blocks_partition else "still wait at"
     held_by = f"held by {name_of(following)} ({following.verdict.value})"
     return f"consumers {verb} offset {following.txn_start_offset}, {held_by}"
+
+
+def _key(one: Finding | Neighbour) -> tuple[int, int]:
+    """What tells it from others on its partition."""
+    return one.txn_start_offset, one.producer_id
 
 
 class _Owned(Protocol):
@@ -326,10 +368,10 @@ def _where(finding: Finding) -> str:
     return f"offsets {finding.txn_start_offset} to {last}, {records}, {size(finding.size_bytes)}{exact}"
 
 
-def _since(report: AuditReport, finding: Finding) -> str:
+def _since(run: RunItem, finding: Finding) -> str:
     basis = " (judged by the brokers' clocks)" if finding.lateness_basis == "broker_clock" else ""
-    whose = " by its client's clock" if is_contradicted(report, finding) else ""
-    theirs = f", idle {idle_by_brokers(report, finding)}" if is_decided_by_clock(report, finding) else ""
+    whose = " by its client's clock" if is_contradicted(run, finding) else ""
+    theirs = f", idle {idle_by_brokers(run, finding)}" if is_decided_by_clock(run, finding) else ""
     last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
     if last_ms is not None and last_ms == after_ms == before_ms:
         return f"last write {iso_utc(last_ms)} by the broker's clock, idle {duration(finding.idle_ms)}"

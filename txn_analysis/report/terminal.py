@@ -8,6 +8,7 @@ import textwrap
 import time
 from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from txn_analysis.text import duration, escape, size
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress as RichProgress
 
+WIDTH = 110
 Tell = Callable[[float], None]
 """Told from time to time which share of a stage is done, from 0 to 1."""
 
@@ -180,6 +182,57 @@ def paragraph(text: str, width: int, first: str = "", rest: str = "", style: str
 def labelled(label: str, text: str, width: int, indent: int) -> Iterator[Line]:
     """The text beside its label, `indent` columns from the left."""
     return paragraph(text, width, label.ljust(indent), " " * indent)
+
+
+class Weight(IntEnum):
+    """Who needs what is said: somebody who acts, somebody who wants to know, somebody who checks."""
+
+    EVIDENCE = 0
+    KNOW = 1
+    ACT = 2
+
+
+class Paragraph(NamedTuple):
+    """One thing that is said, and the facts behind it; a command is to be typed as it stands. All of it is escaped."""
+
+    label: str
+    text: str = ""
+    facts: tuple[str, ...] = ()
+    command: str | None = None
+    weight: Weight = Weight.KNOW
+
+
+_INDENT = "   "
+TEXT_FROM = 12
+
+
+def lines_of(
+    paragraphs: Iterable[Paragraph],
+    width: int,
+    text_from: int = TEXT_FROM,
+    indent: str = _INDENT,
+    *,
+    has_facts: bool = True,
+) -> Iterator[Line]:
+    """Paragraphs beside their labels, of at most `width` columns but for commands; a label that repeats stands once."""
+    before = ""
+    for label, text, facts, command, _ in paragraphs:
+        shown = indent + ("" if label == before else label)
+        if command is not None:
+            # Whole, however long: what is broken over two lines cannot be typed as it stands.
+            yield Line(shown.ljust(text_from) + command, "bold")
+            shown = indent
+        for part in (text, *(f"- {fact}" for fact in facts if has_facts)):
+            if part:
+                behind = " " * (text_from if part is text else text_from + 2)
+                yield from paragraph(part, width, shown.ljust(text_from), behind)
+                shown = indent
+        before = label
+
+
+def text_of(paragraphs: Iterable[Paragraph], width: int = WIDTH) -> str:
+    """The same as text."""
+    return "".join(f"{line.text}\n" for line in lines_of(paragraphs, width))
 
 
 def print_styled(lines: Iterable[Line], stream: TextIO) -> None:

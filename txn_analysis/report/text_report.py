@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.settling import missing_partitions, not_understood
 from txn_analysis.judge.words import words_named
 from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.alike import block_lines, folded, of_one_id
-from txn_analysis.report.finding_text import ends_sentence, report_command, why_line
-from txn_analysis.report.terminal import Line, labelled, paragraph, rule_line
+from txn_analysis.report.alike import folded, of_one_id
+from txn_analysis.report.finding_text import ends_sentence, report_command, scene_of, telling, what, why_line
+from txn_analysis.report.steps import next_steps
+from txn_analysis.report.terminal import WIDTH, Line, Paragraph, Weight, lines_of, paragraph, rule_line
 from txn_analysis.report.upcoming import upcoming_lines
 from txn_analysis.settings import EngineName
 from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, ranges, size
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding, PartitionHealth, Problem
     from txn_analysis.tables.finding_rows import FindingRows
 
-WIDTH = 110
 _NARROW = 100
 _MOST_BLOCKS = 20
 _MOST_ROWS = 50
@@ -57,7 +56,7 @@ def text_report(report: AuditReport, width: int = WIDTH, reader: Reader = figure
 
 def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figures.ANYBODY) -> Iterator[Line]:
     """The lines of the report, of at most `width` columns, with the styles that a terminal may give them."""
-    yield from _headline(report, width, reader)
+    yield from _lead(report, width, reader)
     ordered = figures.by_damage(report, report.unaccepted)
     repeated = folded(ordered) if _is_long(ordered) else of_one_id(ordered)
     groups = {group.findings[0].finding_id: group for group in repeated}
@@ -67,7 +66,7 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     others = single.of_verdict(*(verdict for verdict in Verdict if verdict is not Verdict.HANGING))
     for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
         yield Line("")
-        yield from block_lines(report, finding, number, width, reader, groups.get(finding.finding_id))
+        yield from _block(report, finding, number, width, reader, groups.get(finding.finding_id))
     # Thousands that hang leave room for what must not be aborted.
     more = hanging[_MOST_BLOCKS : _MOST_BLOCKS + _MOST_ROWS // 2]
     rows = others[: _MOST_ROWS - len(more)]
@@ -78,8 +77,7 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     yield from upcoming_lines(report, width)
     yield Line("")
     yield rule_line("What was read", width)
-    for label, text in statements(report, reader.now_ms):
-        yield from labelled(label, text, width, _TEXT_FROM)
+    yield from lines_of(statements(report, reader.now_ms), width, _TEXT_FROM, "")
     yield from _next(report, width, reader)
     yield from _warnings(report, width, reader)
 
@@ -97,7 +95,7 @@ def _is_long(findings: FindingRows) -> bool:
 
 def _next(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
     """What to do now; nothing in an anonymized report."""
-    steps = headline.next_steps(report, reader)
+    steps = next_steps(report, reader)
     if not steps:
         return
     yield Line("")
@@ -108,28 +106,23 @@ def _next(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
             yield Line(f"   {step.command}", "bold")
 
 
-def _headline(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
-    first = headline.headline(report, reader.fail_on)
+def _lead(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
+    first, *others = headline.lead(report, reader)
     style = "green" if first.verdict is None else _VERDICT_STYLES.get(first.verdict, "yellow")
     yield Line(first.text, style if style.startswith("bold") else f"bold {style}")
-    if report.anonymized is not None:
-        yield from paragraph(report.anonymized, width)
-    if (since := nights.second_line(report)) is not None:
-        yield from paragraph(since, width)
-    if report.outcome.answer is Outcome.COULD_NOT_TELL:
-        yield from paragraph(headline.what_settles(report), width)
-    if (blocked := figures.cluster_sentence(report)) is not None:
-        yield from paragraph(blocked, width)
-    if (about := headline.narrowed(report)) is not None:
-        yield from paragraph(about, width)
-    if report.hanging:
-        yield from paragraph(headline.how_sure(report), width)
-    if (too_old := headline.expired_sentence(report, reader.now_ms)) is not None:
-        yield from paragraph(too_old, width, style=_VERDICT_STYLES[Verdict.SUSPECT])
-    if (clocks := figures.clock_sentence(report)) is not None:
-        yield from paragraph(clocks, width)
-    for doubt in headline.doubts(report):
-        yield from paragraph(doubt.text, width, style=_VERDICT_STYLES[doubt.verdict])
+    for _, text, verdict in others:
+        yield from paragraph(text, width, style="" if verdict is None else _VERDICT_STYLES[verdict])
+
+
+def _block(
+    report: AuditReport, finding: Finding, number: int, width: int, reader: Reader, group: Alike | None
+) -> Iterator[Line]:
+    """The block of one finding: its first line says which transaction it is, its last one which others are alike."""
+    yield Line(f"{number}. {what(finding)}", "bold red")
+    shown = [one for one in telling(scene_of(report, finding), finding, reader) if one.weight is not Weight.EVIDENCE]
+    if group is not None:
+        shown.append(Paragraph("alike", f"{group.summary(report)}: {group.others}"))
+    yield from lines_of(shown, width, has_facts=False)
 
 
 def _table(report: AuditReport, rows: Sequence[Finding], width: int, groups: Mapping[str, Alike]) -> Iterator[Line]:
@@ -171,7 +164,7 @@ def _stacked(report: AuditReport, rows: Sequence[Finding], width: int, groups: M
     for finding in rows:
         yield Line(f"{finding.verdict.value}: {finding.rule}", _VERDICT_STYLES.get(finding.verdict, ""))
         name = "-" if finding.transactional_id is None else clip(finding.transactional_id, _ID_WIDTH)
-        idle = duration(figures.judged_idle_ms(report, finding))
+        idle = duration(figures.judged_idle_ms(report.run, finding))
         where = f"{escape(finding.topic_partition)} from {finding.txn_start_offset}, idle {idle}"
         reasons = _reasons(report, finding, groups.get(finding.finding_id))
         for text in (where, f"producer id {finding.producer_id}, transactional id {name}", *reasons):
@@ -182,12 +175,12 @@ def _reasons(report: AuditReport, finding: Finding, group: Alike | None) -> Iter
     if finding.verdict is Verdict.SUSPECT and (words := words_named(finding.rule)) is not None:
         yield f"why: {words.meaning}"
     yield why_line(finding)
-    if clocks := figures.clock_line(report, finding):
+    if clocks := figures.clock_line(report.run, finding):
         yield f"clocks: {clocks}"
     cause = finding.cause
     if cause is not None and cause.name != "transaction_in_progress":
         yield f"cause: {cause.name} ({cause.confidence}): {figures.cause_meaning(cause)}"
-    if (ends := ends_sentence(report, finding)) is not None:
+    if (ends := ends_sentence(report.run, finding)) is not None:
         yield f"ends: {ends}"
     if group is not None:
         yield f"alike: {group.summary(report)}: {group.others}"
@@ -203,7 +196,7 @@ def _cells(report: AuditReport, finding: Finding) -> tuple[str, ...]:
         clip(finding.topic_partition, 24),
         str(finding.txn_start_offset),
         str(finding.producer_id),
-        duration(figures.judged_idle_ms(report, finding)),
+        duration(figures.judged_idle_ms(report.run, finding)),
         "-" if finding.transactional_id is None else clip(finding.transactional_id, 24),
     )
 
@@ -215,11 +208,11 @@ def _since(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
         return
     yield Line("")
     yield rule_line(nights.title(report), width)
-    for kind in dict.fromkeys(row.kind for row in rows):
-        for label, text in _capped(kind, [row.text for row in rows if row.kind == kind]):
-            yield from labelled(label, text, width, _TEXT_FROM)
+    kinds = dict.fromkeys(row.kind for row in rows)
+    shown = [one for kind in kinds for one in _capped(kind, [row.text for row in rows if row.kind == kind])]
     if report.since is not None and report.anonymized is None:
-        yield Line(f"{'history'.ljust(_TEXT_FROM)}{nights.history_command(reader)}", "bold")
+        shown.append(Paragraph("history", command=nights.history_command(reader)))
+    yield from lines_of(shown, width, _TEXT_FROM, "")
 
 
 def _warnings(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
@@ -236,8 +229,8 @@ def _warnings(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]
         yield Line(f"   {report_command(report, reader)} --format json", "bold")
 
 
-def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[tuple[str, str]]:
-    """What the answer rests on, as label and text, escaped; the label is empty where the one before goes on.
+def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[Paragraph]:
+    """What the answer rests on, escaped; a label stands before each of its texts.
 
     Args:
         report: what was found.
@@ -250,22 +243,22 @@ def statements(report: AuditReport, now_ms: int | None = None) -> Iterator[tuple
     yield from _time(report, now_ms)
 
 
-def _inputs(report: AuditReport) -> Iterator[tuple[str, str]]:
+def _inputs(report: AuditReport) -> Iterator[Paragraph]:
     coverage = report.coverage
     total = sum(item.size_bytes for item in report.inputs)
     text = f"{size(coverage.parsed_bytes)} of text parsed, {size(coverage.rejected_bytes)} rejected"
-    yield "inputs", f"{count(len(report.inputs), 'file')}, {size(total)}; {text}"
+    yield Paragraph("inputs", f"{count(len(report.inputs), 'file')}, {size(total)}; {text}")
     yield from _capped("not understood", [f"{clip(s.path, 200)}: {escape(s.problem)}" for s in coverage.skipped_inputs])
     partly = [item for item in report.inputs if item.rejected_bytes and item.problem is None]
     yield from _capped("rejected", [f"{clip(item.path, 200)}: {size(item.rejected_bytes)}" for item in partly])
 
 
-def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
+def _partitions(report: AuditReport) -> Iterator[Paragraph]:
     coverage = report.coverage
-    yield "partitions", f"{coverage.partitions_seen} in this capture"
+    yield Paragraph("partitions", f"{coverage.partitions_seen} in this capture")
     if coverage.partitions_missing:
         missing = [escape(name) for name in coverage.partitions_missing]
-        yield "", f"missing here, but in an earlier capture: {listed(missing, _MOST_LINES)}"
+        yield Paragraph("partitions", f"missing here, but in an earlier capture: {listed(missing, _MOST_LINES)}")
     is_ordinary = _holes_by_compaction(report)
     # Of two clusters each partition would say the same.
     is_said = {"copies_differ"} if report.coverage.clusters else set[str]()
@@ -274,7 +267,8 @@ def _partitions(report: AuditReport) -> Iterator[tuple[str, str]]:
     compacted = _told(report, is_ordinary)
     yield from _capped("compacted", [f"{holes}, as compaction leaves it; nothing open is older" for holes in compacted])
     if agreed := sum(bool(item.witnesses) for item in report.partitions):
-        yield "second witness", f"copies or producer snapshots agree with the log of {count(agreed, 'partition')}"
+        text = f"copies or producer snapshots agree with the log of {count(agreed, 'partition')}"
+        yield Paragraph("second witness", text)
     remarked = [item for item in report.partitions if item.remarks]
     yield from _capped("remarks", [f"{escape(i.topic_partition)}: {escape('; '.join(i.remarks))}" for i in remarked])
 
@@ -312,41 +306,45 @@ def _problems(problems: list[Problem]) -> str:
     return "; ".join(reasons[:_MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _transaction_state(report: AuditReport) -> Iterator[tuple[str, str]]:
+def _transaction_state(report: AuditReport) -> Iterator[Paragraph]:
     state = report.coverage.transaction_state
     if not report.coverage.has_state:
         given = not_understood(state)
         what = "no partition of __transaction_state was given" if given is None else given.missing.replace("`", "")
-        yield "transaction state", what
+        yield Paragraph(_STATE, what)
         return
     seen, expected = state.get("seen", 0), state.get("expected", "?")
-    yield "transaction state", f"{seen} of {expected} partitions of __transaction_state{_why_so_many(state)}"
-    yield from (("", f"{what}: {ranges(numbers)}") for what, numbers in missing_partitions(state))
+    yield Paragraph(_STATE, f"{seen} of {expected} partitions of __transaction_state{_why_so_many(state)}")
+    yield from (Paragraph(_STATE, f"{what}: {ranges(numbers)}") for what, numbers in missing_partitions(state))
     partial = [p["partition"] for p in state.get("partitions") or [] if p["is_seen"] and not p["is_complete"]]
     if partial:
-        yield "", f"not complete: {ranges(partial)}"
-    yield from _capped("", [escape(str(problem)) for problem in state.get("problems") or []])
+        yield Paragraph(_STATE, f"not complete: {ranges(partial)}")
+    yield from _capped(_STATE, [escape(str(problem)) for problem in state.get("problems") or []])
     if newer := state.get("newer"):
-        yield "", _NEWER.format(count(newer, "record"), "has" if newer == 1 else "have")
+        yield Paragraph(_STATE, _NEWER.format(count(newer, "record"), "has" if newer == 1 else "have"))
 
 
-def _copying(report: AuditReport) -> Iterator[tuple[str, str]]:
+def _copying(report: AuditReport) -> Iterator[Paragraph]:
     """What manifests prove of the copying, and what not, an assurance a line."""
     said = report.coverage.transaction_state.get("copied")
     if not said:
         return
     by = count(said["manifest_count"], "manifest")
     if said["is_state_last"]:
-        yield "copying", f"by {by} __transaction_state was copied after every log, whole, from its leaders"
+        yield Paragraph("copying", f"by {by} __transaction_state was copied after every log, whole, from its leaders")
     else:
-        yield "copying", f"{by}; not proven: that __transaction_state was copied last (Order, Leader, End)"
+        yield Paragraph("copying", f"{by}; not proven: that __transaction_state was copied last (Order, Leader, End)")
         reasons = [said["disproof"]] if said["disproof"] else said["doubts"]
-        yield from _capped("", [escape(str(reason)) for reason in reasons])
-    yield "", f"proven to be whole at a moment: the logs of {count(said['reached_count'], 'partition')} (Reach)"
+        yield from _capped("copying", [escape(str(reason)) for reason in reasons])
+    reached = count(said["reached_count"], "partition")
+    yield Paragraph("copying", f"proven to be whole at a moment: the logs of {reached} (Reach)")
     unproven = sorted(said["unproven"].items())
-    yield from _capped("", [f"not of {count(number, 'partition')}: {escape(reason)}" for reason, number in unproven])
+    yield from _capped(
+        "copying", [f"not of {count(number, 'partition')}: {escape(reason)}" for reason, number in unproven]
+    )
 
 
+_STATE = "transaction state"
 _NEWER = (
     "the files are of a newer Kafka than this version knows: {} of __transaction_state {} fields that it does not "
     "know; what they may hold is never taken for absent"
@@ -369,27 +367,26 @@ def _why_so_many(state: Mapping[str, Any]) -> str:
     return _COUNT_BASES.get(basis, "") + (f"; {only}{fitting} would fit the ids that were read" if is_named else "")
 
 
-def _time(report: AuditReport, now_ms: int | None) -> Iterator[tuple[str, str]]:
+def _time(report: AuditReport, now_ms: int | None) -> Iterator[Paragraph]:
     run = report.run
     basis = "no timestamp of a broker's clock is in the capture: give --as-of" if run.as_of_ms is None else ""
     ago = figures.age(report, now_ms)
     basis = basis or _BASES.get(run.as_of_basis or "", "origin unknown")
-    yield "copied at", f"{iso_utc(run.as_of_ms)}, {f'{ago}: ' if ago else ''}{basis}"
+    yield Paragraph("copied at", f"{iso_utc(run.as_of_ms)}, {f'{ago}: ' if ago else ''}{basis}")
     if (remark := figures.clock_remark(report)) is not None:
-        yield "clocks", remark
+        yield Paragraph("clocks", remark)
     captures = f"capture {escape(run.capture)} of cluster {escape(run.cluster)}"
     earlier = (
         f", judged together with {count(len(run.earlier_captures), 'earlier capture')}" if run.earlier_captures else ""
     )
-    yield "run", f"{escape(run.run_id)}: {captures}{earlier}"
+    yield Paragraph("run", f"{escape(run.run_id)}: {captures}{earlier}")
     settings = ", ".join(f"{name} {value}" for name, value in sorted(run.parameters.items()) if value is not None)
-    yield "judged with", escape(settings)
+    yield Paragraph("judged with", escape(settings))
     if run.engine is not None:
-        yield "judged by", _ENGINES[run.engine]
+        yield Paragraph("judged by", _ENGINES[run.engine])
 
 
-def _capped(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
-    for index, text in enumerate(texts[:_MOST_LINES]):
-        yield (label if index == 0 else ""), text
+def _capped(label: str, texts: list[str]) -> Iterator[Paragraph]:
+    yield from (Paragraph(label, text) for text in texts[:_MOST_LINES])
     if len(texts) > _MOST_LINES:
-        yield "", f"and {len(texts) - _MOST_LINES} more; `--format json` lists them all"
+        yield Paragraph(label, f"and {len(texts) - _MOST_LINES} more; `--format json` lists them all")

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from txn_analysis.columns.memory import keep_pages
-from txn_analysis.columns.values import rows_of_values, values_in
+from txn_analysis.columns.values import rows_of_values, unpickled, values_in
 from txn_analysis.errors import MissingToolError
+from txn_analysis.spark.jobs import named_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,6 +86,13 @@ def prepare_worker() -> None:
 def _search_no_modules(_count: int) -> None:
     """What is alive when new modules were loaded is modules, nearly all of it."""
     gc.freeze()
+
+
+def values_of_tasks(frame: DataFrame, function: BatchFunction) -> list[Any]:
+    """The values that a function gives in tasks, one for each part of a frame, as rows of `rows_of_values`."""
+    with named_jobs(frame.sparkSession):
+        rows = in_tasks(frame, function, "value BINARY").collect()
+    return [*unpickled(row["value"] for row in rows)]
 
 
 def in_tasks(frame: DataFrame, function: BatchFunction, schema: StructType | str) -> DataFrame:

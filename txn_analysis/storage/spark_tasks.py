@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.functions import col
-from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked, unpickled
+from txn_analysis.columns.values import packed, rows_of_values, unpacked
 from txn_analysis.spark.delta import has_delta
-from txn_analysis.spark.jobs import named_jobs
-from txn_analysis.spark.workers import in_tasks, work_for_tasks, work_in
+from txn_analysis.spark.workers import in_tasks, values_of_tasks, work_for_tasks, work_in
 from txn_analysis.storage.data_files import write_data_files
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def write_in_tasks(
             streams = [(name, packed(batches, batches[0].schema)) for name, batches in told.items()]
             yield from rows_of_values((files, streams)).to_batches()
 
-    found = _values(work_for_tasks(spark, tasks.work), run)
+    found = values_of_tasks(work_for_tasks(spark, tasks.work), run)
     return [file for files, _ in found for file in files], _told(one for _, streams in found for one in streams)
 
 
@@ -134,14 +133,7 @@ def write_frame(
         files = write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of)
         yield from rows_of_values(*files).to_batches()
 
-    return _values(frame, run)
-
-
-def _values(frame: DataFrame, run: BatchFunction) -> list[Any]:
-    """The values that tasks give, one task for each part of a frame."""
-    with named_jobs(frame.sparkSession):
-        rows = in_tasks(frame, run, from_arrow_schema(VALUES)).collect()
-    return [*unpickled(row["value"] for row in rows)]
+    return values_of_tasks(frame, run)
 
 
 def _told(streams: Iterable[tuple[str, bytes]]) -> dict[str, pa.Table]:

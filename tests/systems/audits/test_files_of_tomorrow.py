@@ -31,7 +31,7 @@ def expected(capture: str) -> set[tuple[Any, ...]]:
 
 
 def remarks(report: AuditReport) -> list[str]:
-    return [text for _, text in statements(report) if "newer Kafka than this version knows" in text]
+    return [one.text for one in statements(report) if "newer Kafka than this version knows" in one.text]
 
 
 @pytest.mark.parametrize(

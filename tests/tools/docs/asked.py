@@ -57,8 +57,8 @@ ASKED = (
     Asked("unstable-offsets", EDGE, "explain --group billing-readers"),
     Asked("whose-is-it", DEMO, "explain --producer-id 1002", 0, ("id", "state", "open", "owner", "ends")),
     Asked("when-it-ends", DEMO, "explain --transactional-id inventory-sync", 0, ("state", "open", "ends", "fence")),
-    Asked("disk-fills", EDGE, "explain --topic accounts", 0, ("blocks",)),
-    Asked("tiered", TIERED, "explain --topic clicks", 0, ("blocks",), _OF_TIERED),
+    Asked("disk-fills", EDGE, "explain --topic accounts", 0, ("blocks", "costs")),
+    Asked("tiered", TIERED, "explain --topic clicks", 0, ("blocks", "costs"), _OF_TIERED),
     Asked("fenced", ENDED, "ended --outcome ABORT"),
     Asked("statistics", EDGE, "ended --by application"),
 )

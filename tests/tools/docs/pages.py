@@ -31,8 +31,8 @@ from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.rules import RULES, Rule
 from txn_analysis.judge.words import WORDS
 from txn_analysis.report.build import build_report
-from txn_analysis.report.finding_text import facts, lines_of, what
-from txn_analysis.report.terminal import Line
+from txn_analysis.report.finding_text import facts, scene_of, what
+from txn_analysis.report.terminal import Line, lines_of
 from txn_analysis.verdict import Verdict
 
 _TABLE = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n).*?(?=<!-- /made -->)", re.DOTALL)
@@ -207,7 +207,7 @@ def _example(rule: Rule) -> str:
     health = rows.health(partition=0, end_offset=200, last_stable_offset=100)
     report = build_report(rows.run(run_id="RUN", as_of_ms=case.as_of_ms), [], [health], [shown])
     (only,) = report.findings
-    lines = [Line(f"1. {what(only)}"), *lines_of(facts(report, only), _WIDTH)]
+    lines = [Line(f"1. {what(only)}"), *lines_of(facts(scene_of(report, only), only), _WIDTH)]
     text = "\n".join(line.text.rstrip() for line in lines)
     return f"""
 Example: producer 7 last wrote to orders-0 at 07:00, and the files were copied at 08:00.

@@ -23,7 +23,7 @@ MOST_NAMES = {
     "pipeline": 63,
     "questions": 94,
     "reading": 2,
-    "report": 39,
+    "report": 33,
     "runs": 47,
     "settings.py": 1,
     "sources.py": 6,

@@ -31,7 +31,7 @@ def impact(config: TopicConfig | None, *, topic: str = "orders", **of_log: Any) 
 
 
 def said(found: Impact) -> str:
-    return "".join(joint + part for joint, part in consequences(found))
+    return "; ".join(consequences(found))
 
 
 def test_retention_deletes_nothing_that_is_not_in_remote_storage_yet() -> None:

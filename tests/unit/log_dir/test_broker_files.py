@@ -12,7 +12,7 @@ from tests.unit.log_dir.test_segments import data
 from txn_analysis.reading.inputs.broker_files import PassedOver, Sorted, whole_file
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.refusals import Refusal
-from txn_analysis.reading.inputs.survey_job import survey_files
+from txn_analysis.reading.inputs.survey_files import survey_files
 from txn_analysis.reading.text.section import Section
 
 SEGMENT = encoded(data(17))

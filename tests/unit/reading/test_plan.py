@@ -15,7 +15,7 @@ from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES
-from txn_analysis.reading.inputs.survey_pieces import pack
+from txn_analysis.reading.inputs.survey_files import pack
 
 FORGED = b"x\n" + deep("evil-0", record(0, printed=False))
 STATE = (CASES / "grammar/4.2.0/transaction_state-1.txt").read_bytes()

@@ -10,7 +10,7 @@ from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs.find_files import SourceFile
 from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs, plan_text
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES
-from txn_analysis.reading.inputs.survey_pieces import Piece, survey_piece
+from txn_analysis.reading.inputs.survey_files import Piece, survey_piece
 from txn_analysis.reading.text import text as texts
 from txn_analysis.reading.text.text import GZIP, ZSTD
 
@@ -32,8 +32,9 @@ def packed(text: bytes, compression: str) -> bytes:
 
 
 def planned(file: Path, compression: str) -> PlannedInput:
-    found = [facts for _, facts in survey_piece(Piece(0, str(file), compression, 0, None))]
-    return plan_text(SourceFile(str(file), file.stat().st_size), compression, found)
+    source = SourceFile(str(file), file.stat().st_size)
+    found = [facts for _, facts in survey_piece(Piece(0, source, 0, None, compression))]
+    return plan_text(source, compression, found)
 
 
 def deep_dump_without_keys(payload: str = "") -> bytes:

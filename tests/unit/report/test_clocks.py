@@ -14,7 +14,7 @@ from txn_analysis.report.figures import (
     is_decided_by_clock,
     judged_idle_ms,
 )
-from txn_analysis.report.finding_text import facts
+from txn_analysis.report.finding_text import facts, scene_of
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
@@ -33,7 +33,9 @@ def report(*findings: Finding, skew_ms: int = 0) -> AuditReport:
 
 def said(found: AuditReport) -> str:
     """What `explain` and the page say of the first finding."""
-    return " ".join(f"{label} {text}" for label, text, *_ in facts(found, found.findings[0]))
+    return " ".join(
+        f"{label} {text}" for label, text, *_ in facts(scene_of(found, found.findings[0]), found.findings[0])
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_when_the_brokers_clocks_contradict(
     after_ms: int | None, before_ms: int | None, skew_ms: int, *, expected: bool
 ) -> None:
     found = report(rows.finding(appended_after_ms=after_ms, appended_before_ms=before_ms), skew_ms=skew_ms)
-    assert is_contradicted(found, found.findings[0]) is expected
+    assert is_contradicted(found.run, found.findings[0]) is expected
 
 
 @pytest.mark.parametrize(
@@ -65,7 +67,7 @@ def test_when_the_brokers_clocks_contradict(
 )
 def test_how_long_by_the_brokers(bounds: rows.Row, words: str) -> None:
     found = report(rows.finding(**bounds))
-    assert idle_by_brokers(found, found.findings[0]) == words
+    assert idle_by_brokers(found.run, found.findings[0]) == words
 
 
 def test_both_clocks_are_named_on_the_page_wherever_a_duration_stands() -> None:
@@ -92,13 +94,13 @@ def test_when_it_depends_on_the_clock(
 ) -> None:
     bounds = {"appended_after_ms": after_ms, "appended_before_ms": before_ms}
     found = report(rows.finding(last_timestamp_ms=last_ms, **bounds))
-    assert is_contradicted(found, found.findings[0])
-    assert is_decided_by_clock(found, found.findings[0]) is expected
+    assert is_contradicted(found.run, found.findings[0])
+    assert is_decided_by_clock(found.run, found.findings[0]) is expected
 
 
 def test_what_the_broker_stamped_itself_has_one_time() -> None:
     told = said(report(rows.finding(appended_after_ms=WRITTEN_MS, appended_before_ms=WRITTEN_MS)))
-    assert "since last write 2026-11-21T00:00:00.000Z by the broker's clock, idle 3 h 0 min why" in told
+    assert "since last write 2026-11-21T00:00:00.000Z by the broker's clock, idle 3 h 0 min blocks" in told
 
 
 def test_a_bound_that_no_broker_gives_is_left_out() -> None:
@@ -109,14 +111,14 @@ def test_a_bound_that_no_broker_gives_is_left_out() -> None:
 
 def test_one_clock_is_not_named() -> None:
     found = report(rows.finding())
-    assert clock_sentence(found) is clock_line(found, found.findings[0]) is None
+    assert clock_sentence(found) is clock_line(found.run, found.findings[0]) is None
     assert "client's" not in text_report(found)
 
 
 def test_what_was_dated_ahead_is_idle_by_the_brokers() -> None:
     ahead = {"last_timestamp_ms": rows.AS_OF_MS + rows.HOUR_MS, "idle_ms": -rows.HOUR_MS, "late_by_ms": 60 * S_MS}
     found = report(rows.finding(**ahead, lateness_basis="broker_clock", verdict="suspect"))
-    assert judged_idle_ms(found, found.findings[0]) == 21 * 60 * S_MS
+    assert judged_idle_ms(found.run, found.findings[0]) == 21 * 60 * S_MS
     assert "21 min 0 s" in text_report(found)
 
 

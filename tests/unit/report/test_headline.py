@@ -4,7 +4,8 @@ from tests.tools import report_rows as rows
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
-from txn_analysis.report.headline import doubts, next_steps
+from txn_analysis.report.headline import doubts
+from txn_analysis.report.steps import next_steps
 from txn_analysis.report.text_report import text_report
 from txn_analysis.text import iso_utc
 

@@ -8,8 +8,9 @@ import pytest
 from tests.tools import report_rows as rows
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import ANYBODY
-from txn_analysis.report.finding_text import lines_of, paragraphs
+from txn_analysis.report.finding_text import scene_of, telling
 from txn_analysis.report.html.page import html_report
+from txn_analysis.report.terminal import lines_of
 from txn_analysis.report.text_report import text_report
 from txn_analysis.tables import Finding, Impact, PartitionHealth
 from txn_analysis.verdict import Verdict
@@ -77,7 +78,7 @@ def test_no_line_says_none(finding: Finding) -> None:
             if name != "nothing" and column:
                 continue
             report = build_report(rows.run(verdict_counts={own.verdict: 1}), [], [of_log], [own])
-            lines = [line.text for line in lines_of(paragraphs(report, own, ANYBODY), 110)]
+            lines = [line.text for line in lines_of(telling(scene_of(report, own), own, ANYBODY), 110)]
             lines += text_report(report).splitlines() + html_report(report).splitlines()
             wrong += [f"{name or column}: {line}" for line in lines if "None" in line]
     assert not wrong

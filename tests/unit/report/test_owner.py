@@ -127,12 +127,12 @@ def test_a_finding_says_when_it_ends_and_one_that_hangs_does_not() -> None:
     coordinated = rows.finding(verdict="coordinated", rule="in_coordinator", **columns)._replace(
         verdict=Verdict.COORDINATED
     )
-    sentence = ends_sentence(report, coordinated)
+    sentence = ends_sentence(report.run, coordinated)
     assert sentence is not None
     assert sentence.startswith("its coordinator aborts it by 2026-11-21T03:13:10.000Z, at most 10 s")
     assert "It looks like Flink: the timeout aborts also what a completed checkpoint counts as delivered" in sentence
-    doubtful = ends_sentence(report, coordinated._replace(verdict=Verdict.INCONCLUSIVE))
+    doubtful = ends_sentence(report.run, coordinated._replace(verdict=Verdict.INCONCLUSIVE))
     assert doubtful is not None
     assert doubtful.startswith("if the coordinator's transaction lists orders-2, its coordinator")
     hanging = coordinated._replace(verdict=Verdict.HANGING)
-    assert (hanging.ending, ends_sentence(report, hanging)) == (None, None)
+    assert (hanging.ending, ends_sentence(report.run, hanging)) == (None, None)

@@ -7,9 +7,9 @@ import pytest
 from tests.tools import report_rows as rows
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.report.figures import Reader
-from txn_analysis.report.finding_text import then_sentence, window_of
-from txn_analysis.report.headline import next_steps
+from txn_analysis.report.finding_text import scene_of, then_sentence, window_of
 from txn_analysis.report.model import AuditReport
+from txn_analysis.report.steps import next_steps
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
 
@@ -22,7 +22,7 @@ def text_of(found: AuditReport, now_ms: int | None = None) -> str:
 
 
 def after(found: AuditReport) -> str | None:
-    return then_sentence(found, found.hanging[0], found.partitions[0])
+    return then_sentence(scene_of(found, found.hanging[0]), found.hanging[0])
 
 
 @pytest.mark.parametrize("before_ms", [None, rows.AS_OF_MS - 60_000, rows.AS_OF_MS - 9 * DAY_MS])
@@ -30,7 +30,7 @@ def test_the_report_says_the_times_of_the_plan(before_ms: int | None) -> None:
     row = rows.finding(appended_before_ms=before_ms)
     found = rows.report(row)
     (record,) = abort_plan([row], Settings(), rows.AS_OF_MS)
-    assert window_of(found, found.findings[0].appended_before_ms) == (record.not_before_ms, record.not_after_ms)
+    assert window_of(found.run, found.findings[0].appended_before_ms) == (record.not_before_ms, record.not_after_ms)
 
 
 def test_of_one_transaction_it_is_not_spoken_as_of_many() -> None:

@@ -8,10 +8,10 @@ from tests.tools import report_rows as rows
 from txn_analysis.judge.applications import remark_on
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
-from txn_analysis.report.finding_text import facts, lines_of
+from txn_analysis.report.finding_text import facts, scene_of
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.model import AuditReport
-from txn_analysis.report.terminal import print_styled, wrapped
+from txn_analysis.report.terminal import lines_of, print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
 from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
@@ -237,7 +237,7 @@ def test_what_the_report_does_not_say_explain_does_and_each_finding_has_its_comm
     text = text_report(report)
     for finding in report.hanging:
         assert all(fact not in text for fact in finding.evidence)
-        said = " ".join(line.text for line in lines_of(facts(report, finding), 110))
+        said = " ".join(line.text for line in lines_of(facts(scene_of(report, finding), finding), 110))
         assert all(fact in said for fact in finding.evidence)
         where = f"{finding.topic_partition}@{finding.txn_start_offset}"
         assert f"   explain  txn-analysis explain {where} --run run-1\n" in text

@@ -91,12 +91,21 @@ def ask(nights: Path) -> Callable[..., str]:
     return lambda *arguments: program(*arguments, "--warehouse", nights).out
 
 
+WORDED = "facts"  # sentences for people, each behind its label: another version may say them otherwise
+
+
+def labels(facts: list[dict[str, Any]]) -> set[str]:
+    return {fact["label"] for fact in facts}
+
+
 def lacks(before: Any, now: Any, place: str = "") -> list[str]:
     """What an answer lacked of one that 1.0.0 gave, or says otherwise; more may be said."""
     if isinstance(before, dict) and isinstance(now, dict):
         kept = before.keys() - VERSIONS - REPLACED
         gone = [f"{place}/{name} is gone" for name in sorted(kept - now.keys())]
-        both = sorted(kept & now.keys())
+        if WORDED in kept:
+            gone += sorted(labels(before[WORDED]) - labels(now[WORDED]))
+        both = sorted(kept & now.keys() - {WORDED})
         return gone + [word for name in both for word in lacks(before[name], now[name], f"{place}/{name}")]
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [word for k, pair in enumerate(zip(before, now, strict=True)) for word in lacks(*pair, f"{place}/{k}")]

@@ -36,8 +36,7 @@ from txn_analysis.kafka.record_batch import crcs, is_right
 from txn_analysis.reading.inputs.broker_files import statements
 from txn_analysis.reading.inputs.find_files import is_there
 from txn_analysis.reading.inputs.planned_input import PlannedInput
-from txn_analysis.reading.inputs.recognise import UNKNOWN_TEXT_REMEDY
-from txn_analysis.reading.inputs.refusals import Refusal, Refused
+from txn_analysis.reading.inputs.refusals import Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
 from txn_analysis.reading.text.text import Text
@@ -115,7 +114,7 @@ def survey_content(file: Section, source: Source, *, is_verified: bool) -> Plann
     stated = statements(file, data) if data else []
     if stated is not None:
         return _plan(file, digest, stated)
-    refusal = Refusal(Refused.NOT_AS_WRITTEN, f"not what a broker writes into {file.dump_path}", UNKNOWN_TEXT_REMEDY)
+    refusal = Refused.NOT_AS_WRITTEN.of(file.dump_path)
     return replace(_plan(file, digest, ()), problem=f"byte 0: {refusal}", refused=(refusal.kind,))
 
 

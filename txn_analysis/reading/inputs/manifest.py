@@ -52,8 +52,6 @@ _MOST_PATH_BYTES = 4096
 _SUMS_AT_ONCE = 4
 _SUMMED_BYTES = 4 << 20
 
-_COPY_ALL, _COPY_IT = "Copy the files again", "Copy it again"
-
 _Count = Annotated[int, Field(ge=0, le=INT64_MAX)]
 _Ms = Annotated[int, Field(ge=0, le=LAST_TIME_MS)]
 _Int32 = Annotated[int, Field(ge=0, le=INT32_MAX)]
@@ -200,19 +198,13 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
         named = manifest.by_place
         reasons = []
         if manifest.problem is not None:
-            unknown = f"{manifest.path}: {manifest.problem}"
-            reasons.append(Refusal(Refused.MANIFEST_NOT_UNDERSTOOD, unknown, _COPY_ALL))
+            reasons.append(Refused.MANIFEST_NOT_UNDERSTOOD.of(manifest.path, manifest.problem))
         if manifest.said is not None:
             if len(named) < len(manifest.said.files):
-                twice = f"{manifest.path}: it names a file twice"
-                reasons.append(Refusal(Refused.NAMED_TWICE, twice, _COPY_ALL))
+                reasons.append(Refused.NAMED_TWICE.of(manifest.path))
             reasons += _misfits(manifest, named, sizes)
             reasons += [
-                Refusal(
-                    Refused.NOT_NAMED,
-                    f"{names[place]}: {MANIFEST_FILE} does not name it",
-                    "Take it out of the folder, or copy again",
-                )
+                Refused.NOT_NAMED.of(names[place])
                 for place in sizes
                 if place not in named and _nearest(place, folders) == manifest.folder
             ]
@@ -236,10 +228,9 @@ def _misfits(manifest: FoundManifest, named: Mapping[str, _SaidOfFile], sizes: M
         shown = os.path.join(os.path.dirname(manifest.path), file.path)  # noqa: PTH120
         size = sizes[place] if place in sizes else _size_of(place)
         if size is None:
-            yield Refusal(Refused.NOT_THERE, f"{shown}: {MANIFEST_FILE} names it, and it is not there", _COPY_IT)
+            yield Refused.NOT_THERE.of(shown)
         elif file.size_bytes is not None and size != file.size_bytes:
-            other = f"{shown}: it has {size} bytes, and {MANIFEST_FILE} says {file.size_bytes}"
-            yield Refusal(Refused.OTHER_SIZE, other, _COPY_IT)
+            yield Refused.OTHER_SIZE.of(shown, size, file.size_bytes)
 
 
 def _size_of(place: str) -> int | None:
@@ -299,7 +290,7 @@ def _wrong_sums(
     with ThreadPoolExecutor(_SUMS_AT_ONCE) as pool:  # hashing lets other threads run
         sums = [*pool.map(_sum_of, (file for file, _, _ in summed))]
     return [
-        Refusal(Refused.OTHER_SUM, f"{path}: its SHA-256 is not the one that {MANIFEST_FILE} says", _COPY_IT)
+        Refused.OTHER_SUM.of(path)
         for (_, path, stated), checksum in zip(summed, sums, strict=True)
         if stated != checksum
     ]

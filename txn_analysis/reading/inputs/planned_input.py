@@ -48,7 +48,6 @@ KIND_NAMES = {
     CONSOLE_TEXT: "transaction_state_console",
     CONSOLE_JSON: "transaction_state_console",
 }
-_COPY_AGAIN = "Copy the file again"
 _SKIP = "Or pass --skip-unrecognised: the report then names what was left out"
 _SHOWN_PROBLEMS = 3
 
@@ -111,7 +110,7 @@ def _the_same(plan: PlannedInput) -> str:
     return f" (the same: {', '.join(names)})" if names else ""
 
 
-def plan_text(source: SourceFile, compression: str | None, facts: Sequence[ChunkFacts | ReadFailure]) -> PlannedInput:
+def plan_text(source: SourceFile, compression: str | None, facts: Sequence[object]) -> PlannedInput:
     """The plan of one input from what its chunks say, and what kept the rest of it from being read; reads nothing."""
     chunks = [fact for fact in facts if isinstance(fact, ChunkFacts)]
     failure = next((fact for fact in facts if isinstance(fact, ReadFailure)), None)
@@ -120,8 +119,7 @@ def plan_text(source: SourceFile, compression: str | None, facts: Sequence[Chunk
     sections: list[Section] = []
     problems: list[tuple[int, Refusal]] = []
     if failure is not None:
-        unread = Refusal(Refused.UNREADABLE, failure.reason, failure.remedy or _COPY_AGAIN)
-        problems.append((failure.offset, unread))
+        problems.append((failure.offset, Refused.UNREADABLE.of(failure.reason, how=failure.remedy)))
     elif isinstance(recognition, Refusal):
         problems.append((0, recognition))
     else:
@@ -133,7 +131,7 @@ def plan_text(source: SourceFile, compression: str | None, facts: Sequence[Chunk
         else:
             sections, problems = _dump_sections(recognition, chunks, text_end)
         if torn_at is not None:
-            problems.append((torn_at, Refusal(Refused.CUT_LINE, "the text ends inside this line", _COPY_AGAIN)))
+            problems.append((torn_at, Refused.CUT_LINE.of()))
     return PlannedInput(
         path=source.path,
         input_id=_input_id(chunks, None if failure is None else source.path),
@@ -161,7 +159,8 @@ def _input_id(chunks: Sequence[ChunkFacts], unread_path: str | None) -> str:
 
 
 def _joined(problems: list[tuple[int, Refusal]]) -> str | None:
-    shown = [f"byte {at}: {what}" for at, what in sorted(problems)[:_SHOWN_PROBLEMS]]
+    in_order = sorted(problems, key=lambda problem: (problem[0], problem[1].kind.name))
+    shown = [f"byte {at}: {what}" for at, what in in_order[:_SHOWN_PROBLEMS]]
     if len(problems) > _SHOWN_PROBLEMS:
         shown.append(f"and {len(problems) - _SHOWN_PROBLEMS} more such places in this file")
     return "; ".join(shown) or None
@@ -195,21 +194,18 @@ def _dump_sections(
     problems: list[tuple[int, Refusal]] = []
     marks = _believed_marks(recognition.start, chunks)
     if not marks or marks[0][0].start != recognition.start:
-        what = "this `Dumping` line names no file that kafka-dump-log dumps, or another line stands before its header"
-        again = "Dump the file again by its own name, without 2>&1"
-        problems.append((recognition.start, Refusal(Refused.NO_FILE_NAMED, what, again)))
+        problems.append((recognition.start, Refused.NO_FILE_NAMED.of()))
     trailers = {trailer.end: trailer for chunk in chunks for trailer in chunk.trailers}
     sections: list[Section] = []
     ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
     cuts = [*(_cut_between(one, other) for (one, _), (other, _) in pairwise(marks)), chunks[-1].cut][: len(marks)]
     for (mark, is_proven), end, cut in zip(marks, ends, cuts, strict=True):
         if cut is not None and isinstance(mark.body, Body):
-            problems.append((cut.start, Refusal(Refused.CUT_BATCH, str(cut), _COPY_AGAIN)))
+            problems.append((cut.start, Refused.CUT_BATCH.of(cut)))
         if isinstance(mark.body, Refusal):
             problems.append((mark.start, mark.body))
         elif mark.body is None:
-            early = "the dump ends before this section's header line"
-            problems.append((mark.start, Refusal(Refused.CUT_HEADER, early, _COPY_AGAIN)))
+            problems.append((mark.start, Refused.CUT_HEADER.of()))
         elif cut is None or end == text_end:  # what is wrong with a file is wrong with its last section alone
             sections.append(_section(len(sections), mark, end, trailers.get(end), is_proven=is_proven))
     return sections, problems

@@ -20,15 +20,14 @@ from txn_analysis.reading.inputs.manifest import manifest_problems, split_manife
 from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
-from txn_analysis.reading.inputs.survey_job import certain_plans, in_this_process, survey_files
-from txn_analysis.reading.inputs.survey_pieces import group_count, pack
+from txn_analysis.reading.inputs.survey_files import certain_plans, group_count, in_this_process, pack, survey_files
 from txn_analysis.reading.text.section import ScanRange
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from txn_analysis.reading.inputs.find_files import SourceFile
-    from txn_analysis.reading.inputs.survey_job import IsOnSpark
+    from txn_analysis.reading.inputs.survey_files import IsOnSpark
     from txn_analysis.reading.text.section import Section
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables.inputs import Asked

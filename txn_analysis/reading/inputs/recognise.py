@@ -31,7 +31,6 @@ _ARCHIVES = (("tar", 257, b"ustar"), ("zip", 0, b"PK\x03\x04"))
 # in little-endian order and begin with a CRC-32C of the rest.
 _BOOKKEEPER_MAGIC = b"BKLO"
 _REDPANDA_HEADER_BYTES, _REDPANDA_CRC_BYTES = 61, 4
-UNKNOWN_TEXT_REMEDY = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
 
 DUMP = "dump"
 
@@ -72,12 +71,11 @@ _BROKER_FILE = re.compile(rb"version: 0\ntopic_id: |#\n#[^\n]*\n(?:[\w.]+=[^\n]*
 def recognise(head: bytes, text_bytes: int) -> Recognition | Refusal:
     """The kind of a text of `text_bytes` bytes that begins with `head` (64 KiB of it, or all), or why it is refused."""
     if not head:
-        return Refusal(Refused.EMPTY, "the file is empty", "Copy it again, or leave it out")
+        return Refused.EMPTY.of()
     start = noise_end(head, 0, len(head))
     if head.startswith(DUMPING_START, start):
         if head[start : head.find(b"\n", start) + 1].endswith(b"\r\n"):
-            how = "Change them to LF: tr -d '\\r' < FILE > NEW_FILE"
-            return Refusal(Refused.CR_LF, "lines end in CR LF, as Windows writes them", how)
+            return Refused.CR_LF.of()
         if altered := glued_path(head[start:].partition(b"\n")[0]):
             return altered
         return Recognition(DUMP, start)
@@ -109,37 +107,22 @@ def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:
     if CONSOLE_TEXT_START.match(head, start):
         return Recognition(CONSOLE_TEXT, start, "0.11-3.9")
     if _DEFAULT_FORMATTER.match(head, start):
-        return Refusal(
-            Refused.DEFAULT_FORMATTER,
-            "an export of the default formatter, which prints the records of __transaction_state as raw bytes",
-            "Export again with --formatter kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
-            " (0.11 to 3.9) or org.apache.kafka.tools.consumer.TransactionLogMessageFormatter (3.9 and newer)",
-        )
+        return Refused.DEFAULT_FORMATTER.of()
     return None
 
 
 def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Refusal(
-            Refused.UTF_16,
-            "UTF-16 text, as PowerShell's redirection writes it",
-            "Dump again from cmd.exe, or change it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE",
-        )
+        return Refused.UTF_16.of()
     if (other := _other_broker(head)) is not None:
         return other
     for what, starts_at, magic in _ARCHIVES:
         if head.startswith(magic, starts_at):
-            return Refusal(Refused.ARCHIVE, f"a {what} archive", "Unpack it, and give what was in it")
+            return Refused.ARCHIVE.of(what)
     if b"\x00" not in head:
-        return None if _is_text(head) else Refusal(Refused.BINARY, "binary data, not text", UNKNOWN_TEXT_REMEDY)
+        return None if _is_text(head) else Refused.BINARY.of()
     kind = _broker_binary(head, text_bytes)
-    if kind is None:
-        return Refusal(Refused.BINARY, "binary data, not text", UNKNOWN_TEXT_REMEDY)
-    return Refusal(
-        Refused.BROKERS_BINARY,
-        f"a binary {kind} of a broker's log directory, compressed, or where its path does not say of which partition",
-        "Give it as the broker has it, such as orders-0/00000000000000000000.log, or a dump of it by kafka-dump-log",
-    )
+    return Refused.BINARY.of() if kind is None else Refused.BROKERS_BINARY.of(kind)
 
 
 def _other_broker(head: bytes) -> Refusal | None:
@@ -147,18 +130,8 @@ def _other_broker(head: bytes) -> Refusal | None:
     header, crc = head[_REDPANDA_CRC_BYTES:_REDPANDA_HEADER_BYTES], head[:_REDPANDA_CRC_BYTES]
     is_whole = len(head) >= _REDPANDA_HEADER_BYTES and any(header)
     if is_whole and int(google_crc32c.value(header)) == int.from_bytes(crc, "little"):
-        return Refusal(
-            Refused.REDPANDA,
-            "a segment of a Redpanda broker, whose format is not Apache Kafka's",
-            "Only Apache Kafka's files are read here: ask Redpanda's own tool, rpk cluster txn describe-producers",
-        )
-    if head.startswith(_BOOKKEEPER_MAGIC):
-        return Refusal(
-            Refused.BOOKKEEPER,
-            "an entry log of Apache BookKeeper, as Apache Pulsar keeps its topics",
-            "Only Apache Kafka's files are read here: ask Pulsar's own tool, pulsar-admin transactions",
-        )
-    return None
+        return Refused.REDPANDA.of()
+    return Refused.BOOKKEEPER.of() if head.startswith(_BOOKKEEPER_MAGIC) else None
 
 
 def _is_text(head: bytes) -> bool:
@@ -186,13 +159,9 @@ def _broker_binary(head: bytes, text_bytes: int) -> str | None:
 
 def _text_refusal(head: bytes, start: int) -> Refusal:
     if _DUMP_LINE.match(head, start):
-        return Refusal(
-            Refused.NO_FIRST_LINE,
-            "it begins inside a dump, after the `Dumping` line that says which partition it is of",
-            "Give it the whole text of kafka-dump-log, from its first line on",
-        )
+        return Refused.NO_FIRST_LINE.of()
     if altered := altered_text(head):
         return altered
     if _CHECKPOINT.match(head) or _BROKER_FILE.match(head):
-        return Refusal(Refused.BROKERS_TEXT, "a small text file of a broker's log directory, no dump", "Leave it out")
-    return Refusal(Refused.UNKNOWN_TEXT, "not a text that this version knows", UNKNOWN_TEXT_REMEDY)
+        return Refused.BROKERS_TEXT.of()
+    return Refused.UNKNOWN_TEXT.of()

@@ -27,9 +27,6 @@ from txn_analysis.reading.inputs.refusals import Refusal, Refused
 
 OLD_DEEP = "2.1-deep"
 
-DUMP_TOOL_REMEDY = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
-REMEDY_OLD_DEEP = "Dump again without --deep-iteration/--print-data-log, or with kafka-dump-log 2.2 or newer"
-
 _FILE_NAME = re.compile(r"(\d{1,20})\.(log|snapshot|txnindex|index|timeindex)")
 _OTHER_FILE = re.compile(
     r"\d+(?:-\d+)?\.checkpoint|bootstrap\.checkpoint|leader-epoch-checkpoint|partition\.metadata"
@@ -67,27 +64,18 @@ def parse_dump_path(path: str) -> DumpedFile | Refusal | None:
     *folders, name = re.split(r"[/\\]", path)
     file = _FILE_NAME.fullmatch(name)
     if file is None:
-        return _other_file(name) if _OTHER_FILE.fullmatch(name) else None
+        kind = Refused.KRAFT if name.endswith(".checkpoint") else Refused.NOT_DUMPED
+        return kind.of(name) if _OTHER_FILE.fullmatch(name) else None
     suffix = file[2]
     if suffix in {"index", "timeindex"}:
-        return Refusal(
-            Refused.INDEX, f"the dump of an offset index ({name}), which holds no batches", "Dump the .log files only"
-        )
+        return Refused.INDEX.of(name)
     folder = folders[-1] if folders else ""
     if aside := set_aside(folder):
         return aside
     if not is_partition_folder(folder):
-        return Refusal(
-            Refused.NO_PARTITION,
-            f"the path {path!r} does not say which partition it is of",
-            "Dump the file by a path with its folder, such as orders-0/00000000000000000000.log",
-        )
+        return Refused.NO_PARTITION.of(path)
     if int(file[1]) > OFFSET_MAX:
-        return Refusal(
-            Refused.NO_OFFSET,
-            f"{name} is not named after an offset",
-            "Copy it from the broker again, under its own name",
-        )
+        return Refused.NO_OFFSET.of(name)
     topic, _, partition = folder.rpartition("-")
     return DumpedFile(suffix, topic, int(partition), int(file[1]))
 
@@ -104,19 +92,7 @@ def set_aside(folder: str) -> Refusal | None:
     if set_aside is None:
         return None
     what = {"delete": "deleted", "future": "future", "stray": "stray"}[set_aside[1]]
-    return Refusal(Refused.SET_ASIDE, f"the folder {folder} is a {what} log, not the partition's log", "Leave it out")
-
-
-def _other_file(name: str) -> Refusal:
-    if name.endswith(".checkpoint"):
-        return Refusal(
-            Refused.KRAFT,
-            f"a snapshot of KRaft metadata ({name}), which holds no transactions",
-            "Leave it out of the dump",
-        )
-    return Refusal(
-        Refused.NOT_DUMPED, f"kafka-dump-log does not dump {name}", "Name only .log, .snapshot and .txnindex files"
-    )
+    return Refused.SET_ASIDE.of(folder, what)
 
 
 def read_header(text: bytes, at: int, base_offset: int) -> int | None:
@@ -171,7 +147,7 @@ def describe_body(file: DumpedFile, body: bytes) -> Body | Refusal:
         return _snapshot_body(body, line)
     if file.kind == TXNINDEX:
         known = _TXNINDEX_LINE.fullmatch(line)
-        return Body(TXNINDEX, "0.11+") if known else _unknown_line("transaction index")
+        return Body(TXNINDEX, "0.11+") if known else Refused.UNKNOWN_LINE.of("transaction index")
     return _log_body(file, body, line)
 
 
@@ -185,9 +161,9 @@ def _snapshot_body(body: bytes, line: bytes) -> Body | Refusal:
     if known is None and (altered := altered_lines(body, lambda one: _SNAPSHOT_LINE.fullmatch(one) is not None)):
         return altered
     if known is None and line.startswith(b"producerId: "):
-        return Refusal(Refused.OLD_SNAPSHOT, "a producer snapshot dumped by a tool before 1.1", DUMP_TOOL_REMEDY)
+        return Refused.OLD_SNAPSHOT.of()
     if known is None:
-        return _unknown_line("producer snapshot")
+        return Refused.UNKNOWN_LINE.of("producer snapshot")
     if known["time"] is None:
         return Body(SNAPSHOT, "1.1-3.0")
     return Body(SNAPSHOT, "3.1-3.4" if known["scala"] else "3.5+")
@@ -195,13 +171,9 @@ def _snapshot_body(body: bytes, line: bytes) -> Body | Refusal:
 
 def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
     if _WITHOUT_METADATA.match(line):
-        return _without_metadata()
+        return Refused.NO_METADATA.of()
     if _PRE_2_1_BATCH.fullmatch(line):
-        return Refusal(
-            Refused.OLD_SHALLOW,
-            "a dump by a tool before 2.0.1, which does not say which batches are end markers",
-            DUMP_TOOL_REMEDY,
-        )
+        return Refused.OLD_SHALLOW.of()
     if old := _OLD_RECORD.fullmatch(line):
         return _old_deep_body(file, line, old)
     if LEGACY_LINE.fullmatch(line):
@@ -209,7 +181,7 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
     grammar = _grammar_of(line)
     if grammar is None:
         altered = altered_lines(body, lambda one: _grammar_of(one) is not None)
-        return altered or _unknown_line("log segment")
+        return altered or Refused.UNKNOWN_LINE.of("log segment")
     return _batch_body(file, body, grammar)
 
 
@@ -217,7 +189,7 @@ def _old_deep_body(file: DumpedFile, line: bytes, old: re.Match[bytes]) -> Body 
     # Record lines replace the batch lines; a decoded state record still says all that matters.
     if file.topic == STATE_TOPIC and old["producer_epoch"] is not None and b" key: transactionalId=" in line:
         return Body(STATE, OLD_DEEP)
-    return Refusal(Refused.OLD_DEEP, "a deep dump by a tool before 2.2, which prints no batches", REMEDY_OLD_DEEP)
+    return Refused.OLD_DEEP.of()
 
 
 def _legacy_body(file: DumpedFile, body: bytes) -> Body | Refusal:
@@ -235,10 +207,10 @@ def _grammar_of(line: bytes) -> str | None:
 def _batch_body(file: DumpedFile, body: bytes, grammar: str) -> Body | Refusal:
     batch = _FULL_BATCH.search(body)
     if batch and _has_blank_records(body, batch):
-        return _without_metadata()
+        return Refused.NO_METADATA.of()
     first_record = body[noise_end(body, batch.end(), len(body)) :] if batch else b""
     if _WITHOUT_METADATA.match(first_record):
-        return _without_metadata()
+        return Refused.NO_METADATA.of()
     if file.topic != STATE_TOPIC:
         return Body(LOG, grammar)
     # A body of nothing but empty batches has no record that a decoder could have left out.
@@ -253,19 +225,3 @@ def _has_blank_records(body: bytes, batch: re.Match[bytes]) -> bool:
         at += 1
     blank_count, record_count = at - batch.end(), int(_COUNT.findall(batch[0])[0])
     return blank_count == record_count and record_count >= (_LEAST_BLANK_RECORDS if at == len(body) else 2)
-
-
-def _without_metadata() -> Refusal:
-    return Refusal(
-        Refused.NO_METADATA,
-        "dumped with --skip-record-metadata, which leaves out the end markers",
-        "Dump again without --skip-record-metadata",
-    )
-
-
-def _unknown_line(what: str) -> Refusal:
-    return Refusal(
-        Refused.UNKNOWN_LINE,
-        f"the first line of this {what} is not one that kafka-dump-log 2.0.1 to 4.4 prints",
-        "Dump the file again, with the tool of such a version: it reads the files of older brokers",
-    )

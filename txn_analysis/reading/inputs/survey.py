@@ -17,7 +17,7 @@ from txn_analysis.reading.grammar.noise import NOISE_BYTES, export_noise, noise_
 from txn_analysis.reading.inputs.cut_dumps import Cut, cut_before
 from txn_analysis.reading.inputs.dumping_lines import LOOK_BACK_BYTES, StartProver, printed_reach
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, recognise
-from txn_analysis.reading.inputs.refusals import Refusal
+from txn_analysis.reading.inputs.refusals import COPY_AGAIN, Refusal
 from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class ReadFailure:
 
     offset: int
     reason: str
-    remedy: str | None = None
+    remedy: str = COPY_AGAIN
 
 
 def survey_chunk(read: Read, start: int, end: int) -> ChunkFacts | None:

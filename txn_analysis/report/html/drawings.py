@@ -256,7 +256,7 @@ class AgesDrawing(Drawing):
 def ages_drawing(report: AuditReport) -> AgesDrawing | None:
     """The picture of all open transactions by the age that lateness is judged by; None where no age is known."""
     bound_ms = report.run.late_after_ms
-    ages = [(one.verdict, judged_idle_ms(report, one)) for one in report.findings.told(Answered)]
+    ages = [(one.verdict, judged_idle_ms(report.run, one)) for one in report.findings.told(Answered)]
     aged = [(verdict, age) for verdict, age in ages if age is not None]
     if not aged:
         return None

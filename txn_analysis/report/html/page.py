@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, groupby, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.words import words_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import alike
-from txn_analysis.report.finding_text import paragraphs, report_command, run_option, what
+from txn_analysis.report.finding_text import report_command, run_option, scene_of, telling, what
 from txn_analysis.report.html.bar_drawings import ended_drawing, nights_drawing, runs_drawing
 from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing
 from txn_analysis.report.html.rendering import rendered
 from txn_analysis.report.pictures import Pictures
+from txn_analysis.report.steps import next_steps
 from txn_analysis.report.text_report import statements
 from txn_analysis.text import count, escape
 
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.alike import Alike
     from txn_analysis.report.figures import Reader
-    from txn_analysis.report.finding_text import Paragraph
     from txn_analysis.report.html.bar_drawings import NightsDrawing
     from txn_analysis.report.html.drawings import PartitionDrawing
     from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.terminal import Paragraph
     from txn_analysis.tables import Finding, PartitionHealth
 
 _MOST_PARTITIONS = 300
@@ -53,11 +54,6 @@ class FindingView:
     number: int
     group: int
     more: str | None
-
-    @property
-    def has_command(self) -> bool:
-        """A command says more of it."""
-        return any(paragraph.command for paragraph in self.paragraphs)
 
 
 def html_report(
@@ -87,22 +83,18 @@ def html_report(
         "report": report,
         "worst": report.unaccepted.worst,
         "headline": headline.headline(report, reader.fail_on),
-        "since": nights.second_line(report),
+        "lead": list(headline.lead(report, reader))[1:],
         "since_rows": _since_rows(report, views),
         "since_title": nights.title(report),
         "verdict_counts": report.unaccepted.verdict_counts,
         "history_command": None if report.since is None or report.anonymized else nights.history_command(reader),
-        "narrowed": headline.narrowed(report),
-        "settles": headline.what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
-        "steps": headline.next_steps(report, reader),
-        "doubts": list(headline.doubts(report)),
+        "steps": next_steps(report, reader),
         "findings": views,
         "table_file": table_file,
         "all_command": None if report.anonymized else f"{again} --format json",
         "report_command": None if report.anonymized else f"{again} --format html -o report.html",
         "blocked": held[:_MOST_PARTITIONS],
         "blocked_note": _what_is_counted(held),
-        "clocks": figures.clock_sentence(report),
         "logs": logs,
         "nights": _night_drawings(shown),
         "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
@@ -110,9 +102,10 @@ def html_report(
         "runs": runs_drawing(shown.runs),
         "ended": ended_drawing(shown.ended),
         "stats_command": None if report.anonymized else f"txn-analysis ended --by application{options}",
-        "read": _labelled(report, reader.now_ms),
+        "read": [
+            (label, list(said)) for label, said in groupby(statements(report, reader.now_ms), attrgetter("label"))
+        ],
         "age": figures.age(report, reader.now_ms),
-        "too_old": headline.expired_sentence(report, reader.now_ms),
     }
     return rendered("page.html.j2", context, ("page.css",), "page.js")
 
@@ -147,9 +140,9 @@ def _finding_views(
             finding,
             what(finding),
             figures.hidden_by(report, finding),
-            figures.judged_idle_ms(report, finding),
-            figures.clock_line(report, finding) is not None,
-            tuple(paragraphs(report, finding, reader)),
+            figures.judged_idle_ms(report.run, finding),
+            figures.clock_line(report.run, finding) is not None,
+            tuple(telling(scene_of(report, finding), finding, reader)),
             "" if (words := words_named(finding.rule)) is None else words.reason,
             anchors.get(escape(finding.topic_partition)),
             place,
@@ -179,13 +172,3 @@ def _what_is_counted(held: Sequence[PartitionHealth]) -> str:
         f"hidden{more}. The first lines of this page leave out what only transactions in progress hold. "
         "Since when is by the brokers' clocks."
     )
-
-
-def _labelled(report: AuditReport, now_ms: int | None) -> list[tuple[str, list[str]]]:
-    """What was read, the lines of one label together."""
-    found: list[tuple[str, list[str]]] = []
-    for label, text in statements(report, now_ms):
-        if label or not found:
-            found.append((label, []))
-        found[-1][1].append(text)
-    return found

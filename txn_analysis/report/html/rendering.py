@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 _MOST_SINCE = 50
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
-_FOLDED = frozenset({"where", "since", "cause", "explain"})  # of a finding, beside its evidence: not needed to act
 
 
 def rendered(template: str, context: Mapping[str, Any], styles: tuple[str, ...], script: str | None = None) -> str:
@@ -58,15 +57,12 @@ def _environment() -> Environment:
     environment.filters.update(moments=_moments, typed=_typed)
     environment.globals.update(
         count=count,
-        cluster_sentence=figures.cluster_sentence,
-        folded=_FOLDED,
         warning_subject=figures.warning_subject,
         soonest_warnings=figures.soonest_warnings,
         upcoming=shown,
         upcoming_title=TITLE,
         warnings_left_out=figures.warnings_left_out,
         most_places=headline.MOST_PLACES,
-        how_sure=headline.how_sure,
         most_since=_MOST_SINCE,
         most_findings=figures.MOST_FINDINGS,
         verdicts=tuple(reversed(Verdict)),
