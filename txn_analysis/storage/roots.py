@@ -27,7 +27,7 @@ from txn_analysis.stores.store import Version, store_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from txn_analysis.stores.store import Files
+    from txn_analysis.stores.store import Files, Piece
 
 _FETCHED_AHEAD = 8
 _WHOLE_BYTES = 8 << 20  # a smaller data file of a store is fetched by one request
@@ -103,7 +103,7 @@ class Root:
             return
         nearest = self.where.key
         while nearest:
-            if self._files.within(f"{nearest}/{LOG}")[1]:
+            if next(self._files.listed(f"{nearest}/{LOG}"), None):
                 raise WarehouseError(
                     f"{self.place}: {self.where.child(nearest).uri} is a Delta table. Give the folder of a warehouse as"
                     " --warehouse, or a new one"
@@ -116,10 +116,11 @@ class Root:
         Raises:
             NoTable: there is none.
         """
-        found = self._files.within(self._key(table, LOG))[1]
+        folder = self._key(table, LOG)
+        found = {each.key[len(folder) + 1 :]: each.version.size_bytes for each in self._files.listed(folder)}
         if not found:
             raise NoTable(table)
-        return {each.key.rpartition("/")[2]: each.version.size_bytes for each in found}
+        return found
 
     def has_files(self, table: str) -> bool:
         """Whether there is anything in the folder of a table that has no log."""
@@ -131,9 +132,7 @@ class Root:
 
     def text(self, path: str, size_bytes: int) -> str:
         """A small file, by its path from here and its size in bytes."""
-        if self._is_on_disk:
-            return Path(self.place, path).read_text(encoding="utf-8")
-        return self._remote(path, size_bytes).read(0, size_bytes).decode()
+        return bytes(self._read(path, size_bytes)).decode()
 
     def sizes(self, paths: Collection[str]) -> dict[str, int]:
         """Of some files those that are there, by their paths from here, each with its bytes."""
@@ -169,15 +168,14 @@ class Root:
             yield source()
 
     def _source(self, path: str, size_bytes: int) -> Any:
-        file = self._remote(path, size_bytes)
         if size_bytes <= _WHOLE_BYTES:
-            return pa.BufferReader(file.read(0, size_bytes))
-        return pa.PythonFile(streamed(file), "r")
+            return pa.BufferReader(self._read(path, size_bytes))
+        place = self.where.child(self._key(path))
+        return pa.PythonFile(streamed(RemoteFile(place, Version("", size_bytes))), "r")
 
-    def _remote(self, path: str, size_bytes: int) -> RemoteFile:
-        return RemoteFile(
-            self.where.child(self._key(path)), Version("", size_bytes)
-        )  # none of a table is ever replaced
+    def _read(self, path: str, size_bytes: int) -> Piece:
+        # None of a table is ever replaced: any version will do.
+        return self._files.read(self._key(path), 0, size_bytes, Version("", size_bytes))
 
     def _key(self, *names: str) -> str:
         return "/".join(name for name in (self.where.key, *names) if name)

@@ -30,11 +30,11 @@ class HdfsStore:
 
     def listed(self, prefix: str) -> Iterator[Found]:
         """As of `Store`."""
-        yield from self._entries(prefix, is_deep=True)[1]
+        from pyarrow.fs import FileSelector
 
-    def within(self, prefix: str) -> tuple[list[str], list[Found]]:
-        """As of `Store`."""
-        return self._entries(prefix, is_deep=False)
+        with _said():
+            infos = self._handler.get_file_info_selector(FileSelector(prefix, allow_not_found=True, recursive=True))
+        yield from (_found(info) for info in infos if info.is_file)
 
     def found(self, key: str) -> Found | None:
         """As of `Store`."""
@@ -69,14 +69,6 @@ class HdfsStore:
         for key in keys:
             with suppress(FileNotFoundError), _said():
                 self._handler.delete_file(key)
-
-    def _entries(self, prefix: str, *, is_deep: bool) -> tuple[list[str], list[Found]]:
-        from pyarrow.fs import FileSelector, FileType
-
-        with _said():
-            infos = self._handler.get_file_info_selector(FileSelector(prefix, allow_not_found=True, recursive=is_deep))
-        folders = [info.path.strip("/") for info in infos if info.type == FileType.Directory]
-        return folders, [_found(info) for info in infos if info.is_file]
 
 
 def _found(info: Any) -> Found:

@@ -99,16 +99,11 @@ class Cost:
 
     @property
     def bytes_per_request(self) -> int:
-        """As many bytes are read in the time that one more request takes."""
-        return bytes_per_request(self.request_s, self.byte_s)
+        """The size below which a batch of a segment is read whole: that takes less time than a request for the next.
 
-
-def bytes_per_request(request_s: float, byte_s: float) -> int:
-    """The size below which a batch of a segment is read whole: then it takes less time than a request for the next one.
-
-    Of larger batches the headers alone are read, one request for each.
-    """
-    return int(request_s / max(byte_s, 1e-12))
+        Of larger batches the headers alone are read, one request for each.
+        """
+        return int(self.request_s / max(self.byte_s, 1e-12))
 
 
 _costs: dict[str, Cost] = {}
@@ -268,7 +263,7 @@ def _parts(start: int, end: int) -> list[_Coming]:
     return [_Coming(at, min(at + _PART_BYTES, end)) for at in range(start, end, _PART_BYTES)]
 
 
-class RemoteStream(io.RawIOBase):
+class _RemoteStream(io.RawIOBase):
     """An object as a file that is read from its front on, or from any place."""
 
     def __init__(self, file: RemoteFile) -> None:
@@ -276,25 +271,17 @@ class RemoteStream(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """As of any file."""
         base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._file.size_bytes}[whence]
         self._at = base + offset
         return self._at
 
-    def tell(self) -> int:
-        """As of any file."""
-        return self._at
-
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # any writable buffer
-        """As of any file."""
         data = self._file.read(self._at, self._at + len(buffer))
         buffer[: len(data)] = data
         self._at += len(data)
@@ -303,4 +290,4 @@ class RemoteStream(io.RawIOBase):
 
 def streamed(file: RemoteFile) -> io.BufferedReader:
     """An object as a file that is read in large pieces."""
-    return io.BufferedReader(RemoteStream(file), _STREAM_BYTES)
+    return io.BufferedReader(_RemoteStream(file), _STREAM_BYTES)

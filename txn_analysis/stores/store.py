@@ -9,17 +9,16 @@ URI names one object, a folder of them, or a glob.
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from txn_analysis.stores.places import client_options, has_profile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from txn_analysis.stores.places import Place
 
@@ -75,8 +74,12 @@ class Files(Protocol):
     def listed(self, prefix: str) -> Iterator[Found]:
         """All objects below a folder, in any order; nothing where there is none."""
 
-    def within(self, prefix: str) -> tuple[list[str], list[Found]]:
-        """The folders and the objects of one folder, without what lies deeper."""
+    def read(self, key: str, start: int, end: int, version: Version) -> Piece:
+        """The bytes from `start` up to `end`, all of which must be there, of an object of this version.
+
+        Raises:
+            ChangedError: it is another version, or gone.
+        """
 
     def drop(self, keys: Sequence[str]) -> None:
         """Delete objects; those that are gone already are no error."""
@@ -91,13 +94,6 @@ class Store(Files, Protocol):
 
     def found(self, key: str) -> Found | None:
         """One object; None where there is none."""
-
-    def read(self, key: str, start: int, end: int, version: Version) -> Piece:
-        """The bytes from `start` up to `end`, all of which must be there, of an object of this version.
-
-        Raises:
-            ChangedError: it is another version, or gone.
-        """
 
     def put(self, key: str, data: bytes | IO[bytes]) -> None:
         """Keep an object as a whole."""
@@ -119,7 +115,7 @@ def store_of(place: Place) -> Store:
 
 
 class _ObjectStore:
-    """A bucket or container."""
+    """A bucket or container; methods are those of `Store`."""
 
     def __init__(self, root: str) -> None:
         # Its place in memory is a second's tenth, which commands on a disk do without.
@@ -134,23 +130,13 @@ class _ObjectStore:
             )
 
     def listed(self, prefix: str) -> Iterator[Found]:
-        """As of `Store`; a page at a time."""
         import obstore
 
         with _said():
-            for page in obstore.list(self._store, _folder(prefix), chunk_size=_PAGE):
+            for page in obstore.list(self._store, prefix or None, chunk_size=_PAGE):
                 yield from map(_found, page)
 
-    def within(self, prefix: str) -> tuple[list[str], list[Found]]:
-        """As of `Store`."""
-        import obstore
-
-        with _said():
-            found = obstore.list_with_delimiter(self._store, _folder(prefix))
-        return [*found["common_prefixes"]], [_found(each) for each in found["objects"]]
-
     def found(self, key: str) -> Found | None:
-        """As of `Store`."""
         import obstore
 
         try:
@@ -160,13 +146,12 @@ class _ObjectStore:
             return None
 
     def read(self, key: str, start: int, end: int, version: Version) -> Piece:
-        """As of `Store`: the store itself compares the entity tag, with each request."""
         import obstore
 
         is_dated = version.tag.startswith(_DATED)
         options: Any = {"range": (start, end)}
         if version.tag and not is_dated:
-            options["if_match"] = version.tag
+            options["if_match"] = version.tag  # compared by the store itself
         try:
             with _said():
                 got = obstore.get(self._store, key, options=options)
@@ -179,14 +164,12 @@ class _ObjectStore:
             raise
 
     def put(self, key: str, data: bytes | IO[bytes]) -> None:
-        """As of `Store`."""
         import obstore
 
         with _said():
             obstore.put(self._store, key, data)
 
     def drop(self, keys: Sequence[str]) -> None:
-        """As of `Store`."""
         import obstore
 
         for start in range(0, len(keys), _DELETED_AT_ONCE):
@@ -200,10 +183,6 @@ def _profile() -> Any:
     except ImportError:
         raise StoreError("AWS profiles are read by boto3, which is not installed: pip install boto3") from None
     return Boto3CredentialProvider()
-
-
-def _folder(prefix: str) -> str | None:
-    return prefix or None
 
 
 def _found(meta: Any) -> Found:
@@ -226,9 +205,7 @@ def _said() -> Iterator[None]:
 
     try:
         yield
-    except FileNotFoundError:
-        raise FileNotFoundError(_GONE) from None
-    except exceptions.NotFoundError:
+    except (FileNotFoundError, exceptions.NotFoundError):
         raise FileNotFoundError(_GONE) from None
     except exceptions.PreconditionError:
         raise ChangedError from None
@@ -262,11 +239,7 @@ def _cause(text: str) -> str:
     return next((words for signs, words in known if any(sign in text for sign in signs)), "no whole answer")
 
 
-_Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
-
 _GLOB = re.compile(r"[*?\[]")
-_AT_ONCE = 16  # pages of a listing follow each other; folders need not
 
 
 def found_below(place: Place) -> tuple[str, list[Found]]:
@@ -274,12 +247,11 @@ def found_below(place: Place) -> tuple[str, list[Found]]:
 
     That is all of a folder, or what a glob matches as the shell does: `*` within one folder, `**` across them.
     """
-    glob = _GLOB.search(place.key)
+    glob, store = _GLOB.search(place.key), store_of(place)
     if glob is None:
-        return place.key, list(found_in(place))
-    folder = place.key[: glob.start()].rpartition("/")[0]
-    parts = place.key.split("/")
-    return folder, [found for found in found_in(place.child(folder)) if _is_named(found.key.split("/"), parts)]
+        return place.key, [*store.listed(place.key)]
+    folder, parts = place.key[: glob.start()].rpartition("/")[0], place.key.split("/")
+    return folder, [found for found in store.listed(folder) if _is_named(found.key.split("/"), parts)]
 
 
 def has_glob(place: Place) -> bool:
@@ -294,22 +266,3 @@ def _is_named(key: Sequence[str], glob: Sequence[str]) -> bool:
     if glob[0] == "**":
         return any(_is_named(key[start:], glob[1:]) for start in range(len(key) + 1))
     return bool(key) and fnmatchcase(key[0], glob[0]) and _is_named(key[1:], glob[1:])
-
-
-def found_in(place: Place) -> Iterator[Found]:
-    """All objects below a folder; its sub-folders are listed side by side, each a page at a time."""
-    store = store_of(place)
-    folders = [place.key]
-    files: list[Found] = []
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        while folders and len(folders) < _AT_ONCE:
-            looked = _each(pool, store.within, folders)
-            files += [found for _, own in looked for found in own]
-            folders = [folder.rstrip("/") for deeper, _ in looked for folder in deeper]
-        yield from files
-        for own in _each(pool, lambda folder: list(store.listed(folder)), folders):
-            yield from own
-
-
-def _each(pool: ThreadPoolExecutor, function: Callable[[_Item], _Result], items: Sequence[_Item]) -> list[_Result]:
-    return list(pool.map(function, items))

@@ -14,14 +14,14 @@ from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planning import plan_inputs
 from txn_analysis.report.terminal import LineProgress
 from txn_analysis.settings import Settings
-from txn_analysis.stores.remote_file import Cost, bytes_per_request, cost_of
+from txn_analysis.stores.remote_file import Cost, cost_of
 
 MIB = 1 << 20
 
 
 def test_a_batch_is_read_whole_where_that_takes_less_time_than_one_more_request() -> None:
-    assert bytes_per_request(request_s=0.03, byte_s=1e-8) == 3_000_000
-    assert bytes_per_request(request_s=0.001, byte_s=1e-8) == 100_000
+    assert Cost(request_s=0.03, byte_s=1e-8).bytes_per_request == 3_000_000
+    assert Cost(request_s=0.001, byte_s=1e-8).bytes_per_request == 100_000
 
 
 def test_short_requests_say_what_a_request_takes_and_long_ones_what_a_byte_does() -> None:

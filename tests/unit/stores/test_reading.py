@@ -64,7 +64,7 @@ def test_what_is_not_there_is_named_beside_what_else_is_wrong(copies: Bucket) ->
 
 def test_the_coordinators_state_is_listed_last(copies: Bucket) -> None:
     def rolled(kind: str, key: str) -> None:
-        if kind == "LIST" and "orders-1" in key:
+        if kind == "LIST" and "state" in key:
             copies.put(f"{COPY}/__transaction_state-3/2.log", b"rolled meanwhile")
 
     copies.put(f"{COPY}/__transaction_state-3/1.log", b"state")
