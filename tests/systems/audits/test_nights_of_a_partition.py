@@ -27,4 +27,4 @@ def test_each_night_is_one_point_and_the_last_one_is_the_reports_own(tmp_path: P
         assert nights[-1].hidden_record_count == item.hidden_record_count
         assert nights[-1].last_stable_offset == item.last_stable_offset
     assert max(map(len, seen.values())) == 2
-    assert html_report(report, shown).count("Hidden records over the last nights") == len(seen)
+    assert html_report(report, shown).count("hidden records over the last nights</h3>") == len(seen)

@@ -1,127 +1,122 @@
-"""The pictures of one partition, of one transactional id, and of the whole cluster.
-
-Of a partition: offsets against time, the last stable offset, open transactions and end markers. Of an id: the
-coordinator's states of it over time.
-"""
+"""The pictures of a page, each a function from a series to a chart; None where it has nothing to show."""
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from txn_analysis.judge.outcome import Answered
 from txn_analysis.report.figures import judged_idle_ms
-from txn_analysis.report.pictures import (
+from txn_analysis.report.html.charts import (
     BOTTOM,
-    DURATION_TICKS,
     LETTER,
     RIGHT,
     TOP,
     WIDTH,
-    Drawing,
+    Chart,
+    Durations,
     Frame,
-    Glyph,
-    LogPoint,
+    Mark,
     Scale,
+    Section,
+    Table,
     Tick,
+    bar,
+    count_scale,
     count_ticks,
-    duration_place,
-    duration_scale,
+    cross,
+    dot,
+    left_of,
+    line,
     time_ticks,
 )
+from txn_analysis.report.pictures import LogPoint
 from txn_analysis.text import clip, count, duration, escape, iso_utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.pictures import IdTimeline, MarkerPoint, PartitionTimeline, StateChange
+    from txn_analysis.report.pictures import EndedSlice, IdTimeline, NightPoint, PartitionTimeline, Pictures, RunPoint
     from txn_analysis.tables import PartitionHealth
+
+_RIGHT = WIDTH - RIGHT
+
+
+def sections(report: AuditReport, pictures: Pictures, stats_command: str | None) -> list[Section]:
+    """All pictures of a report, those of one kind together; without a command in an anonymized one."""
+    overview = [chart for chart in (ages(report), runs(pictures.runs)) if chart is not None]
+    logs = [chart for one in pictures.partitions for chart in (log(report, one), nights(one)) if chart is not None]
+    start_ms = min((t.points[0].time_ms for t in pictures.partitions if t.points), default=None)
+    ids = [states(timeline, start_ms, report.run.as_of_ms) for timeline in pictures.ids]
+    every = [
+        Section("overview", "How old, and how it went on", overview),
+        Section("ended", "What ended", ended(pictures.ended, stats_command), _ENDED_LEGEND),
+        Section("log", "Offsets against time", logs, _LOG_LEGEND),
+        Section("id", "Transactional ids over time", ids, note=_ID_NOTE),
+    ]
+    return [one for one in every if one.charts]
+
 
 _HEIGHT = 240
 _MOST_OPEN = 12
 _LINE_HEIGHT = 14
+_BROKER_TIME = "Time by the brokers' clocks."
+_CLIENT_TIME = "Time by the clients' timestamps: no broker's clock speaks."
+_LOG_LEGEND = (
+    (line("log", (1, 9), (25, 3)), "end of the log"),
+    (line("stable", (1, 6), (25, 6)), "last stable offset"),
+    (bar("shade hanging", 0, 0, 26, 12), "hidden from read_committed"),
+    (line("dash hanging", (4, 6), (25, 6)), "open transaction, from its start"),
+    (dot("ring", 13, 6, 3), "COMMIT marker"),
+    (cross("cross", 13, 6), "ABORT marker"),
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class PartitionDrawing(Drawing):
-    """Offsets of one partition against time; `hidden` is the area between last stable offset and end of the log.
-
-    `opens` are where its open transactions begin: their lines go on to the moment of the copy.
-    """
-
-    name: str
-    log: str
-    stable: str
-    hidden: str
-    held_by: str
-    labels: list[Tick]
-    opens: list[Glyph]
-    markers: list[Glyph]
-    clock: str
-
-
-def partition_drawing(
-    report: AuditReport, item: PartitionHealth, timeline: PartitionTimeline
-) -> PartitionDrawing | None:
-    """The picture of one partition; None where no time is known of its log."""
-    points = _forward(timeline.points)
-    if not points:
+def log(report: AuditReport, timeline: PartitionTimeline) -> Chart | None:
+    """Offsets of one partition against time: end of the log, last stable offset, open transactions, end markers."""
+    item = report.partitions_by_place.get((timeline.topic, timeline.partition))
+    # Clocks of several leaders may disagree by moments; a log never goes back in time.
+    latest = accumulate((point.time_ms for point in timeline.points), max)
+    points = [point for point, ms in zip(timeline.points, latest, strict=True) if point.time_ms == ms]
+    if item is None or not points:
         return None
+    at_ms = partial(np.interp, xp=[point.end_offset for point in points], fp=[point.time_ms for point in points])
     end_ms = max(report.run.as_of_ms or 0, points[-1].time_ms)
     # The last batches may carry no broker's time: they came before the copy.
-    last = LogPoint(end_ms, item.end_offset or points[-1].end_offset, points[-1].last_stable_offset)
-    low = min(points[0].last_stable_offset, points[0].end_offset)
-    ticks = count_ticks(Scale(low, last.end_offset, 0, 1))
-    left = 10 + LETTER * max((len(tick.label) for tick in ticks), default=1)
-    x = Scale(points[0].time_ms, end_ms, left, WIDTH - RIGHT)
-    y = Scale(low, last.end_offset, _HEIGHT - BOTTOM, TOP)
-    log = [(x(point.time_ms), y(point.end_offset)) for point in (*points, last)]
-    stable = [(x(point.time_ms), y(point.last_stable_offset)) for point in (*points, last)]
-    name = escape(item.topic_partition)
-    return PartitionDrawing(
-        name=name,
-        title=f"{name}: offsets against time",
-        description=_log_in_words(item, points[0].time_ms, end_ms),
-        frame=Frame(_HEIGHT, left, time_ticks(x), count_ticks(y)),
-        log=_path(log),
-        stable=_path(stable),
-        hidden=_path([*log, *reversed(stable)]) + "Z",
-        held_by=_held_by(report, item),
-        labels=_labels(last, y),
-        opens=_open_lines(report, item, points, x, y),
-        markers=[_marker(marker, points, x, y) for marker in timeline.markers],
-        clock="the brokers' clocks" if timeline.is_broker_time else "the clients' timestamps: no broker's clock speaks",
-    )
-
-
-def _held_by(report: AuditReport, item: PartitionHealth) -> str:
-    """The verdict on what holds the last stable offset, worst first."""
+    points.append(LogPoint(end_ms, item.end_offset or points[-1].end_offset, points[-1].last_stable_offset))
+    y, left = count_scale(min(points[0].last_stable_offset, points[0].end_offset), points[-1].end_offset, _HEIGHT)
+    x = Scale(points[0].time_ms, end_ms, left, _RIGHT)
+    end = [(x(point.time_ms), y(point.end_offset)) for point in points]
+    stable = [(x(point.time_ms), y(point.last_stable_offset)) for point in points]
     here = report.findings_on(item.topic, item.partition)
-    return next((finding.verdict.value for finding in here if finding.blocks_partition), "unknown")
-
-
-def _labels(last: LogPoint, y: Scale) -> list[Tick]:
-    """The names of the two lines, where there is room between them."""
-    end, stable = y(last.end_offset), y(last.last_stable_offset)
-    if stable - end < 3 * _LINE_HEIGHT:
-        return []
-    return [
-        Tick(end + _LINE_HEIGHT, f"end of the log {last.end_offset:,}"),
-        Tick(stable - _LINE_HEIGHT / 2, f"last stable offset {last.last_stable_offset:,}"),
-    ]
-
-
-def _forward(points: Sequence[LogPoint]) -> list[LogPoint]:
-    """Clocks of several leaders may disagree by moments; a log never goes back in time."""
-    kept: list[LogPoint] = []
-    for point in points:
-        if not kept or point.time_ms >= kept[-1].time_ms:
-            kept.append(point)
-    return kept
+    holder = next((finding.verdict.value for finding in here if finding.blocks_partition), "unknown")
+    marks = [line(f"shade {holder}", *end, *reversed(stable), is_closed=True)]
+    marks += [line("log", *end), line("stable", *stable)]
+    for marker in timeline.markers:
+        at = x(at_ms(marker.offset + 1)), y(marker.offset + 1)
+        more = "" if marker.count == 1 else f", the last of {marker.count} close together"
+        title = f"{marker.outcome} at offset {marker.offset}, {iso_utc(marker.time_ms)}{more}"
+        marks.append(cross("cross", *at, title) if marker.outcome == "ABORT" else dot("ring", *at, 2.5, title))
+    for one in here[:_MOST_OPEN]:
+        begin, at_y = x(at_ms(one.txn_start_offset)), y(one.txn_start_offset)
+        since = f"open from offset {one.txn_start_offset}, idle {duration(one.idle_ms)}"
+        title = f"{one.verdict.value}: producer id {one.producer_id} has been {since}"
+        marks.append(line(f"dash {one.verdict.value}", (begin, at_y), (_RIGHT, at_y), title=title))
+        marks.append(bar(f"fill {one.verdict.value}", begin - 4, at_y - 4, 8, 8, title))
+    return Chart(
+        f"{escape(item.topic_partition)}: offsets against time",
+        _log_in_words(item, points[0].time_ms, end_ms),
+        Frame(_HEIGHT, left, time_ticks(x), count_ticks(y)),
+        [*marks, *_names(end[-1][1], stable[-1][1], points[-1])],
+        _BROKER_TIME if timeline.is_broker_time else _CLIENT_TIME,
+        partition=escape(item.topic_partition),
+    )
 
 
 def _log_in_words(item: PartitionHealth, start_ms: int, end_ms: int) -> str:
@@ -130,51 +125,22 @@ def _log_in_words(item: PartitionHealth, start_ms: int, end_ms: int) -> str:
     return (
         f"From {iso_utc(start_ms)} to {iso_utc(end_ms)} the log grows to offset {item.end_offset}, while the last "
         f"stable offset stays at {item.last_stable_offset}; {records} read_committed consumers do not see what lies "
-        "between. "
-        f"{count(item.open_transaction_count, 'open transaction')}."
+        f"between. {count(item.open_transaction_count, 'open transaction')}."
     )
 
 
-def _open_lines(
-    report: AuditReport, item: PartitionHealth, points: Sequence[LogPoint], x: Scale, y: Scale
-) -> list[Glyph]:
-    here = report.findings_on(item.topic, item.partition)
-    return [
-        Glyph(
-            x(_time_at(points, finding.txn_start_offset)),
-            y(finding.txn_start_offset),
-            finding.verdict.value,
-            f"{finding.verdict.value}: producer id {finding.producer_id} has been open from offset "
-            f"{finding.txn_start_offset}, idle {duration(finding.idle_ms)}",
-        )
-        for finding in here[:_MOST_OPEN]
-    ]
-
-
-def _time_at(points: Sequence[LogPoint], offset: int) -> float:
-    """When the log reached an offset, between the two points around it."""
-    ends = [point.end_offset for point in points]
-    index = bisect_left(ends, offset)
-    if index == 0 or index == len(points):
-        return points[min(index, len(points) - 1)].time_ms
-    before, after = points[index - 1], points[index]
-    share = (offset - before.end_offset) / max(after.end_offset - before.end_offset, 1)
-    return before.time_ms + share * (after.time_ms - before.time_ms)
-
-
-def _marker(marker: MarkerPoint, points: Sequence[LogPoint], x: Scale, y: Scale) -> Glyph:
-    more = "" if marker.count == 1 else f", the last of {marker.count} close together"
-    title = f"{marker.outcome} at offset {marker.offset}, {iso_utc(marker.time_ms)}{more}"
-    return Glyph(x(_time_at(points, marker.offset + 1)), y(marker.offset + 1), marker.outcome.lower(), title, r=2.5)
-
-
-def _path(places: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
+def _names(end: float, stable: float, last: LogPoint) -> Iterator[Mark]:
+    """The names of the two lines, where there is room between them."""
+    if stable - end >= 3 * _LINE_HEIGHT:
+        named = {end + _LINE_HEIGHT: f"end of the log {last.end_offset:,}"}
+        named |= {stable - _LINE_HEIGHT / 2: f"last stable offset {last.last_stable_offset:,}"}
+        yield from (Mark("name", text=text, x=_RIGHT - 2, y=at, anchor="end") for at, text in named.items())
 
 
 _ID_HEIGHT = 72
-_MOST_CHANGES_IN_WORDS = 10
-_STATE_CLASSES = {
+_ID_NOTE = "What the coordinator recorded of each, in its own time (UTC)."
+_MOST_RECORDS = 10
+_STATE_LOOKS = {
     "Ongoing": "ongoing",
     "PrepareCommit": "prepare",
     "PrepareAbort": "prepare",
@@ -184,58 +150,32 @@ _STATE_CLASSES = {
 }
 
 
-@dataclass(frozen=True)
-class StateBar:
-    """One state of a transactional id for as long as it held; `label` is empty where there is no room for it."""
-
-    x: float
-    width: float
-    kind: str
-    label: str
-    title: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class IdDrawing(Drawing):
-    """One transactional id's states over time, and its last records in words."""
-
-    name: str
-    bars: list[StateBar]
-    changes: list[StateChange]
-
-
-def id_drawing(timeline: IdTimeline, start_ms: int | None, as_of_ms: int | None) -> IdDrawing:
-    """The picture of one id, from `start_ms` on if that is known, else from its first record on."""
+def states(timeline: IdTimeline, start_ms: int | None, as_of_ms: int | None) -> Chart:
+    """One transactional id's states over time, from `start_ms` on if that is known; its last records as a table."""
     changes = sorted(timeline.changes, key=lambda change: change.time_ms)
     low = changes[0].time_ms if start_ms is None else min(start_ms, changes[-1].time_ms)
-    high = max(as_of_ms or 0, changes[-1].time_ms)
-    x = Scale(low, high, 4, WIDTH - 4)
-    ends = [change.time_ms for change in changes[1:]] + [high]
-    bars = [_bar(change, end_ms, x) for change, end_ms in zip(changes, ends, strict=True) if end_ms >= low]
+    x = Scale(low, max(as_of_ms or 0, changes[-1].time_ms), 4, WIDTH - 4)
+    marks = []
+    for change, end_ms in zip(changes, [*(one.time_ms for one in changes[1:]), x.high], strict=True):
+        if end_ms >= low:
+            # A state that lasted for no time at all is still seen.
+            width = max(round(x(end_ms) - x(change.time_ms), 1), 1.5)
+            begin = min(x(change.time_ms), x.stop - width)
+            title = f"{clip(change.state, 24)} from {iso_utc(change.time_ms)}, epoch {change.producer_epoch}"
+            marks.append(bar(f"state {_STATE_LOOKS.get(change.state, 'other')}", begin, 8, width, 30, title))
+            if width > LETTER * len(change.state) + 8:
+                marks.append(Mark("state-name", text=escape(change.state), x=begin + 5, y=27))
     name, last = clip(timeline.transactional_id, 80), changes[-1]
-    return IdDrawing(
-        name=name,
-        title=f"{name}: states over time",
-        description=f"{clip(last.state, 24)} since {iso_utc(last.time_ms)}; "
-        f"{count(len(changes), 'record')} of the coordinator.",
-        frame=Frame(_ID_HEIGHT, 4, time_ticks(x), []),
-        bars=bars,
-        changes=list(reversed(changes[-_MOST_CHANGES_IN_WORDS:])),
+    rows = (
+        (iso_utc(one.time_ms), clip(one.state, 24), *("" if n is None else n for n in one[2:]))
+        for one in reversed(changes[-_MOST_RECORDS:])
     )
-
-
-def _bar(change: StateChange, end_ms: int, x: Scale) -> StateBar:
-    start, stop = x(change.time_ms), x(end_ms)
-    # A state that held for no time at all is still seen.
-    width = max(round(stop - start, 1), 1.5)
-    fits = width > LETTER * len(change.state) + 8
-    title = f"{clip(change.state, 24)} from {iso_utc(change.time_ms)}, epoch {change.producer_epoch}"
-    return StateBar(
-        min(start, x.stop - width),
-        width,
-        _STATE_CLASSES.get(change.state, "other"),
-        escape(change.state) if fits else "",
-        title,
+    return Chart(
+        f"{name}: states over time",
+        f"{clip(last.state, 24)} since {iso_utc(last.time_ms)}; {count(len(changes), 'record')} of the coordinator.",
+        Frame(_ID_HEIGHT, 4, time_ticks(x)),
+        marks,
+        table=Table("Last records", ("Time", "State", "Producer id", "Epoch", "Partitions"), tuple(rows)),
     )
 
 
@@ -243,66 +183,143 @@ _ROW_HEIGHT = 34
 _DOTS_PER_ROW = 48
 
 
-@dataclass(frozen=True, kw_only=True)
-class AgesDrawing(Drawing):
-    """Open transactions by age, a row for each verdict; `bound_x` is where they begin to be late."""
-
-    rows: list[Tick]
-    dots: list[Glyph]
-    bound_x: float
-    bound: str
-
-
-def ages_drawing(report: AuditReport) -> AgesDrawing | None:
-    """The picture of all open transactions by the age that lateness is judged by; None where no age is known."""
+def ages(report: AuditReport) -> Chart | None:
+    """All open transactions by the age that lateness is judged by, a row for each verdict."""
     bound_ms = report.run.late_after_ms
-    ages = [(one.verdict, judged_idle_ms(report.run, one)) for one in report.findings.told(Answered)]
-    aged = [(verdict, age) for verdict, age in ages if age is not None]
+    judged = [(one.verdict, judged_idle_ms(report.run, one)) for one in report.findings.told(Answered)]
+    aged = [(verdict, age) for verdict, age in judged if age is not None]
     if not aged:
         return None
     verdicts = [verdict for verdict in reversed(Verdict) if any(verdict is known for known, _ in aged)]
-    frame_height = _ROW_HEIGHT * len(verdicts) + TOP + BOTTOM
-    left = 10 + LETTER * max(len(verdict.value) for verdict in verdicts)
-    oldest_ms = max(age_ms for _, age_ms in aged)
-    x = duration_scale(1000, max(oldest_ms, bound_ms) * 2, left + 8, WIDTH - RIGHT - 8)
+    height, left = _ROW_HEIGHT * len(verdicts) + TOP + BOTTOM, left_of([verdict.value for verdict in verdicts])
+    oldest_ms, late = max(age for _, age in aged), sum(age > bound_ms for _, age in aged)
+    x = Durations.upto(max(oldest_ms, bound_ms) * 2, left + 8, _RIGHT - 8)
     rows = {v: Tick(TOP + _ROW_HEIGHT * (index + 0.5), v.value) for index, v in enumerate(verdicts)}
-    late = sum(age_ms > bound_ms for _, age_ms in aged)
-    return AgesDrawing(
-        title="Open transactions by the time since their last write, against the bound",
-        description=f"{late} of {len(aged)} are idle for more than {duration(bound_ms)}, the oldest for "
-        f"{duration(oldest_ms)}, by the clock that lateness is judged by: the client's, if it is credible.",
-        frame=Frame(frame_height, left, _duration_ticks(x), []),
-        rows=list(rows.values()),
-        dots=[dot for verdict in verdicts for dot in _dots(verdict, aged, x, rows[verdict].at)],
-        bound_x=duration_place(x, bound_ms),
-        bound=duration(bound_ms),
+    bound, title = x(bound_ms), "the bound: older ones are late"
+    marks = [line("bound", (bound, 4), (bound, height - BOTTOM), title=title)]
+    marks.append(Mark("name", text=f"late after {duration(bound_ms)}", x=bound - 5, y=13, anchor="end"))
+    for verdict in verdicts:
+        # One dot for what lies close together; its area tells how many that are.
+        slices: dict[int, list[int]] = {}
+        for age in (age for known, age in aged if known is verdict):
+            slices.setdefault(round((x(age) - left) / (_RIGHT - left) * _DOTS_PER_ROW), []).append(age)
+        for near in slices.values():
+            span = " to ".join(dict.fromkeys((duration(min(near)), duration(max(near)))))
+            r = round(min(4 + 1.5 * math.sqrt(len(near) - 1), 15), 1)
+            at, title = x(sum(near) / len(near)), f"{len(near)} {verdict.value}, idle {span}"
+            marks.append(dot(f"fill {verdict.value}", at, rows[verdict].at, r, title))
+    return Chart(
+        "Open transactions by the time since their last write, against the bound",
+        f"{late} of {len(aged)} are idle for more than {duration(bound_ms)}, the oldest for {duration(oldest_ms)}, by "
+        "the clock that lateness is judged by: the client's, if it is credible.",
+        Frame(height, left, x.ticks(), list(rows.values())),
+        marks,
+        "The dashed line is transaction.max.timeout.ms + 5 min.",
     )
 
 
-def _duration_ticks(x: Scale) -> list[Tick]:
-    """As many as there is room for, none over another."""
-    ticks: list[Tick] = []
-    for duration_ms, label in DURATION_TICKS:
-        at = duration_place(x, duration_ms)
-        is_inside = x.low <= math.log10(duration_ms) <= x.high
-        if is_inside and (not ticks or at - ticks[-1].at > LETTER * len(label) + 12):
-            ticks.append(Tick(at, label))
-    return ticks
+_WIDEST_BAR = 48
 
 
-def _dots(verdict: Verdict, aged: Sequence[tuple[Verdict, int]], x: Scale, y: float) -> list[Glyph]:
-    """One dot for what lies close together; its area tells how many that are."""
-    slices: dict[int, list[int]] = {}
-    for known, age_ms in aged:
-        if known is verdict:
-            share = (duration_place(x, age_ms) - x.start) / (x.stop - x.start)
-            slices.setdefault(round(share * _DOTS_PER_ROW), []).append(age_ms)
-    return [_dot(verdict, ages, x, y) for _, ages in sorted(slices.items())]
+def runs(points: Sequence[RunPoint]) -> Chart | None:
+    """Hidden records over the last runs; None of one alone, which has nothing to be compared with."""
+    if len(points) < 2:
+        return None
+    hidden = [count(point.hidden_record_count, "hidden record") for point in points]
+    unknown = [f"; unknown on {count(one.unknown_count, 'partition')}" if one.unknown_count else "" for one in points]
+    words = f"{len(points)} runs; the last one found {hidden[-1]}, the one before {hidden[-2]}."
+    hanging = [f"{point.hanging_count} hanging" for point in points]
+    titles = [f"{each}{doubt}, {hangs}" for each, doubt, hangs in zip(hidden, unknown, hanging, strict=True)]
+    shown = [(point.as_of_ms, point.hidden_record_count) for point in points]
+    return _bars("Hidden records over the last runs", words, 200, shown, titles)
 
 
-def _dot(verdict: Verdict, ages: list[int], x: Scale, y: float) -> Glyph:
-    youngest, oldest = duration(min(ages)), duration(max(ages))
-    span = oldest if youngest == oldest else f"{youngest} to {oldest}"
-    radius = round(min(4 + 1.5 * math.sqrt(len(ages) - 1), 15), 1)
-    place = duration_place(x, sum(ages) / len(ages))
-    return Glyph(place, y, verdict.value, f"{len(ages)} {verdict.value}, idle {span}", radius)
+def nights(timeline: PartitionTimeline) -> Chart | None:
+    """Hidden records of one partition over the last nights; None where no other night saw it."""
+    points = timeline.nights
+    if len(points) < 2:
+        return None
+    known = [point.hidden_record_count for point in points]
+    hidden = ["an unknown number of hidden records" if n is None else count(n, "hidden record") for n in known]
+    stable = ["unknown" if one.last_stable_offset is None else one.last_stable_offset for one in points]
+    words = f"{count(len(points), 'night')}; the last one found {hidden[-1]}, the one before {hidden[-2]}."
+    words += f" {_stands(points)}" + (" Grey: the files did not say how many." if None in known else "")
+    titles = [f"{each}, last stable offset {at}" for each, at in zip(hidden, stable, strict=True)]
+    title = f"{escape(f'{timeline.topic}-{timeline.partition}')}: hidden records over the last nights"
+    return _bars(title, words, 110, [(point.as_of_ms, point.hidden_record_count) for point in points], titles)
+
+
+def _stands(points: Sequence[NightPoint]) -> str:
+    """Since which night the last stable offset has been the one of the last night."""
+    stable, since = points[-1].last_stable_offset, points[-1]
+    for night in reversed(points):
+        if stable is None or night.last_stable_offset != stable:
+            break
+        since = night
+    if since is points[-1]:
+        return "The last stable offset was another one in the night before." if stable is not None else ""
+    shown = " or before, as it was in all that are shown" if since is points[0] else ""
+    return f"The last stable offset has been {stable} since {iso_utc(since.as_of_ms)}{shown}."
+
+
+def _bars(
+    title: str, words: str, height: int, nights_of: Sequence[tuple[int | None, int | None]], titles: Sequence[str]
+) -> Chart:
+    """A bar for each night, of its moment and its hidden records; grey where the files did not say how many."""
+    most_ticks = 2 if height < _HEIGHT / 2 else 5
+    y, left = count_scale(0, max(1, *(hidden or 0 for _, hidden in nights_of)), height, most_ticks)
+    step = (_RIGHT - left) / len(nights_of)
+    width = round(min(step * 0.7, _WIDEST_BAR), 1)
+    marks = []
+    for index, ((as_of_ms, hidden), said) in enumerate(zip(nights_of, titles, strict=True)):
+        # A night that found nothing still has its place, and one that could not tell its whole height.
+        top = y.stop if hidden is None else min(y(hidden), y.start - 1)
+        place, look = round(left + index * step + (step - width) / 2, 1), "night unknown" if hidden is None else "night"
+        marks.append(bar(look, place, top, width, round(y.start - top, 1), f"{iso_utc(as_of_ms)}: {said}"))
+    ends = {index: iso_utc(nights_of[index][0])[5:16].replace("T", " ") for index in (0, len(nights_of) - 1)}
+    ticks = [Tick(round(left + (index + 0.5) * step, 1), day) for index, day in ends.items()]
+    return Chart(title, words, Frame(height, left, ticks, count_ticks(y, most_ticks)), marks)
+
+
+_ENDED_HEIGHT = 150
+_ENDED_LEGEND = (
+    (bar("fill in_progress", 7, 0, 12, 12), "committed"),
+    (bar("fill inconclusive", 7, 0, 12, 12), "aborted"),
+    (bar("fill suspect", 7, 0, 12, 12), "ended, and the dump does not print how"),
+)
+
+
+def ended(slices: Sequence[EndedSlice], stats_command: str | None) -> list[Chart]:
+    """What ended when, by its outcome; nothing where nothing did."""
+    if not slices:
+        return []
+    y, left = count_scale(0, max(one.ended_count for one in slices), _ENDED_HEIGHT)
+    x = Scale(slices[0].from_ms, slices[-1].to_ms, left, _RIGHT)
+    marks = []
+    for one in slices:
+        width, below = round(max(x(one.to_ms) - x(one.from_ms) - 1, 1), 1), 0
+        parts = (one.committed_count, one.aborted_count, one.unknown_outcome_count)
+        for look, word, number in zip(_ENDED_LOOKS, ("committed", "aborted", "not printed how"), parts, strict=True):
+            if number:
+                top, title = y(below + number), f"{iso_utc(one.from_ms)}: {count(number, 'transaction')} {word}"
+                marks.append(bar(look, x(one.from_ms), top, width, round(y(below) - top, 1), title))
+                below += number
+    committed, aborted, unknown = (sum(column) for column in zip(*(one[2:] for one in slices), strict=True))
+    not_printed = f", {unknown} of which the dump does not print how they ended" if unknown else ""
+    span = f"from {iso_utc(slices[0].from_ms)} to {iso_utc(slices[-1].to_ms)}"
+    step = duration(slices[0].to_ms - slices[0].from_ms)
+    rows = tuple((iso_utc(one.from_ms), *one[2:]) for one in slices if one.ended_count)
+    more = f" By which application, and why, says: `{stats_command}`" if stats_command else ""
+    return [
+        Chart(
+            "Ended transactions by time",
+            f"{committed} committed, {aborted} aborted{not_printed}, {span}; a bar is {step}.",
+            Frame(_ENDED_HEIGHT, left, time_ticks(x), count_ticks(y)),
+            marks,
+            f"Each transaction once on each partition. Time by the brokers' clocks.{more}",
+            Table("As a table, oldest first", ("From", "Committed", "Aborted", "Not printed"), rows),
+        )
+    ]
+
+
+_ENDED_LOOKS = tuple(mark.look for mark, _ in _ENDED_LEGEND)

@@ -11,8 +11,7 @@ from txn_analysis.judge.words import words_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import alike
 from txn_analysis.report.finding_text import report_command, run_option, scene_of, telling, what
-from txn_analysis.report.html.bar_drawings import ended_drawing, nights_drawing, runs_drawing
-from txn_analysis.report.html.drawings import ages_drawing, id_drawing, partition_drawing
+from txn_analysis.report.html.drawings import sections
 from txn_analysis.report.html.rendering import rendered
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.steps import next_steps
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.alike import Alike
     from txn_analysis.report.figures import Reader
-    from txn_analysis.report.html.bar_drawings import NightsDrawing
-    from txn_analysis.report.html.drawings import PartitionDrawing
+    from txn_analysis.report.html.charts import Section
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.terminal import Paragraph
     from txn_analysis.tables import Finding, PartitionHealth
@@ -70,15 +68,13 @@ def html_report(
         reader: who reads it.
         table_file: where all findings are, relative to the page; for reports with more than `figures.MOST_FINDINGS`.
     """
-    shown = pictures or Pictures()
-    logs = _log_drawings(report, shown)
+    command = None if report.anonymized else f"txn-analysis ended --by application{run_option(report)}{reader.options}"
+    shown = sections(report, pictures or Pictures(), command)
     held = [item for item in report.partitions if item.open_transaction_count]
     held.sort(key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))
-    start_ms = min((t.points[0].time_ms for t in shown.partitions if t.points), default=None)
     groups = alike(figures.by_damage(report, report.unaccepted), figures.MOST_FINDINGS, _MOST_ALIKE)
-    views = _finding_views(report, reader, groups, logs)
+    views = _finding_views(report, reader, groups, shown)
     again = report_command(report, reader)
-    options = f"{run_option(report)}{reader.options}"
     context = {
         "report": report,
         "worst": report.unaccepted.worst,
@@ -95,13 +91,7 @@ def html_report(
         "report_command": None if report.anonymized else f"{again} --format html -o report.html",
         "blocked": held[:_MOST_PARTITIONS],
         "blocked_note": _what_is_counted(held),
-        "logs": logs,
-        "nights": _night_drawings(shown),
-        "ids": [id_drawing(timeline, start_ms, report.run.as_of_ms) for timeline in shown.ids],
-        "ages": ages_drawing(report),
-        "runs": runs_drawing(shown.runs),
-        "ended": ended_drawing(shown.ended),
-        "stats_command": None if report.anonymized else f"txn-analysis ended --by application{options}",
+        "sections": shown,
         "read": [
             (label, list(said)) for label, said in groupby(statements(report, reader.now_ms), attrgetter("label"))
         ],
@@ -110,26 +100,14 @@ def html_report(
     return rendered("page.html.j2", context, ("page.css",), "page.js")
 
 
-def _log_drawings(report: AuditReport, pictures: Pictures) -> list[PartitionDrawing]:
-    partitions = report.partitions_by_place
-    drawings = (
-        partition_drawing(report, partitions[timeline.topic, timeline.partition], timeline)
-        for timeline in pictures.partitions
-        if (timeline.topic, timeline.partition) in partitions
-    )
-    return [drawing for drawing in drawings if drawing is not None]
-
-
-def _night_drawings(pictures: Pictures) -> dict[str, NightsDrawing]:
-    """By the name of the partition."""
-    drawings = ((f"{t.topic}-{t.partition}", nights_drawing(t)) for t in pictures.partitions)
-    return {escape(name): drawing for name, drawing in drawings if drawing is not None}
-
-
 def _finding_views(
-    report: AuditReport, reader: Reader, groups: Sequence[Alike], logs: Sequence[PartitionDrawing]
+    report: AuditReport, reader: Reader, groups: Sequence[Alike], sections_shown: Sequence[Section]
 ) -> list[FindingView]:
-    anchors = {drawing.name: f"log-{number}" for number, drawing in enumerate(logs, start=1)}
+    anchors = {
+        chart.partition: f"{section.name}-{number}"
+        for section in sections_shown
+        for number, chart in enumerate(section.charts, start=1)
+    }
     shown = [
         (group, number, one, is_first)
         for number, group in enumerate(groups)
