@@ -86,7 +86,10 @@ def filled(folder: Path, nights: int) -> str:
     tables = run_tables(open_warehouse(no_session, str(folder)), last.cluster, last.run_id)
     until_ms = FIRST_MS + (nights - ACCEPTED_UNTIL) * DAY_MS
     (found,) = wanted_findings(tables.findings(), [ACCEPTED], last.run_id)
-    keep(tables.warehouse, [decision_about(found, last.cluster, until_ms, "the topic goes", "a benchmark")])
+    keep(
+        Settings(warehouse=str(folder)),
+        [decision_about(found, last.cluster, until_ms, "the topic goes", "a benchmark")],
+    )
     return str(folder)
 
 

@@ -23,7 +23,7 @@ from txn_analysis.runs.past_run import Evidence
 from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import forget as forget_capture
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.settings import parse_age, parse_time
+from txn_analysis.settings import Settings, parse_age, parse_time
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from txn_analysis.questions.pruning import PruneAnswer
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables
-    from txn_analysis.settings import Settings
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Decision, Table
@@ -334,6 +333,7 @@ def accept(
     by: str | None = None,
     cluster: str = "default",
     run_id: str | None = None,
+    file: Path | None = None,
 ) -> list[Decision]:
     """Accept findings of a run until a date, so that they are no alarm; see the verb `accept`.
 
@@ -346,10 +346,11 @@ def accept(
         by: who decides.
         cluster: whose last run is meant.
         run_id: another run, in place of the last one.
+        file: the TOML file that keeps it, a path or URI; by default `accepted.toml` in the warehouse.
 
     Raises:
-        ConfigError: the date is none, or not after the run's files.
-        WarehouseError: there is no such warehouse, run or finding, or it cannot be written.
+        ConfigError: the date is none, or not after the run's files; or the file cannot be read or written.
+        WarehouseError: there is no such warehouse, run or finding.
     """
     root = os.fspath(warehouse)
     try:
@@ -359,7 +360,7 @@ def accept(
     with _at_work(spark, root) as own:
         tables = run_tables(open_warehouse(own, root), cluster, run_id)
         decided = decisions.decide(tables, [*findings], until_ms, reason, by)
-        decisions.keep(tables.warehouse, decided)
+        decisions.keep(Settings(warehouse=root, accepted=None if file is None else os.fspath(file)), decided)
         return decided
 
 

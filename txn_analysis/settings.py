@@ -244,7 +244,8 @@ class Settings(BaseModel, frozen=True, extra="forbid"):
     accepted: Annotated[Name | None, Flag(EXIT_CODE, "FILE"), Decides.EXIT_CODE] = Field(
         default=None,
         examples=["conf/accepted.toml"],
-        description="TOML file of findings that people accepted until a date, beside what the verb `accept` keeps",
+        description="TOML file, a path or URI, of what people accepted until a date; by default accepted.toml in the "
+        "warehouse",
     )
     master: Annotated[Name | None, Flag(RUNNING, "URL")] = Field(
         default=None, examples=["local[*]"], description="Spark's master URL; by default all cores of this machine"

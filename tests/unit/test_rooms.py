@@ -28,7 +28,7 @@ MAY_KNOW = {
     "judge": {*GROUND, *SOURCES},
     "plan": {*GROUND, *SOURCES, "judge"},
     "report": {*GROUND, *SOURCES, "judge", "plan"},
-    "runs": {*GROUND, *SOURCES, "judge", "plan", "storage"},
+    "runs": {*GROUND, *SOURCES, "judge", "plan", "storage", "stores"},
     "questions": {*GROUND, *SOURCES, "judge", "plan", "report", "runs", "storage"},
     "pipeline": {
         *GROUND,

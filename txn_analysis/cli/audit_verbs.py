@@ -28,6 +28,7 @@ from txn_analysis.cli.options import (
     argument,
     moment,
     option,
+    removed,
     repeated,
     schema,
 )
@@ -72,11 +73,6 @@ def _print_config(ctx: click.Context, _param: click.Parameter, is_asked: bool) -
         ctx.exit()
 
 
-def _was_removed(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        ctx.fail("--depth was removed: leave it out")
-
-
 def _ends_with(suffix: str) -> Any:
     """What once wrote one form beside stdout: `-o FILE` does it."""
 
@@ -110,7 +106,7 @@ class Shown(Request):
     )
     pages: tuple[str, ...] = option("--html FILE", multiple=True, hidden=True, callback=_ends_with(".html"))
     metrics: tuple[str, ...] = option("--prometheus FILE", multiple=True, hidden=True, callback=_ends_with(".prom"))
-    depth: None = option("--depth DEPTH", hidden=True, callback=_was_removed)
+    depth: None = removed("--depth", "leave it out")
 
     def files(self, output: tuple[str, ...]) -> tuple[str, ...]:
         """Where it is printed; a page and metrics by their old options are written beside stdout."""
@@ -317,10 +313,9 @@ def _input_bytes(paths: Sequence[str], settings: Settings) -> int:
         check_at_first_sight(files)
     if settings.topic_config is not None:
         read_topic_configs(settings.topic_config)
-    if settings.accepted is not None:
-        from txn_analysis.runs.decisions import read_decisions
+    from txn_analysis.runs.decisions import read_decisions
 
-        read_decisions(settings.accepted)
+    read_decisions(settings)
     check_new_warehouse(settings)
     return input_bytes
 

@@ -16,9 +16,10 @@ from txn_analysis.cli.options import (
     argument,
     moment,
     option,
+    removed,
     schema,
 )
-from txn_analysis.cli.output import deliver, deliver_schema, note, now_ms, one, rows
+from txn_analysis.cli.output import deliver, deliver_schema, deliver_text, note, now_ms, one, rows
 from txn_analysis.cli.spark import asked_run, check_warehouse, spark_when_needed, stored
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError, ConfigError
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _DECISIONS = Forms(
     (*ROWS.names, "toml"),
-    "How to print them; toml are entries of a file for --accepted, and nothing is kept in the warehouse then.",
+    "How to print them; toml are entries of a file for --accepted, and nothing is kept then.",
 )
 
 
@@ -50,10 +51,16 @@ class _Accept(OfRun):
     )
     reason: str | None = option("--reason TEXT", "Why; every report can show it.")
     by: str | None = option("--by NAME", "Who decides.")
-    withdraw: bool = option("--withdraw", "What was accepted is accepted no more, in place of --until.")
+    export: bool = option("--export", "Print, as TOML, what 1.0 kept in a table of the warehouse.")
+    withdraw: bool = removed("--withdraw", "delete its entry in the file")
 
 
-@verb("accept", "txn-analysis accept orders-0@161 --until 2026-12-24 --reason 'gone with the topic'", _DECISIONS)
+@verb(
+    "accept",
+    "txn-analysis accept orders-0@161 --until 2026-12-24 --reason 'gone with the topic'",
+    _DECISIONS,
+    uses=("accepted",),
+)
 def accept(asked: _Accept) -> int:
     """Accept findings until a date.
 
@@ -62,29 +69,41 @@ def accept(asked: _Accept) -> int:
     record in the abort plan. It comes back on that date, or once its evidence changes: verdict, rule, producer epoch,
     last offset, transactional id, or whether its producer may write there again.
 
+    Decisions are entries of one TOML file, accepted.toml in the warehouse, or that of --accepted: keep it in git. What
+    1.0 kept in a table holds until its date; --export writes it as entries, and one of the file counts in its place.
+
     Exit code: 0 it is kept, 2 there is no such run or finding, or the date is not after the run's files.
     """
-    names = [*asked.names, *asked.findings] or None
+    settings, names = asked.settings(), [*asked.names, *asked.findings] or None
+    if asked.export:
+        if names or asked.all_of or asked.until_ms or asked.reason or asked.by:
+            raise ConfigError("--export prints what is kept: give nothing else")
+        return _export(asked, settings)
     if (names is None) == (asked.all_of is None):
         raise ConfigError("give an address such as orders-0@161, or --all-of RUN_ID")
     if asked.all_of is not None and asked.run_id is not None:
         raise ConfigError("--all-of names the run: leave out --run")
-    if (asked.until_ms is None) is not asked.withdraw or not asked.reason:
-        raise ConfigError("give --until DATE and --reason TEXT; or --withdraw and --reason TEXT")
-    is_printed = asked.prints("toml")
-    if asked.withdraw and is_printed:
-        raise ConfigError("--withdraw: take the entry out of the file instead")
-    with asked_run(asked.settings(), asked.all_of or asked.run_id) as tables:
+    if asked.until_ms is None or not asked.reason:
+        raise ConfigError("give --until DATE and --reason TEXT")
+    with asked_run(settings, asked.all_of or asked.run_id) as tables:
         # Not needed for --help.
         from txn_analysis.questions.answers import ACCEPT
         from txn_analysis.report.formats import answer_of
         from txn_analysis.runs import decisions
 
         decided = decisions.decide(tables, names, asked.until_ms, asked.reason, asked.by)
-        if not is_printed and decided:
-            decisions.keep(tables.warehouse, decided)
+        if decided and not asked.prints("toml"):
+            decisions.keep(settings, decided)
+            note(f"kept in {decisions.file_of(settings)}: to withdraw it, delete its entry there")
     deliver(asked.targets, rows(answer_of(ACCEPT, decided)) | {"toml": lambda: decisions.toml_of(decided)})
     return 0
+
+
+def _export(asked: Request, settings: Settings) -> int:
+    with stored(settings) as warehouse:
+        from txn_analysis.runs import decisions
+
+        return deliver_text(asked.targets, decisions.toml_of(decisions.kept_in_table(warehouse, settings.cluster)))
 
 
 @dataclass(frozen=True, kw_only=True)

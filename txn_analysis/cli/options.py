@@ -151,6 +151,16 @@ def argument(metavar: str, words: str, **about: Any) -> Any:
     return field(default=empty, metadata={"made": lambda name: click.Argument([name], **about)})
 
 
+def removed(name: str, remedy: str) -> Any:
+    """An option of earlier versions, which is refused in words that say what to do."""
+
+    def refused(ctx: click.Context, _param: click.Parameter, is_given: Any) -> None:
+        if is_given:
+            ctx.fail(f"{name} was removed: {remedy}")
+
+    return option(name, hidden=True, callback=refused)
+
+
 def schema(words: str = "Print the JSON schema of --format json instead.") -> Any:
     """The option by which a verb says what its JSON is."""
     return option("--schema", words, heading=OUTPUT)

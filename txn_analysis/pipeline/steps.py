@@ -54,8 +54,7 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     progress = progress or Progress()
     if settings.topic_config is not None:
         read_topic_configs(settings.topic_config)  # refused now, not after hours of reading
-    if settings.accepted is not None:
-        read_decisions(settings.accepted)
+    read_decisions(settings)
     warehouse = open_warehouse(spark, settings.warehouse)
     ingested = read_inputs(warehouse, paths, settings, progress)
     settings = settings.model_copy(update={"capture": ingested.capture})

@@ -1,4 +1,4 @@
-"""What people decided about findings: kept in the table `accepted`, or in a TOML file beside the settings."""
+"""What people decided about findings: kept in one TOML file, on a disk or in a store."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
-from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.plan.standing import EVIDENCE, TOLD, AcceptedFinding, Decided, accepted_findings, decision_about
 from txn_analysis.settings import Name, TimeMs  # noqa: TC001 pydantic reads the types of fields
-from txn_analysis.storage.errors import too_busy
-from txn_analysis.storage.rows import MatchKey
-from txn_analysis.storage.warehouse import MOST_ATTEMPTS
+from txn_analysis.stores.places import local_path, place_of, shown
 from txn_analysis.tables import ACCEPTED
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.keeping import Decision
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Finding
     from txn_analysis.tables.inputs import RunRecord
 
+FILE = "accepted.toml"
 WAREHOUSE = "warehouse"
 
 
@@ -68,16 +66,27 @@ class _File(BaseModel, frozen=True, extra="forbid"):
     accepted: tuple[Entry, ...] = ()
 
 
-def read_decisions(file: str) -> list[Decision]:
-    """The decisions of a TOML file.
+def file_of(settings: Settings) -> str:
+    """The file of decisions: the one that the settings name, else `accepted.toml` beside the tables."""
+    return settings.accepted or f"{settings.warehouse.rstrip('/')}/{FILE}"
+
+
+def read_decisions(settings: Settings) -> list[Decision]:
+    """The decisions of the file; none where there is no file, and the settings name none.
 
     Raises:
         ConfigError: it cannot be read, is not TOML, or an entry lacks something or has what is not known.
     """
+    file = file_of(settings)
+    text = _text(file)
+    if text is None and settings.accepted is not None:
+        raise ConfigError(f"--accepted {file}: cannot be read: No such file or directory; check the path")
+    return _decisions(file, text or "")
+
+
+def _decisions(file: str, text: str) -> list[Decision]:
     try:
-        found = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ConfigError(f"--accepted {file}: cannot be read: {problem.strerror}; check the path") from problem
+        found = tomllib.loads(text)
     except ValueError as problem:
         raise ConfigError(f"{file}: is not TOML, entries of [[accepted]]: {problem}") from problem
     try:
@@ -85,6 +94,44 @@ def read_decisions(file: str) -> list[Decision]:
     except ValidationError as refused:
         lines = [f"{file}: {_problem(error)}" for error in refused.errors(include_url=False)]
         raise ConfigError("\n".join(lines)) from refused
+
+
+def _text(file: str) -> str | None:
+    """What a file of this machine or of a store holds; None where there is none."""
+    try:
+        if (place := place_of(file)) is None:
+            return Path(local_path(file)).read_text(encoding="utf-8")
+        from txn_analysis.stores.remote_file import RemoteFile  # noqa: PLC0415 a disk needs no client of stores
+
+        remote = RemoteFile(place)
+        return remote.read(0, remote.size_bytes).decode()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or problem
+        raise ConfigError(f"--accepted {shown(file)}: cannot be read: {why}; check the path") from problem
+
+
+def keep(settings: Settings, decisions: Sequence[Decision]) -> None:
+    """Add decisions to the file, which is made where there is none; of two about one finding the last one counts.
+
+    Raises:
+        ConfigError: the file cannot be read or written, or was not understood.
+    """
+    file = file_of(settings)
+    text = _text(file) or ""
+    _decisions(file, text)  # to what is not understood nothing is added
+    added = ("\n" if text and not text.endswith("\n") else "") + toml_of(decisions)
+    try:
+        if (place := place_of(file)) is None:
+            with Path(local_path(file)).open("a", encoding="ascii") as stream:
+                stream.write(added)
+        else:
+            from txn_analysis.stores.store import store_of  # noqa: PLC0415 a disk needs no client of stores
+
+            store_of(place).put(place.key, (text + added).encode())
+    except OSError as problem:
+        raise ConfigError(f"--accepted {shown(file)}: cannot be written: {problem.strerror or problem}") from problem
 
 
 def _problem(error: Any) -> str:
@@ -142,51 +189,37 @@ def accepted_of(
 
 
 def decisions_of(warehouse: Warehouse, settings: Settings, cluster: str) -> list[Decided]:
-    """What people decided about a cluster, in the warehouse and in the file that the settings name.
+    """What people decided about a cluster: in the file, and in the table of a warehouse of 1.0.0.
 
     Raises:
         ConfigError: the file was not understood.
     """
-    decided = [Decided(one, WAREHOUSE) for one in _kept(warehouse, cluster)]
-    if settings.accepted is not None:
-        own = (one for one in read_decisions(settings.accepted) if one.cluster == cluster)
-        decided += [Decided(one, settings.accepted) for one in own]
-    return decided
+    file = file_of(settings)
+    decided = {one.place: Decided(one, WAREHOUSE) for one in kept_in_table(warehouse, cluster)}
+    decided |= {one.place: Decided(one, file) for one in read_decisions(settings) if one.cluster == cluster}
+    return [*decided.values()]
 
 
-def _kept(warehouse: Warehouse, cluster: str) -> list[Decision]:
-    """The decisions of the warehouse about one cluster that count: of each finding the last."""
-    if not warehouse.has(ACCEPTED):  # made by a version without decisions
-        return []
-    every = warehouse.records(Decision, ACCEPTED, cluster=[cluster])
-    return [*{one.finding_id: one for one in sorted(every, key=lambda one: one.decision_number)}.values()]
+def kept_in_table(warehouse: Warehouse, cluster: str) -> list[Decision]:
+    """The decisions that 1.0.0 kept in a table, about one cluster: of each finding the last that was not withdrawn.
 
-
-def keep(warehouse: Warehouse, decisions: Sequence[Decision]) -> None:
-    """Write decisions, all or none of them; they count instead of earlier ones about the same findings.
-
-    Raises:
-        WarehouseError: it cannot be written, or others were faster every time.
+    They hold until their date; an entry of the file about the same finding counts in their place.
     """
-    warehouse.create()
-    for _ in range(MOST_ATTEMPTS):
-        numbers = warehouse.held(ACCEPTED, "decision_number")["decision_number"].to_pylist()
-        number = max(numbers, default=0) + 1
-        rows = batch_of(Decision, [one._replace(decision_number=number) for one in decisions], ACCEPTED.arrow_schema)
-        if warehouse.insert(rows, ACCEPTED, (MatchKey(("decision_number",)),)):
-            return
-    raise too_busy(warehouse.path(ACCEPTED))
+    if not warehouse.has(ACCEPTED):
+        return []
+    every = sorted(warehouse.records(Decision, ACCEPTED, cluster=[cluster]), key=lambda one: one.decision_number)
+    return [one for one in {one.finding_id: one for one in every}.values() if one.until_ms is not None]
 
 
 def decide(
-    tables: RunTables, names: Sequence[str] | None, until_ms: int | None, reason: str, accepted_by: str | None = None
+    tables: RunTables, names: Sequence[str] | None, until_ms: int, reason: str, accepted_by: str | None = None
 ) -> list[Decision]:
     """Decisions about findings of a run, not written yet.
 
     Args:
         tables: of the run.
         names: which ones, as `wanted_findings` takes them; None for all of which a report tells.
-        until_ms: they hold for files that were copied before; None where they hold no more.
+        until_ms: they hold for files that were copied before.
         reason: why.
         accepted_by: who says so.
 
@@ -195,7 +228,7 @@ def decide(
         WarehouseError: the run has no such finding.
     """
     run, findings = tables.run, tables.findings()
-    if until_ms is not None and run.as_of_ms is not None and until_ms <= run.as_of_ms:
+    if run.as_of_ms is not None and until_ms <= run.as_of_ms:
         copied = iso_utc(run.as_of_ms)
         raise ConfigError(f"--until {iso_utc(until_ms)}: is not after the files of run {run.run_id} ({copied})")
     told = [finding for finding in findings if finding.verdict in TOLD]

@@ -19,6 +19,7 @@ from txn_analysis.errors import ConfigError
 from txn_analysis.report.formats import prometheus_text
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs import decisions
+from txn_analysis.settings import Settings
 
 CONF = ROOT / "conf"
 SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (2, 3))
@@ -35,6 +36,10 @@ def audited(folder: Path, night: str, **settings: Any) -> AuditReport:
 def verb(tmp_path: Path) -> Callable[..., Said]:
     """Asks the warehouse in which a night was audited; the exit code, and what is printed."""
     return lambda *words: program(*words, "--warehouse", tmp_path)[:2]
+
+
+def named(file: Path) -> Settings:
+    return Settings(accepted=str(file))
 
 
 def accepting(*findings: str, until: str = "2026-12-24") -> list[str]:
@@ -80,14 +85,15 @@ def test_the_next_night_knows_it_and_counts_it_apart(tmp_path: Path, verb: Calla
     assert verb("verify")[0] == 0  # one is repaired, and the others still hang
 
 
-def test_the_date_and_withdrawing_bring_it_back(tmp_path: Path, verb: Callable[..., Said]) -> None:
+def test_the_date_and_a_deleted_entry_bring_it_back(tmp_path: Path, verb: Callable[..., Said]) -> None:
     audited(tmp_path, SECOND)
     verb(*accepting(*STILL_HANGING, until="2026-11-21T03:19:00Z"))  # before the files of the third night
     assert len(audited(tmp_path, THIRD).hanging) == 3
     assert verb("report")[1].splitlines()[1].endswith("3 no longer accepted.")
     verb(*accepting(*STILL_HANGING))
     assert verb("report")[0] == 0
-    verb("accept", STILL_HANGING[0], "--withdraw", "--reason", "a mistake")
+    file = tmp_path / decisions.FILE
+    file.write_text(file.read_text(encoding="ascii").rpartition("[[accepted]]")[0], encoding="ascii")
     assert verb("report")[0] == 1
 
 
@@ -97,7 +103,7 @@ def test_a_file_kept_in_git_does_the_same(tmp_path: Path, verb: Callable[..., Sa
         "accept", "--all-of", run, "--until", "2026-12-24", "--reason", "first night", "--format", "toml"
     )
     assert (code, verb("report")[0]) == (0, 1)  # nothing is kept
-    file = tmp_path / "accepted.toml"
+    file = tmp_path / "decisions.toml"
     file.write_text(entries, encoding="ascii")
     report = audited(tmp_path, THIRD, accepted=str(file))
     assert report.outcome.answer == "clean"
@@ -115,16 +121,28 @@ def test_of_another_cluster_nothing_is_accepted(tmp_path: Path, verb: Callable[.
     assert (verb("report")[0], verb("report", "--cluster", "other")[0]) == (0, 1)
 
 
-def test_of_two_decisions_about_one_finding_the_later_one_counts() -> None:
-    warehouse = MemoryWarehouse()
-    for until_ms in (UNTIL_MS, None, UNTIL_MS + 1):
-        decisions.keep(warehouse, [decided(until_ms=until_ms).decision])
-    (kept,) = decisions._kept(warehouse, "default")
-    assert (kept.decision_number, kept.until_ms) == (3, UNTIL_MS + 1)
+def test_of_two_decisions_about_one_finding_the_later_one_counts(tmp_path: Path) -> None:
+    settings = Settings(warehouse=str(tmp_path))
+    for until_ms in (UNTIL_MS, UNTIL_MS + 2, UNTIL_MS + 1):
+        decisions.keep(settings, [decided(until_ms=until_ms).decision])
+    (one,) = decisions.decisions_of(MemoryWarehouse(), settings, "default")
+    assert (one.decision.until_ms, one.source) == (UNTIL_MS + 1, str(tmp_path / decisions.FILE))
+
+
+def test_what_people_wrote_in_the_file_stays_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "decisions.toml"
+    file.write_text("# asked by Anna", encoding="ascii")
+    settings = Settings(warehouse=str(tmp_path), accepted=str(file))
+    decisions.keep(settings, [decided().decision])
+    assert file.read_text(encoding="ascii").startswith("# asked by Anna\n[[accepted]]\n")
+    file.write_text("accepted", encoding="ascii")
+    with pytest.raises(ConfigError, match="is not TOML"):
+        decisions.keep(settings, [decided().decision])
+    assert file.read_text(encoding="ascii") == "accepted"
 
 
 def test_a_warehouse_of_before_decisions_has_none() -> None:
-    assert decisions._kept(MemoryWarehouse(), "default") == []
+    assert decisions.kept_in_table(MemoryWarehouse(), "default") == []
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)
@@ -135,7 +153,7 @@ def test_printed_entries_are_read_back_whatever_they_hold(tmp_path_factory: Any,
     said = decided(LIVE._replace(transactional_id=name, topic=name)).decision._replace(reason=reason)
     file = tmp_path_factory.mktemp("toml") / "accepted.toml"
     file.write_text(decisions.toml_of([said]), encoding="ascii")
-    assert decisions.read_decisions(str(file)) == [said._replace(finding_id="", run_id="")]
+    assert decisions.read_decisions(named(file)) == [said._replace(finding_id="", run_id="")]
 
 
 @pytest.mark.parametrize(
@@ -151,17 +169,17 @@ def test_a_file_that_is_not_understood_is_refused(tmp_path: Path, text: str, ref
     file = tmp_path / "accepted.toml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=refused):
-        decisions.read_decisions(str(file))
+        decisions.read_decisions(named(file))
     with pytest.raises(ConfigError, match=refused):
         audited(tmp_path / "w", THIRD, accepted=str(file))
     assert not (tmp_path / "w").exists()
 
 
 def test_the_example_beside_the_settings_is_an_entry(tmp_path: Path) -> None:
-    assert decisions.read_decisions(str(CONF / "accepted.toml")) == []
+    assert decisions.read_decisions(named(CONF / "accepted.toml")) == []
     lines = (CONF / "accepted.toml").read_text(encoding="utf-8").splitlines()
     entry = [line[2:] for line in lines if line[2:4] == "[[" or " = " in line[2:].partition(" #")[0]]
     file = tmp_path / "accepted.toml"
     file.write_text("\n".join(line for line in entry if "`" not in line), encoding="utf-8")
-    (read,) = decisions.read_decisions(str(file))
+    (read,) = decisions.read_decisions(named(file))
     assert read.place == ("orders", 0, 1002, 161)

@@ -46,6 +46,7 @@ BEFORE_SPARK = {
     "list --state ongoin": "unknown; the states are Empty, Ongoing",
     "audit segments --as-of yesterday": "neither epoch milliseconds nor ISO-8601",
     "audit segments --transaction-state-partitions 2000000": "should be less than or equal to 1000000",
+    "accept orders-0@161 --withdraw": "--withdraw was removed: delete its entry in the file",
     "report --width 20": "20 is not in the range 40<=x<=10000",
     "audit segments --config none.toml": "cannot be read: No such file or directory",
     "audit segments --config text.toml": "is not TOML, lines of `name = value`",

@@ -91,6 +91,7 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ("find-hanging", {*OF_THE_EXIT_CODE}),
         ("verify", {"--exit-zero", "--ok-inconclusive", "--accepted"}),
         ("explain", {"--exit-zero", "--ok-inconclusive"}),
+        ("accept", {"--accepted"}),
         ("forget", {"--capture"}),
         *(
             (verb, set[str]())
@@ -101,7 +102,6 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
                 "ended",
                 "query",
                 "abort-plan",
-                "accept",
             )
         ),
     ],

@@ -13,10 +13,12 @@ from tests.tools.repository import CASES
 from tests.tools.s3_server import Bucket, Fault
 from tests.tools.sessions import no_session
 from tests.tools.table_rows import listed, row_of
+from tests.unit.plan.test_accepted import UNTIL_MS, decided
 from txn_analysis.errors import InputError, WarehouseError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions.pruning import prune
 from txn_analysis.report.model import AuditReport
+from txn_analysis.runs import decisions
 from txn_analysis.settings import Settings
 from txn_analysis.storage.commits import commit_run
 from txn_analysis.storage.opening import open_warehouse
@@ -169,3 +171,12 @@ def _with_run_between(bucket: Bucket, other: Warehouse, write: Callable[[], None
 
 def _numbered(warehouse: Warehouse, run_id: str) -> None:
     commit_run(warehouse, record_of(RunRecord, dict.fromkeys(RUNS.names) | row_of(RUNS, run_id=run_id)))
+
+
+def test_decisions_are_kept_in_a_bucket_as_on_a_disk(bucket: Bucket) -> None:
+    settings = Settings(warehouse="s3://kept/audits/w/")
+    assert decisions.read_decisions(settings) == []
+    for until_ms in (UNTIL_MS, UNTIL_MS + 1):
+        decisions.keep(settings, [decided(until_ms=until_ms).decision])
+    assert [one.until_ms for one in decisions.read_decisions(settings)] == [UNTIL_MS, UNTIL_MS + 1]
+    assert "audits/w/accepted.toml" in bucket.objects

@@ -197,6 +197,14 @@ def test_what_people_accepted_in_it_is_accepted_still(nights: Path) -> None:
     assert len(rejudged(nights, 2).accepted) == 1
 
 
+def test_what_people_accepted_in_it_is_exported_as_entries_of_the_file(nights: Path) -> None:
+    code, entries, _ = program("accept", "--export", "--warehouse", nights)
+    assert (code, entries.count("[[accepted]]"), 'reason = "its owner is on leave"' in entries) == (0, 1, True)
+    (nights / "accepted.toml").write_text(entries, encoding="ascii")
+    (accepted,) = rejudged(nights, 2).accepted
+    assert accepted.source == str(nights / "accepted.toml")
+
+
 def test_it_is_pruned_as_one_of_today(nights: Path, todays: Path) -> None:
     taken, left = [], []
     for folder in (nights, todays):
