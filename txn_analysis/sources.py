@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
 
 from txn_analysis.columns.arrays import together
 from txn_analysis.columns.records import batch_of
@@ -42,6 +42,7 @@ from txn_analysis.reading.rows import READ_KINDS, REJECTED, read_ranges
 from txn_analysis.reading.text.section import NO_PARTITION
 from txn_analysis.settings import Settings
 from txn_analysis.storage.rows import BatchesByName, tables_of
+from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES
 from txn_analysis.tables.batches import Batches, rows_of
 from txn_analysis.tables.inputs import AskedPartition, RejectedSpan
@@ -72,8 +73,9 @@ def register(spark: SparkSession) -> None:
       reason) in place of rows.
     * `topic`, `partition`: only sections of these are read. A filter of the frame reads all, and drops rows.
 
-    Whatever is not understood as a whole fails the query with path, byte and remedy; spans inside of what is understood
-    are left out. A content that is given twice is read twice.
+    `.schema("topic STRING, base_offset BIGINT")` reads these columns alone; Spark tells no source in Python what a
+    query needs. Whatever is not understood as a whole fails the query with path, byte and remedy; spans inside of what
+    is understood are left out. A content that is given twice is read twice.
     """
     for source in (KafkaDump, KafkaLogDir, KafkaTransactionState, KafkaProducerSnapshot):
         spark.dataSource.register(source)
@@ -105,21 +107,19 @@ class _Files(DataSource):
     def schema(self) -> StructType:
         """Columns of the table with its comments; each may be NULL, as Spark 4.2 takes no others."""
         asked = _Asked.of(self.name(), self.options)
-        columns = (REJECTS if asked.is_of_rejects else self.form.table).columns
-        return StructType(
-            [
-                StructField(
-                    "path", from_arrow_type(pa.string()), True, {"comment": "the file, as it was named or found"}
-                )
-                if column.name == "input_id"
-                else StructField(column.name, from_arrow_type(column.type), True, {"comment": column.comment})
-                for column in columns
-                if column.name != "ingest_id"
-            ]
-        )
+        fields = spark_schema(REJECTS if asked.is_of_rejects else self.form.table)
+        path = StructField("path", StringType(), True, {"comment": "the file, as it was named or found"})
+        own = (StructField(field.name, field.dataType, True, field.metadata) for field in fields)
+        return StructType([path if field.name == "input_id" else field for field in own if field.name != "ingest_id"])
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """As of `DataSource`."""
+        """As of `DataSource`; a schema that the user gave names the columns that are wanted.
+
+        Raises:
+            ConfigError: there is no such column.
+        """
+        if unknown := sorted({*schema.names}.difference(self.schema().names)):
+            raise ConfigError(f"{self.name()}: there is no column {unknown[0]}")
         return _Reader(type(self), _Asked.of(self.name(), self.options), schema)
 
 

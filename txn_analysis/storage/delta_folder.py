@@ -26,7 +26,7 @@ from txn_analysis.storage.opening import LOG
 from txn_analysis.storage.roots import NoTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.storage.roots import Root
     from txn_analysis.tables import Table
@@ -59,20 +59,16 @@ class DeltaFolder:
             self._added = pa.table(self._table.get_add_actions(flatten=True))
         except TableNotFoundError as error:
             raise NoTable(name) from error
-        if self.version < newest or self._content_of_commit(log) not in {None, self._content}:
+        content = _content_of(self._added["size_bytes"].to_pylist())
+        if self.version < newest or self._said(log, self.version).get(_CONTENT, content) != content:
             raise self._damaged()
 
-    @property
-    def _content(self) -> str:
-        """What a commit that leaves these files would say of them."""
-        return _content_of(self._added["size_bytes"].to_pylist())
-
-    def _content_of_commit(self, log: Mapping[str, int]) -> str | None:
-        """What the newest commit says of it; None where it is another tool's, or not listed."""
-        file = f"{self.version:020}.json"
+    def _said(self, log: Mapping[str, int], version: int) -> dict[str, Any]:
+        """What a commit says of itself in its first line; nothing where it is not listed any more."""
+        file = f"{version:020}.json"
         first = self._root.text(f"{self._name}/{LOG}/{file}", log[file]).partition("\n")[0] if file in log else "{}"
-        content: str | None = json.loads(first).get("commitInfo", {}).get(_CONTENT)
-        return content
+        said: dict[str, Any] = json.loads(first).get("commitInfo", {})
+        return said
 
     def _opened(self) -> DeltaTable:
         place, options = self._root.for_delta(self._name)
@@ -155,9 +151,11 @@ class DeltaFolder:
         if own or len(kept) < len(self.files):
             self._commit("overwrite", kept, own, [(column, "=", value) for column, value in slice_of.items()], note)
 
-    def notes(self) -> list[str]:
-        """The notes of the log's commits, newest first."""
-        return [commit[_NOTE] for commit in self._table.history() if _NOTE in commit]
+    def notes(self) -> Iterator[str]:
+        """The notes of the log's commits, newest first; no commit is read before it is asked for."""
+        log = self._root.log(self._name)
+        said = (self._said(log, version) for version in range(self.version, -1, -1))
+        return (each[_NOTE] for each in said if _NOTE in each)
 
     def cut(self, files: Mapping[str, DataFile | None]) -> None:
         """Leave of some slices what one file, already written, holds of each, or nothing; in one commit.

@@ -13,11 +13,10 @@ from __future__ import annotations
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, reduce
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from deltalake.exceptions import CommitFailedError
 
 from txn_analysis.columns.records import fields_of, records_of
@@ -181,16 +180,8 @@ class Warehouse:
                 files = self._written(rows, table, slice_of)
             self._commit(files, table, slice_of)
             return
-        own = [*rows]  # written again where another writer was faster
-
-        def replace(stored: DeltaFolder) -> None:
-            kept = self._held(table, stored, (), {})
-            is_replaced = [pc.equal(kept[name], value) for name, value in slice_of.items()]
-            if is_replaced:
-                kept = kept.filter(pc.invert(pc.fill_null(reduce(pc.and_, is_replaced), fill_value=False)))
-            stored.replace(self._written([*(kept.to_batches() if is_replaced else ()), *own], table, {}), {})
-
-        self._change(table, replace)
+        own, keys = pa.Table.from_batches(rows, table.arrow_schema), pa.Table.from_pylist([slice_of])
+        self.revise(table, lambda held: pa.concat_tables([without(held, keys) if slice_of else held.slice(0, 0), own]))
 
     def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
         """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
@@ -219,10 +210,10 @@ class Warehouse:
             self._commit([file for file in files if file.table == table.name], table, slice_of)
         return told
 
-    def notes(self, table: Table) -> list[str]:
+    def notes(self, table: Table) -> Iterator[str]:
         """The notes of a table's commits, newest first, as far as its log goes back."""
         with said_in_words(self.path(table)):
-            return self._plain(table).notes()
+            yield from self._plain(table).notes()
 
     def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
         """Insert the rows that match no row of the table, by any of some keys; say how many those were.
@@ -246,11 +237,16 @@ class Warehouse:
         return self._change(table, insert)
 
     def revise(self, table: Table, revised: Callable[[pa.Table], pa.Table]) -> None:
-        """Put in the place of all rows of a table without partitions what is made of them, in one commit."""
+        """Put in the place of all rows of a table without partitions what is made of them, in one commit.
+
+        Where that is the same there is no commit.
+        """
 
         def revise(stored: DeltaFolder) -> None:
-            rows = revised(self._held(table, stored, (), {}))
-            stored.replace(self._written(rows.to_batches(), table, {}), {})
+            held = self._held(table, stored, (), {})
+            rows = revised(held)
+            if not rows.equals(held):
+                stored.replace(self._written(rows.to_batches(), table, {}), {})
 
         self._change(table, revise)
 
@@ -261,15 +257,12 @@ class Warehouse:
             table: of which rows go.
             keys: values of some of its columns, the one by which it is partitioned among them; none is NULL.
         """
+        if not table.partition_by:
+            self.revise(table, lambda held: without(held, keys))
+            return
+        (column,) = table.partition_by
 
         def remove(stored: DeltaFolder) -> None:
-            if not table.partition_by:
-                held = self._held(table, stored, (), {})
-                kept = without(held, keys)
-                if len(kept) < len(held):
-                    stored.replace(self._written(kept.to_batches(), table, {}), {})
-                return
-            (column,) = table.partition_by
             stored.cut({name: self._cut(table, stored, column, name, keys) for name in _slices(stored, keys[column])})
 
         self._change(table, remove)

@@ -153,3 +153,12 @@ def test_small_shares_know_by_their_neighbours_what_their_files_are(
     together = rows_without_spark(str(LOG_DIRS))
     monkeypatch.setattr(sources, "_SHARE_BYTES", 1)
     assert rows_without_spark(str(LOG_DIRS)) == together
+
+
+def test_a_schema_names_the_columns_that_are_read(spark: SparkSession) -> None:
+    whole = spark.read.format("kafka_dump").load(str(DUMPS / "segments"))
+    few = spark.read.format("kafka_dump").schema("base_offset BIGINT, path STRING").load(str(DUMPS / "segments"))
+    assert few.columns == ["base_offset", "path"]
+    assert_df_equality(few, whole.select("base_offset", "path"), ignore_row_order=True, ignore_metadata=True)
+    with pytest.raises(PySparkException, match="kafka_dump: there is no column key"):
+        spark.read.format("kafka_dump").schema("key STRING").load(str(DUMP)).count()
