@@ -41,6 +41,7 @@ from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.rows import READ_KINDS, REJECTED, read_ranges
 from txn_analysis.reading.text.section import NO_PARTITION
 from txn_analysis.settings import Settings
+from txn_analysis.spark.workers import prepare_worker
 from txn_analysis.storage.rows import BatchesByName, tables_of
 from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES
@@ -205,6 +206,7 @@ class _Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a share, in batches of exactly the types that were declared."""
+        prepare_worker()
         assert isinstance(partition, _Share)
         arrow = to_arrow_schema(self._schema)
         plans = self._planned(partition)

@@ -126,47 +126,37 @@ class DeltaFolder:
         wanted = None if column is None else one_of.get(column)
         return [file for file in self.files if wanted is None or file.slice in wanted]
 
-    def append(self, files: Iterable[DataFile]) -> None:
+    def append(self, files: Sequence[DataFile]) -> None:
         """Add files, already written into the folder of a table without partitions, in one commit.
 
         Raises:
             CommitFailedError: another writer committed since this was opened; so it is of `replace`.
         """
-        self._commit("append", self.files, [*files], [])
+        self._commit("append", self.files, files, [])
 
     def is_small_in(self, most_files: int) -> bool:
         """It has so many files or more, which are better one, and few enough bytes for that."""
         return len(self.files) >= most_files and sum(file.size_bytes for file in self.files) <= _SMALL_BYTES
 
-    def replace(self, files: Iterable[DataFile], slice_of: Mapping[str, str], note: str = "") -> None:
-        """Make files, already written, the whole content of one partition, in one commit; of all where there is none.
+    def replace(self, files: Sequence[DataFile], slices: Sequence[str] | None = None, note: str = "") -> None:
+        """Make files, already written, the whole content of some partitions, in one commit.
 
         Args:
             files: of the table.
-            slice_of: the partition, by the names of its columns.
+            slices: the values of the column by which it is partitioned; None for the whole table.
             note: what the commit says of itself beside, for `notes`.
         """
-        own = [*files]
-        kept = [file for file in self.files if slice_of and file.slice not in slice_of.values()]
-        if own or len(kept) < len(self.files):
-            self._commit("overwrite", kept, own, [(column, "=", value) for column, value in slice_of.items()], note)
+        kept = [file for file in self.files if slices is not None and file.slice not in slices]
+        columns = self._table.metadata().partition_columns
+        if files or len(kept) < len(self.files):
+            filters = [] if slices is None else [(column, "in", [*slices]) for column in columns]
+            self._commit("overwrite", kept, files, filters, note)
 
     def notes(self) -> Iterator[str]:
         """The notes of the log's commits, newest first; no commit is read before it is asked for."""
         log = self._root.log(self._name)
         said = (self._said(log, version) for version in range(self.version, -1, -1))
         return (each[_NOTE] for each in said if _NOTE in each)
-
-    def cut(self, files: Mapping[str, DataFile | None]) -> None:
-        """Leave of some slices what one file, already written, holds of each, or nothing; in one commit.
-
-        Args:
-            files: by the value of the column by which the table is partitioned.
-        """
-        (column,) = self._table.metadata().partition_columns
-        kept = [file for file in self.files if file.slice not in files]
-        if len(kept) < len(self.files):
-            self._commit("overwrite", kept, [*filter(None, files.values())], [(column, "in", sorted(files))])
 
     def grow(self, table: Table) -> bool:
         """Add what the table declares and Delta's schema lacks, columns and fields of structs, in one commit.

@@ -11,6 +11,7 @@ from pyspark.sql.functions import col
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from txn_analysis.columns.arrays import together
 from txn_analysis.columns.values import packed, rows_of_values, unpacked
 from txn_analysis.spark.delta import has_delta
 from txn_analysis.spark.workers import in_tasks, values_of_tasks, work_for_tasks, work_in
@@ -37,14 +38,7 @@ def in_shares(
     rows_of: Callable[[Sequence[DataFile]], Iterator[pa.RecordBatch]],
 ) -> tuple[DataFrame, BatchFunction]:
     """A frame of one row for each share of some files, and the function that reads the files of its batches."""
-    shares: list[list[DataFile]] = [[]]
-    room = _SHARE_BYTES
-    for file in files:
-        if room <= 0:
-            shares.append([])
-            room = _SHARE_BYTES
-        shares[-1].append(file)
-        room -= file.size_bytes
+    shares = [*together(files, lambda file: file.size_bytes, _SHARE_BYTES)]
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for share in work_in(batches):

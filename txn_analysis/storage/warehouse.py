@@ -54,8 +54,7 @@ _ORPHAN_MS = 7 * 86_400_000
 
 def _slices(stored: DeltaFolder, names: pa.ChunkedArray) -> list[str]:
     """Of some slices those that are there."""
-    wanted = {*names.to_pylist()}
-    return sorted({file.slice for file in stored.files if file.slice is not None and file.slice in wanted})
+    return sorted({*names.to_pylist()}.intersection(file.slice for file in stored.files))
 
 
 class Warehouse:
@@ -229,7 +228,7 @@ class Warehouse:
             # In the same commit: who reads the table as it was still finds its files.
             if stored.is_small_in(MOST_FILES):
                 every = [*self._streamed(table, stored, (), {}), own]
-                stored.replace(self._written(every, table, {}), {})
+                stored.replace(self._written(every, table, {}))
             else:
                 stored.append(self._written([own], table, {}))
             return len(own)
@@ -246,7 +245,7 @@ class Warehouse:
             held = self._held(table, stored, (), {})
             rows = revised(held)
             if not rows.equals(held):
-                stored.replace(self._written(rows.to_batches(), table, {}), {})
+                stored.replace(self._written(rows.to_batches(), table, {}))
 
         self._change(table, revise)
 
@@ -263,17 +262,18 @@ class Warehouse:
         (column,) = table.partition_by
 
         def remove(stored: DeltaFolder) -> None:
-            stored.cut({name: self._cut(table, stored, column, name, keys) for name in _slices(stored, keys[column])})
+            slices = _slices(stored, keys[column])
+            stored.replace([file for name in slices for file in self._cut(table, stored, name, keys)], slices)
 
         self._change(table, remove)
 
-    def _cut(self, table: Table, stored: DeltaFolder, column: str, name: str, keys: pa.Table) -> DataFile | None:
-        """What stays of a slice, as a file that no commit names yet; None where nothing does."""
+    def _cut(self, table: Table, stored: DeltaFolder, name: str, keys: pa.Table) -> list[DataFile]:
+        """What stays of a slice, as files that no commit names yet."""
+        (column,) = table.partition_by
         if keys.column_names == [column]:
-            return None
+            return []
         held = self._held(table, stored, (), {column: [name]})
-        files = self._written(without(held, keys).to_batches(), table, {column: name})
-        return files[0] if files else None
+        return self._written(without(held, keys).to_batches(), table, {column: name})
 
     def size(self, table: Table, keys: pa.Table) -> Size:
         """How much `remove` with these keys would take out."""
@@ -284,14 +284,13 @@ class Warehouse:
         (column,) = table.partition_by
         for name in _slices(stored, keys[column]):
             files = [file for file in stored.files if file.slice == name]
-            of_slice = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
+            own = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
             if keys.column_names != [column]:
                 held = self._held(table, stored, keys.column_names, {column: [name]})
-                gone = len(held) - len(without(held, keys))
-                whole = gone == len(held)
-                share = of_slice.size_bytes * gone // max(len(held), 1)
-                of_slice = of_slice if whole else Size(gone, 0, share)
-            found = found.plus(of_slice)
+                kept_count = len(without(held, keys))
+                gone = len(held) - kept_count
+                own = Size(gone, 0, own.size_bytes * gone // len(held)) if kept_count else own
+            found = found.plus(own)
         return found
 
     def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:
@@ -320,7 +319,7 @@ class Warehouse:
 
     def _as_one_file(self, table: Table, stored: DeltaFolder) -> None:
         if stored.is_small_in(2):
-            stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}), {})
+            stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}))
 
     def _held(
         self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
@@ -342,7 +341,7 @@ class Warehouse:
             if before and rows_digest(table, self._root, before) == rows_digest(table, self._root, files):
                 self._root.drop(f"{table.name}/{file.path}" for file in files)
             else:
-                stored.replace(files, slice_of, self.note)
+                stored.replace(files, [*slice_of.values()], self.note)
 
         self._change(table, replace)
 
