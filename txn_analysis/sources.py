@@ -226,10 +226,8 @@ class _Reader(DataSourceReader):
         return read
 
     def _is_read(self, plan: PlannedInput, section: Section) -> bool:
-        if section.kind not in self._form.kinds or self._form.is_of_brokers not in {
-            None,
-            plan.is_broker_file,
-        }:
+        is_of_file = self._form.is_of_brokers in {None, plan.is_broker_file}
+        if not is_of_file or section.kind not in self._form.kinds:
             return False
         if self._asked.partition is not None and section.partition == NO_PARTITION:
             raise InputError([f"{plan.path}: an export names no partition. Leave out the option partition"])
@@ -237,11 +235,9 @@ class _Reader(DataSourceReader):
         return of_topic and self._asked.partition in {None, section.partition}
 
     def _rows(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
-        problems = [f"{plan.path}: {plan.problem}" for plan in plans if plan.problem is not None]
-        if problems:
-            raise InputError(
-                problems, f'Or name other files: .option("rejects", "true") lists what {self._form.name} left'
-            )
+        if problems := [f"{plan.path}: {plan.problem}" for plan in plans if plan.problem is not None]:
+            remedy = f'Or name other files: .option("rejects", "true") lists what {self._form.name} left'
+            raise InputError(problems, remedy)
         ranges = [part for task in split_ranges(plans, self._form.kinds, _RANGE_BYTES, 1) for part in task]
         own = {(plan.input_id, s.index) for plan in plans for s in plan.sections if self._is_read(plan, s)}
         read = read_ranges([part for part in ranges if (part.input_id, part.section.index) in own], "")
@@ -253,11 +249,8 @@ class _Reader(DataSourceReader):
             yield from (rows for name, rows in named if name == self._form.table.name)
 
     def _rejects(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
-        content = Content("", [reject for plan in plans for reject in rejected_outside(plan)])
-        tasks, told = (
-            read_tasks(split_ranges(plans, READ_KINDS, _RANGE_BYTES, 1), "", is_on_spark=False),
-            BatchesByName(),
-        )
+        content, told = Content("", [reject for plan in plans for reject in rejected_outside(plan)]), BatchesByName()
+        tasks = read_tasks(split_ranges(plans, READ_KINDS, _RANGE_BYTES, 1), "", is_on_spark=False)
         for _ in tasks.of_tables(tasks.all_rows(), told):
             pass  # rows of tables, which nobody asked for
         content.learn(tables_of(told))
