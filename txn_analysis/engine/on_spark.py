@@ -9,20 +9,21 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from txn_analysis.columns.parquet import BYTES_BY_PLACE, DIFFERENCES, parquet_of, rows_of_parquet
-from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, gathered, in_buckets, numbers_for_parts
+from txn_analysis.columns.types import typed
+from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked
+from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, numbers_for_parts
 from txn_analysis.engine.engine import Engine, no_search_for_cycles
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jobs import named_jobs
-from txn_analysis.spark.workers import cores_of, in_tasks, prepare_worker
+from txn_analysis.spark.workers import columns_of, cores_of, in_tasks, prepare_worker, work_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -32,23 +33,14 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 
-# All that Spark sees of rows: Arrow streams without their schema, which would be most of a few rows. How it would turn
-# nested columns into its own and back depends on its version, and on settings of the session.
-PACKED = pa.schema([("rows", pa.binary())])
-"""One row is one batch."""
-IN_BUCKETS = pa.schema([("bucket", pa.int32()), ("input", pa.string()), *PACKED])
-"""One row is what one batch of an input has of one bucket, see `packer`."""
-_PACKED, _IN_BUCKETS = "rows BINARY", "bucket INT, input STRING, rows BINARY"
-_ROWS_PER_BATCH = 100_000
+_BUCKET = "bucket"
 _TASKS_PER_CORE = 4
 _BUCKETS_PER_TASK = 8
-_MUCH_BYTES, _TRIED_BYTES = 64 << 10, 256 << 10  # of Arrow memory
-_ZSTD, _SIZE_BYTES = pa.Codec("zstd", compression_level=3), 8
-_STREAM = b"\xff" * 4  # how an Arrow stream without its schema begins; no slice has as many bytes
+_ROWS_OF_WORK = 100_000
 
 
-def packer(name: str, key: Sequence[str], buckets: Buckets, numbers_of: Sequence[int] | None = None) -> BatchFunction:
-    """Packs the rows of one input.
+def bucketed(name: str, key: Sequence[str], buckets: Buckets, numbers_of: Sequence[int] | None = None) -> BatchFunction:
+    """Each row of an input as its bucket and a struct that has the name of the input.
 
     Args:
         name: of the input.
@@ -56,63 +48,35 @@ def packer(name: str, key: Sequence[str], buckets: Buckets, numbers_of: Sequence
         buckets: that the keys belong to.
         numbers_of: what Spark sees as the number of each bucket; None for the number itself.
     """
+    numbers = None if numbers_of is None else np.array(numbers_of, np.int32)
 
-    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        numbers = DIFFERENCES
-        for place, batch in enumerate(gathered(batches, buckets.count)):
-            if place == 0 and batch.nbytes >= _MUCH_BYTES:  # else it is the only one, and no file is made of it
-                numbers = _shortest(batch)
-            slices = in_buckets(batch, key, buckets)
-            shown = {bucket if numbers_of is None else numbers_of[bucket]: rows for bucket, rows in slices}
-            yield _packed(name, shown, batch.schema, numbers)
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in filter(len, batches):
+            bucket = buckets.of([batch.column(column) for column in key])
+            columns = [pa.array(bucket if numbers is None else numbers[bucket], pa.int32()), batch.to_struct_array()]
+            yield pa.RecordBatch.from_arrays(columns, [_BUCKET, name])
 
-    return pack
-
-
-def _packed(name: str, slices: Mapping[int, pa.RecordBatch], schema: pa.Schema, numbers: str) -> pa.RecordBatch:
-    """Few rows are packed as Arrow streams, many as files of Parquet: columns, and bytes of numbers, repeat."""
-    head_bytes = schema.serialize().size
-    own = [
-        _file(rows, numbers) if rows.nbytes >= _MUCH_BYTES else _stream(rows, head_bytes) for rows in slices.values()
-    ]
-    columns = [pa.array([*slices], pa.int32()), pa.array([name] * len(slices)), pa.array(own, pa.binary())]
-    return pa.RecordBatch.from_arrays(columns, schema=IN_BUCKETS)
-
-
-def _shortest(rows: pa.RecordBatch) -> str:
-    """How the numbers of an input are best written, as some rows tell.
-
-    Of records of the state differences are shorter, of pieces of logs and end markers bytes by their place.
-    """
-    some = rows.slice(0, max(1, len(rows) * _TRIED_BYTES // max(1, rows.nbytes)))
-    return min(DIFFERENCES, BYTES_BY_PLACE, key=lambda numbers: len(_file(some, numbers)))
-
-
-def rows_of_bucket(in_bucket: pa.Table, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Table]:
-    """The rows of one bucket, by the name of their input."""
-    names = pc.cast(in_bucket["input"], pa.string())
-    own = {name: in_bucket.filter(pc.equal(names, name)) for name in schemas}
-    return {name: _table(own[name], schema) for name, schema in schemas.items()}
+    return run
 
 
 class Source(NamedTuple):
     """Rows that one frame's batches become by one function, which its tasks have yet to run.
 
-    `is_packed`: the frame has these rows packed, and the function does no more than unpack them.
+    `is_as_it_is`: the frame has these rows, and the function does no more than give their columns our types.
     """
 
     frame: DataFrame
     function: BatchFunction
-    is_packed: bool = False
+    is_as_it_is: bool = False
 
     def then(self, function: BatchFunction) -> Source:
         """The same, and another function of what the first one makes, in the same pass."""
         first = self.function  # tasks take the functions along, and could not take the frame
         return Source(self.frame, lambda batches: function(first(batches)))
 
-    def in_tasks(self, schema: str) -> DataFrame:
-        """What the function makes, of columns that Spark shall see."""
-        return in_tasks(self.frame, self.function, schema)
+    def columns(self, schema: pa.Schema) -> DataFrame:
+        """The rows as a frame of their columns."""
+        return self.frame if self.is_as_it_is else in_tasks(self.frame, self.function, columns_of(schema))
 
 
 class FrameRows(NamedTuple):
@@ -123,9 +87,9 @@ class FrameRows(NamedTuple):
 
 
 class OnSpark(Engine[FrameRows]):
-    """Groups are brought together in buckets of keys, packed: what is shuffled are few rows of bytes.
+    """What a step gets, and what it makes, are frames of named columns; keys are brought together in buckets.
 
-    Functions that follow each other on the same rows run in one pass, so that rows meet Java packed alone.
+    Functions that follow each other on the same rows run in one pass, so that rows meet Java no more than they must.
 
     Args:
         spark: the session.
@@ -156,8 +120,10 @@ class OnSpark(Engine[FrameRows]):
         return FrameRows(schema, (Source(*self._warehouse.read_in_tasks(table, *names, **one_of)),))
 
     def made(self, rows: pa.Table) -> FrameRows:
-        """As of `Engine`."""
-        return _unpacked(self._spark.createDataFrame(_packed_table(rows), _PACKED), rows.schema)
+        """As of `Engine`; tasks get them as pieces of work."""
+        parts = [packed([part], rows.schema) for part in rows.to_batches(_ROWS_OF_WORK)]
+        frame = self._spark.createDataFrame(rows_of_values(*parts), columns_of(VALUES))
+        return FrameRows(rows.schema, (Source(frame, _unpacked),))
 
     def together(self, *rows: FrameRows) -> FrameRows:
         """As of `Engine`."""
@@ -177,33 +143,36 @@ class OnSpark(Engine[FrameRows]):
     ) -> FrameRows:
         """As of `Engine`."""
         schemas = {name: rows.schema for name, rows in inputs.items()}
-        buckets = self.in_parts(key, size_bytes, **inputs).groupBy("bucket")
-        return _unpacked(buckets.applyInArrow(_of_bucket(function, schemas, schema), _PACKED), schema)
+        buckets = self.in_parts(key, size_bytes, **inputs).groupBy(_BUCKET)
+        return _rows(buckets.applyInArrow(_of_bucket(function, schemas, schema), columns_of(schema)), schema)
 
     def in_parts(self, key: Sequence[str], size_bytes: KeySizes | None = None, **inputs: FrameRows) -> DataFrame:
-        """Rows of `IN_BUCKETS`, of all inputs. One part is what one task gets: bucket % parts.
+        """Rows of all inputs, each with its bucket and as the struct of its input; one part is what one task gets.
 
-        There are as many parts as this engine says: a session's number may be 200, or 1.
+        A bucket goes to the part of its number, modulo parts. There are as many parts as this engine says: a session's
+        number may be 200, or 1.
         """
         has_parts_by_number = hasattr(DataFrame, "repartitionById")  # since Spark 4.1; else by the hash of the number
         numbers_of = None if has_parts_by_number else numbers_for_parts(self.bucket_count, self.task_count)
         buckets = Buckets.dealing(size_bytes or {}, self.bucket_count, self.task_count)
         frames = [
-            source.then(packer(name, key, buckets, numbers_of)).in_tasks(_IN_BUCKETS)
+            source.then(bucketed(name, key, buckets, numbers_of)).columns(
+                pa.schema([(_BUCKET, pa.int32()), (name, pa.struct(rows.schema))])
+            )
             for name, rows in inputs.items()
             for source in rows.sources
         ]
-        rows = reduce(DataFrame.unionByName, frames)
+        rows = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
         if has_parts_by_number:
-            return rows.repartitionById(self.task_count, "bucket")
-        return rows.repartition(self.task_count, "bucket")
+            return rows.repartitionById(self.task_count, _BUCKET)
+        return rows.repartition(self.task_count, _BUCKET)
 
     @contextmanager
     def kept(self, rows: FrameRows) -> Iterator[FrameRows]:
         """As of `Engine`."""
         frame = _frame(rows).persist()
         try:
-            yield _unpacked(frame, rows.schema)
+            yield _rows(frame, rows.schema)
         finally:
             frame.unpersist()
 
@@ -211,79 +180,52 @@ class OnSpark(Engine[FrameRows]):
         """As of `Engine`."""
         frame = _frame(rows)
         with named_jobs(self._spark):
-            return _table(frame.toArrow(), rows.schema)
+            batches = frame.toArrow().to_batches()
+        return pa.Table.from_batches((typed(batch, rows.schema) for batch in batches), rows.schema)
 
     def write(self, rows: FrameRows, function: BatchFunction, table: Table, **slice_of: str) -> None:
         """As of `Engine`; the tasks write what they make."""
         if self._warehouse is None:
             raise ValueError(table.name)
-        (source,) = rows.sources if len(rows.sources) == 1 else _unpacked(_frame(rows), rows.schema).sources
+        (source,) = rows.sources if len(rows.sources) == 1 else _rows(_frame(rows), rows.schema).sources
         made = source.then(function)
         self._warehouse.replace_by(made.frame, made.function, table, **slice_of)
 
 
 def _frame(rows: FrameRows) -> DataFrame:
-    """The rows as one frame, packed; what a step has packed is not looked at again."""
-    frames = [each.frame if each.is_packed else each.then(_packed_each).in_tasks(_PACKED) for each in rows.sources]
-    return reduce(DataFrame.unionByName, frames)
+    """The rows as one frame of their columns."""
+    return reduce(DataFrame.unionByName, [source.columns(rows.schema) for source in rows.sources])
 
 
-def _packed_each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield pa.RecordBatch.from_arrays([_streams([batch], batch.schema)], schema=PACKED)
+def _rows(frame: DataFrame, schema: pa.Schema) -> FrameRows:
+    """The rows of a frame of such columns."""
+    return FrameRows(
+        schema, (Source(frame, lambda batches: (typed(rows, schema) for rows in batches), is_as_it_is=True),)
+    )
 
 
-def _packed_table(rows: pa.Table) -> pa.Table:
-    return pa.table([_streams(rows.to_batches(_ROWS_PER_BATCH), rows.schema)], schema=PACKED)
-
-
-def _streams(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Array:
-    head_bytes = schema.serialize().size
-    return pa.array([_stream(batch, head_bytes) for batch in batches], pa.binary())
-
-
-def _stream(batch: pa.RecordBatch, head_bytes: int) -> bytes:
-    return packed([batch], batch.schema)[head_bytes:]
-
-
-def _file(rows: pa.RecordBatch, numbers: str) -> bytes:
-    plain = parquet_of(rows, numbers)
-    return int(plain.size).to_bytes(_SIZE_BYTES, "little") + bytes(_ZSTD.compress(plain, asbytes=True))
-
-
-def _unpacked(frame: DataFrame, schema: pa.Schema) -> FrameRows:
-    """The rows of a frame of packed ones."""
-
-    def unpack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return (rows for batch in batches for rows in _batches(batch["rows"], schema))
-
-    return FrameRows(schema, (Source(frame, unpack, is_packed=True),))
-
-
-def _table(packed_rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_batches(_batches(packed_rows["rows"], schema), schema)
-
-
-def _batches(streams: pa.Array, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    head = schema.serialize().to_pybytes()
-    # Sessions may hand over large binary values.
-    for stream in (one.as_py() for one in pc.cast(streams, pa.binary())):
-        yield from _rows_in(stream, head, schema).to_batches()
-
-
-def _rows_in(rows: bytes, head: bytes, schema: pa.Schema) -> pa.Table:
-    if rows.startswith(_STREAM):
-        return unpacked(head + rows)
-    size_bytes = int.from_bytes(rows[:_SIZE_BYTES], "little")
-    return rows_of_parquet(_ZSTD.decompress(pa.py_buffer(rows)[_SIZE_BYTES:], size_bytes), schema)
+def _unpacked(work: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows that pieces of work are."""
+    return (batch for stream in work_in(work) for batch in unpacked(stream).to_batches())
 
 
 def _of_bucket(
-    function: GroupFunction, schemas: dict[str, pa.Schema], schema: pa.Schema
+    function: GroupFunction, schemas: Mapping[str, pa.Schema], schema: pa.Schema
 ) -> Callable[[pa.Table], pa.Table]:
+    shown = to_arrow_schema(columns_of(schema))
+
     def run(in_bucket: pa.Table) -> pa.Table:
         prepare_worker()
+        tables = {name: pa.Table.from_batches(_inputs(in_bucket, name, rows), rows) for name, rows in schemas.items()}
         with no_search_for_cycles():
-            return _packed_table(function(rows_of_bucket(in_bucket, schemas)).cast(schema))
+            return pa.Table.from_batches([typed(rows, shown) for rows in function(tables).to_batches()], shown)
 
     return run
+
+
+def _inputs(in_bucket: pa.Table, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows of one input: a row of a bucket is of one of them, and NULL in the columns of the others."""
+    for batch in in_bucket.to_batches():
+        rows = batch.column(name)
+        if rows.null_count < len(rows):
+            yield typed(pa.RecordBatch.from_struct_array(rows.drop_null() if rows.null_count else rows), schema)

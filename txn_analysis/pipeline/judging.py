@@ -15,14 +15,15 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import is_in
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
-from txn_analysis.columns.values import NAMED, named, rows_named, rows_of_values, unpickled, values_in
+from txn_analysis.columns.values import NAMED, named, packed, rows_named, rows_of_values, unpacked, unpickled, values_in
 from txn_analysis.coordinator.partition_count import Words
-from txn_analysis.coordinator.steps import in_place_order
+from txn_analysis.coordinator.steps import VIEWED
+from txn_analysis.engine.engine import no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Judgement, judge_of, no_cases
 from txn_analysis.judge.outcome import Answered, Sight, outcome_of
-from txn_analysis.judge.warning_steps import NearBound, near_bound, open_warnings, soonest
+from txn_analysis.judge.warning_steps import near_bound, open_warnings, soonest
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
@@ -31,8 +32,10 @@ from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.runs.prunes import check_evidence
+from txn_analysis.settings import EngineName
 from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.storage.commits import commit_run
+from txn_analysis.storage.rows import RowTasks
 from txn_analysis.tables import (
     ABORT_PLAN,
     FINDINGS,
@@ -55,11 +58,11 @@ from txn_analysis.tables.schema import ONLY, by_audit, given_schema
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
-    from txn_analysis.columns.values import BatchFunction, GroupFunction
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.judge.judgement import Cases, Judge, Viewed
@@ -68,6 +71,7 @@ if TYPE_CHECKING:
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given, Run
     from txn_analysis.settings import Settings
+    from txn_analysis.storage.rows import NamedRows
 
 
 _SECTION = ("input_id", "section_index")
@@ -156,6 +160,8 @@ class Judged:
 
 MOST_AT_ONCE = 2_048
 """So many open transactions are judged at once: facts, verdicts and sentences of no others are in memory."""
+_MOST_OF_TASK = 4 * MOST_AT_ONCE
+_TOLD = "told"
 
 
 def judge(run: Run, logs: Logs) -> Judged:
@@ -169,12 +175,12 @@ def judge(run: Run, logs: Logs) -> Judged:
     give_back_memory()
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]
     own, _ = judges_of(run, side, logs.health)[ONLY]
-    step, engine = verdict_step(own, _costs_of(run, side.viewed, own, connect), run.run_id, run.as_of_ms), run.engine
-    judged = engine.grouped(["audit", "producer_id"], step, NAMED, viewed=engine.made(side.viewed))
-    with described(f"judge: give {count(len(side.viewed), 'open transaction')} a verdict"), engine.kept(judged) as kept:
-        made = engine.collected(kept)
-        engine.write(kept, rows_named("findings"), FINDINGS, run_id=run.run_id)
-    findings, plan, nearest = (rows_named(name)(iter(made.to_batches())) for name in ("findings", "plan", "nearest"))
+    verdicts = verdicts_by(own, _costs_of(run, side.viewed, own, connect), run.run_id, run.as_of_ms)
+    work = [packed([rows], VIEWED) for rows in side.viewed.to_batches(_MOST_OF_TASK)]
+    with described(f"judge: give {count(len(side.viewed), 'open transaction')} a verdict"):
+        tasks = RowTasks(work, (FINDINGS,), verdicts, run.engine.name is EngineName.SPARK)
+        made = run.warehouse.fill(tasks, run_id=run.run_id).get(_TOLD, NAMED.empty_table()).to_batches()
+    findings, plan, nearest = (rows_named(name)(iter(made)) for name in ("findings", "plan", "nearest"))
     near = soonest([one for values in nearest for one in values_in(values)])
     shown, aborts = FindingRows.of_batches(findings), whole_plan(plan)
     warnings = [*open_warnings(near, run.as_of_ms), *of_ids]
@@ -182,36 +188,35 @@ def judge(run: Run, logs: Logs) -> Judged:
     return Judged(run, health, shown, aborts, record)
 
 
-def verdict_step(own: Judge, costs: Costs, run_id: str, as_of_ms: int | None) -> GroupFunction:
-    """Of `viewed`, rows of `VIEWED`: the `findings`, the abort markers of those that hang, and what is nearly late.
+def verdicts_by(
+    judge_: Judge, costs: Costs, run_id: str, as_of_ms: int | None
+) -> Callable[[bytes], Iterator[NamedRows]]:
+    """The work of a task: of some rows of `VIEWED`, packed, the `findings`, and what the driver is told.
 
     Args:
-        own: what they are judged by.
+        judge_: what they are judged by.
         costs: what their partitions suffer.
         run_id: the run that they are judged in.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
 
     Returns:
-        The step. It makes named rows: `findings` and `plan` are rows of these tables, the latter without a fingerprint,
-        and `nearest` are values.
+        The function. It tells named rows: the same `findings`, the rows of `plan` of those that hang, without a
+        fingerprint, and as values the `nearest` of those that will be late.
     """
     settings = costs.settings
 
-    def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        findings, plan, nearest = list[pa.RecordBatch](), list[pa.RecordBatch](), list[NearBound]()
-        for some in _some_at_a_time(in_place_order(tables["viewed"])):
-            judged = own.judged(some)
-            found = [
-                finding_of(one, run_id, _finding_id(settings, one), costs.of(one), costs.connect) for one in judged
-            ]
-            nearest = soonest([*nearest, *near_bound(judged)])
-            plan.append(plan_rows(planned(found, settings, as_of_ms)))
-            findings.append(batch_of(Finding, found, FINDINGS.arrow_schema))
-        return named(
-            findings=pa.Table.from_batches(findings, FINDINGS.arrow_schema),
-            plan=pa.Table.from_batches(plan, ABORT_PLAN.arrow_schema),
-            nearest=rows_of_values(*nearest),
-        )
+    def run(viewed: bytes) -> Iterator[NamedRows]:
+        for some in _some_at_a_time(unpacked(viewed)):
+            with no_search_for_cycles():
+                judged = judge_.judged(some)
+                found = [
+                    finding_of(one, run_id, _finding_id(settings, one), costs.of(one), costs.connect) for one in judged
+                ]
+                findings = batch_of(Finding, found, FINDINGS.arrow_schema)
+                plan = plan_rows(planned(found, settings, as_of_ms))
+            yield FINDINGS.name, findings
+            told = named(findings=findings, plan=plan, nearest=rows_of_values(*soonest(near_bound(judged))))
+            yield from ((_TOLD, rows) for rows in told.to_batches())
 
     return run
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from txn_analysis.columns.memory import keep_pages
-from txn_analysis.columns.values import rows_of_values, unpickled, values_in
+from txn_analysis.columns.types import nullable_type, typed
+from txn_analysis.columns.values import VALUES, rows_of_values, unpickled, values_in
 from txn_analysis.errors import MissingToolError
 from txn_analysis.spark.jobs import named_jobs
 
@@ -91,15 +92,25 @@ def _search_no_modules(_count: int) -> None:
 def values_of_tasks(frame: DataFrame, function: BatchFunction) -> list[Any]:
     """The values that a function gives in tasks, one for each part of a frame, as rows of `rows_of_values`."""
     with named_jobs(frame.sparkSession):
-        rows = in_tasks(frame, function, "value BINARY").collect()
+        rows = in_tasks(frame, function, columns_of(VALUES)).collect()
     return [*unpickled(row["value"] for row in rows)]
 
 
-def in_tasks(frame: DataFrame, function: BatchFunction, schema: StructType | str) -> DataFrame:
-    """What a function makes of each part of a frame, in the task of that part."""
+def in_tasks(frame: DataFrame, function: BatchFunction, schema: StructType) -> DataFrame:
+    """What a function makes of each part of a frame, in the task of that part, as columns of Spark's types."""
+    from pyspark.sql.pandas.types import to_arrow_schema  # noqa: PLC0415 no local audit loads PySpark
+
+    shown = to_arrow_schema(schema)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_worker()
-        return function(batches)
+        return (typed(rows, shown) for rows in function(batches))
 
     return frame.mapInArrow(run, schema)
+
+
+def columns_of(schema: pa.Schema) -> StructType:
+    """The columns of rows as Spark has them: nothing but what a row means says that none is NULL."""
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 as above
+
+    return from_arrow_schema(pa.schema([(field.name, nullable_type(field.type)) for field in schema]))

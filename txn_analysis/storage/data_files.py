@@ -13,7 +13,7 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from hashlib import blake2b
 from operator import and_
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,6 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-from txn_analysis.columns.parquet import encodings
 from txn_analysis.storage.errors import BrokenRowError
 from txn_analysis.storage.rows import schema_of
 from txn_analysis.tables import INDEXED_COLUMNS
@@ -128,7 +127,7 @@ class _Writer:
         self._held_bytes = 0
         self._schema = pa.schema([table.arrow_schema.field(name) for name in self._own])
         self._file = pq.ParquetWriter(
-            self._new.target, self._schema, write_statistics=self._own[:INDEXED_COLUMNS], **encodings(self._schema)
+            self._new.target, self._schema, write_statistics=self._own[:INDEXED_COLUMNS], **_encodings(self._schema)
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -277,3 +276,30 @@ def _that_meet(batch: pa.RecordBatch, one_of: Mapping[str, pa.Array]) -> pa.Reco
 def _is_as_declared(stored: pa.Schema, declared: pa.Schema, names: Sequence[str]) -> bool:
     """Whether a file's columns need no conversion; another tool may have written it."""
     return all(name in stored.names and stored.field(name).type == declared.field(name).type for name in names)
+
+
+@lru_cache(maxsize=64)
+def _encodings(schema: pa.Schema) -> dict[str, Any]:
+    """How columns are written: words by their place in a list, numbers by how far each is from the one before.
+
+    Numbers repeat too seldom for a list of them; most are near the one before, or are it.
+    """
+    leaves = dict(leaf for field in schema for leaf in _leaves(field.name, field.type))
+    return {
+        "use_dictionary": [path for path, kind in leaves.items() if pa.types.is_string(kind)],
+        "column_encoding": {path: "DELTA_BINARY_PACKED" for path, kind in leaves.items() if pa.types.is_integer(kind)},
+    }
+
+
+def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """The columns that Parquet really stores of one column, by their dotted paths."""
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    elif pa.types.is_map(kind):
+        yield from _leaves(f"{path}.key_value.key", kind.key_type)
+        yield from _leaves(f"{path}.key_value.value", kind.item_type)
+    elif pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    else:
+        yield path, kind

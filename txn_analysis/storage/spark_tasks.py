@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.functions import col
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.columns.arrays import together
@@ -88,13 +88,7 @@ def delta_frame(
 
 def table_frame(shares: DataFrame, rows_of: BatchFunction, table: Table) -> DataFrame:
     """Rows of a table as a frame of its columns."""
-    schema = spark_schema(table)
-    as_spark_has_them = to_arrow_schema(schema)  # Spark 4.0 takes no list whose elements are never NULL
-
-    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return (rows.cast(as_spark_has_them) for rows in rows_of(parts))
-
-    return in_tasks(shares, run, schema)
+    return in_tasks(shares, rows_of, spark_schema(table))
 
 
 def write_in_tasks(

@@ -10,9 +10,11 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
-from txn_analysis.spark.workers import in_tasks, work_for_tasks, work_in
+from txn_analysis.spark.workers import columns_of, in_tasks, work_for_tasks, work_in
 from txn_analysis.storage.data_files import DataFile
 from txn_analysis.storage.spark_tasks import in_shares
+
+SIZES = pa.schema([("size", pa.int64())])
 
 
 def sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -24,7 +26,7 @@ def sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_each_task_has_one_piece_of_work(spark: SparkSession, count: int) -> None:
     work = work_for_tasks(spark, [["orders"] * 10 for _ in range(count)])
     assert work.rdd.glom().map(len).collect() == [1] * count
-    assert [row.size for row in in_tasks(work, sizes, "size BIGINT").collect()] == [
+    assert [row.size for row in in_tasks(work, sizes, columns_of(SIZES)).collect()] == [
         len(pickle.dumps(["orders"] * 10))
     ] * count
 

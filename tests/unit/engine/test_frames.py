@@ -1,0 +1,113 @@
+"""What Spark sees of a step: its rows as columns by name, of every kind of value that a table has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from txn_analysis.columns.types import nullable_type, typed
+from txn_analysis.coordinator.marker_columns import MARKERS
+from txn_analysis.coordinator.state_records import OF_PRODUCER, READ_WITH
+from txn_analysis.coordinator.steps import OPENED
+from txn_analysis.engine.engine import Engine
+from txn_analysis.engine.in_process import InProcess
+from txn_analysis.engine.on_spark import OnSpark
+from txn_analysis.log.steps import PIECES, SECTIONS, SIDES
+
+PLACE = pa.struct([pa.field("topic", pa.string()), pa.field("partition", pa.int32(), nullable=False)])
+ROWS = pa.schema(
+    [
+        ("id", pa.string()),
+        pa.field("offset", pa.int64(), nullable=False),
+        ("epoch", pa.int16()),
+        ("is_last", pa.bool_()),
+        ("value", pa.binary()),
+        ("places", pa.list_(pa.field("element", PLACE, nullable=False))),
+        ("before", pa.struct([("offset", pa.int64()), ("places", pa.list_(PLACE))])),
+        ("counts", pa.map_(pa.string(), pa.int64())),
+    ]
+)
+INT64 = st.integers(-(2**63), 2**63 - 1)
+PLACES = st.lists(
+    st.fixed_dictionaries({"topic": st.sampled_from(["a", "", None]), "partition": st.integers(-(2**31), 2**31 - 1)}),
+    max_size=2,
+)
+VALUES = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": st.none() | st.text(max_size=3),
+            "offset": INT64,
+            "epoch": st.none() | st.integers(-1, 2**15 - 1),
+            "is_last": st.sampled_from([None, True, False]),
+            "value": st.none() | st.binary(max_size=3),
+            "places": st.none() | PLACES,
+            "before": st.none() | st.fixed_dictionaries({"offset": st.none() | INT64, "places": st.none() | PLACES}),
+            "counts": st.none() | st.lists(st.tuples(st.text(max_size=2), st.none() | INT64), max_size=2),
+        }
+    ),
+    max_size=6,
+)
+
+
+def test_what_goes_into_a_step_are_columns_by_name(spark: SparkSession) -> None:
+    engine = OnSpark(spark, 4)
+    inputs = {
+        "sections": SECTIONS,
+        "pieces": PIECES,
+        "states": READ_WITH,
+        "histories": OF_PRODUCER,
+        "opened": OPENED,
+        "markers": MARKERS,
+        "sides": SIDES,
+    }
+    given = {name: engine.made(schema.empty_table()) for name, schema in inputs.items()}
+    parts = engine.in_parts(["audit"], None, **given)
+    assert parts.columns == ["bucket", *inputs]
+    for name, schema in inputs.items():
+        assert parts.select(f"{name}.*").columns == schema.names
+    assert "binary" not in parts.schema.simpleString()
+
+
+def whole(engine: Engine[Any], rows: pa.Table) -> list[dict[str, Any]]:
+    """All rows, through a step that gives them back."""
+    made = engine.grouped(
+        ["offset"], lambda tables: tables["rows"], ROWS, rows=engine.made(rows), none=engine.made(rows[:0])
+    )
+    return sorted(engine.collected(made).to_pylist(), key=repr)
+
+
+def test_a_step_gets_every_value_as_it_is(spark: SparkSession) -> None:
+    rows = pa.Table.from_pylist(
+        [
+            {
+                "id": None if n % 5 == 0 else f"billing-{n}",
+                "offset": n - 20,
+                "epoch": None if n % 3 == 0 else n,
+                "is_last": (None, True, False)[n % 3],
+                "value": None if n % 4 == 0 else bytes([n, 255]),
+                "places": None
+                if n % 7 == 0
+                else [{"topic": None if k else "ledger", "partition": k} for k in range(n % 3)],
+                "before": None if n % 2 else {"offset": None, "places": None if n % 8 else []},
+                "counts": None if n % 6 == 0 else [("a", n), ("b", None)],
+            }
+            for n in range(40)
+        ],
+        ROWS,
+    )
+    assert (
+        whole(OnSpark(spark, 5), rows) == whole(InProcess(bucket_count=5), rows) == sorted(rows.to_pylist(), key=repr)
+    )
+
+
+@given(VALUES)
+def test_columns_of_other_types_hold_the_same_rows(values: list[dict[str, Any]]) -> None:
+    batch = pa.RecordBatch.from_pylist(values, schema=ROWS)
+    others = pa.schema([(field.name, nullable_type(field.type)) for field in ROWS])
+    there = typed(batch, others)
+    assert there.schema == others
+    assert typed(there, ROWS).equals(batch)
