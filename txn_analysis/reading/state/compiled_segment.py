@@ -26,7 +26,7 @@ from txn_analysis.kafka.record_batch import (
     varint,
 )
 from txn_analysis.reading.state.records import IS_TOMBSTONE, PLACE_COLUMNS, UNREAD, ReadRecords
-from txn_analysis.reading.state.values import JSON_NUMBERS
+from txn_analysis.reading.state.values import JSON_NUMBERS, TAGGED_FIELDS
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
@@ -37,10 +37,8 @@ NOT_ASCII = -1
 _PYTHON_US = 150  # for each record
 _SIGN, _SPACE, _TILDE, _UINT32_MASK = 0x80, 0x20, 0x7E, 2**32 - 1
 _PRODUCER_ID, _, _, _EPOCH, _, _TIMEOUT_MS, _STATUS, _UPDATED_MS, _START_MS, _ = range(len(JSON_NUMBERS))
-# The tagged fields of a value in the order of their numbers, and their bytes.
-_TAGS = (("previousProducerId", 8), ("nextProducerId", 8), ("clientTransactionVersion", 2), ("nextProducerEpoch", 2))
-_TAG_TABLE = np.array([(JSON_NUMBERS.index(name), size) for name, size in _TAGS])
-_TAG_COUNT = len(_TAGS)
+_TAG_TABLE = np.array([(JSON_NUMBERS.index(name), size) for name, (_, size) in TAGGED_FIELDS.items()])
+_TAG_COUNT = len(_TAG_TABLE)
 _ID_START, _ID_STOP, _LIST_START, _LIST_STOP = range(4)
 
 

@@ -172,7 +172,7 @@ class _ConsoleTextReader:
             yield place.of_id(transactional_id)
             yield self._window.reject(reading.length, reason)
             return
-        if value.state in _UNEXPIRABLE:
+        if value["state"] in _UNEXPIRABLE:
             self._unexpirable.add(_digest(reading.id))
         else:
             self._unexpirable.discard(_digest(reading.id))

@@ -37,15 +37,14 @@ from txn_analysis.reading.grammar.state_forms import (
     TEXT_PAYLOAD,
 )
 from txn_analysis.reading.state.records import ReadStateRecord
-from txn_analysis.reading.state.usual_batches import Before, UsualBatches
+from txn_analysis.reading.state.usual_batches import UsualBatches
 from txn_analysis.reading.state.value_sizes import (
     MISFIT,
     NEXT_VERSION_BYTES,
     TextSizes,
-    are_of_known_fields,
-    can_hold_producer_id,
     json_content,
     json_key,
+    left_open,
 )
 from txn_analysis.reading.state.values import BadValueError, text_value
 from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, RejectMerging, Window
@@ -152,7 +151,9 @@ class StateDumpReader:
             text_slice: the text up to it, where its lines are known already.
         """
         self._body.in_memory = text_slice
-        yield from self._merging.items(self._items(stop, None if text_slice is None else UsualBatches.of(text_slice)))
+        yield from self._merging.items(
+            self._items(stop, None if text_slice is None else UsualBatches.of(text_slice, self._partition))
+        )
         if self._window.remaining <= 0:
             yield from self._merging.rest()
 
@@ -171,17 +172,13 @@ class StateDumpReader:
         """The records of the next batches, if these are as usual; None where the next one is not."""
         if self._due_count or self._resume_position is not None:
             return None
-        before = Before(self._partition, self._end_offset, self._last_offset, self._has_lost)
-        usual_batches = usual.next_batches(self._window.offset, before, self._sizes)
-        if usual_batches is None:
+        after = self._end_offset, self._last_offset
+        batches = usual.next_batches(self._window.offset, self._sizes, *after, has_lost=self._has_lost)
+        if batches is None:
             return None
-        self._batch, self._last_offset, self._is_adrift = (
-            _batch_of(usual_batches.last_batch),
-            usual_batches.last_offset,
-            False,
-        )
-        self._window.move_to(usual_batches.end_bytes)
-        return usual_batches.rows
+        self._batch, self._last_offset, self._is_adrift = _batch_of(batches.last_batch), batches.last_offset, False
+        self._window.move_to(batches.end_bytes)
+        return batches.rows
 
     def _is_at_batch(self) -> bool:
         self._window.need(len(BATCH_LINE_START))
@@ -339,14 +336,11 @@ class StateDumpReader:
             return None
         # Scala's sets are printed as such, Java's as lists.
         value = text_value(payload, payload["scala"] if payload["listed"] is None else payload["listed"])
-        spare_bytes = self._sizes.spare_bytes(value.topic_partitions, value_bytes, lambda: self._behind(end))
+        spare_bytes = self._sizes.spare_bytes(value["topic_partitions"], value_bytes, lambda: self._behind(end))
         if spare_bytes is None:
             raise BadValueError(MISFIT)
-        is_newer = not are_of_known_fields(spare_bytes)
-        may_name_more = can_hold_producer_id(spare_bytes)
-        if not is_newer and not may_name_more:
-            return value
-        return value._replace(may_list_more=is_newer or None, may_name_more=may_name_more)
+        is_newer, names = map(bool, left_open(spare_bytes))
+        return value | {"may_list_more": is_newer or None, "may_name_more": names} if is_newer or names else value
 
     def _id_of_cut(self, head: _Head) -> str | None:
         """Whose record it is that the text ends in; None where its key is not whole."""

@@ -17,15 +17,16 @@ import pyarrow as pa
 from txn_analysis.columns.arrays import ABSENT, slices
 from txn_analysis.kafka.names import java_hash
 from txn_analysis.reading.state.value_sizes import (
+    TAGGED_BYTES,
     flexible_bytes,
     json_topics,
     plain_bytes,
-    tagged_field_bytes,
     topics_of,
 )
 from txn_analysis.reading.state.values import (
     JSON_DECODER,
     JSON_NUMBERS,
+    NUMBER_COLUMNS,
     STATES,
     BadValueError,
     json_partitions,
@@ -46,16 +47,6 @@ if TYPE_CHECKING:
 UNREAD, IS_TOMBSTONE, IS_TEXT = -2, -1, 2
 """What `ReadRecords.kind` is beside 0 and 1, the versions of a value."""
 PLACE_COLUMNS = ("id_start", "id_stop", "list_start", "list_stop")
-_NUMBERS = {
-    "producer_id": "producerId",
-    "previous_producer_id": "previousProducerId",
-    "next_producer_id": "nextProducerId",
-    "producer_epoch": "producerEpoch",
-    "timeout_ms": "transactionTimeoutMs",
-    "last_update_ms": "transactionLastUpdateTimestampMs",
-    "start_ms": "transactionStartTimestampMs",
-    "client_transaction_version": "clientTransactionVersion",
-}
 _LISTS = TRANSACTION_STATES.arrow_schema.field("topic_partitions").type
 _INT32_SIGN, _UINT32 = 2**31, 2**32
 
@@ -75,7 +66,7 @@ class ReadStateRecord(StateRecord):
         understood = self.of_id(transactional_id)._replace(is_undecodable=False)
         if value is None:
             return understood._replace(is_tombstone=True, topic_partitions=())
-        return understood._replace(**value._asdict())
+        return understood._replace(**value)
 
 
 @dataclass(frozen=True)
@@ -163,7 +154,7 @@ class StateColumns:
         read = self.read
         tagged = sum(
             np.where((read[name] == default) | (read[name] == ABSENT), 0, size)
-            for name, default, size in tagged_field_bytes()
+            for name, (default, size) in TAGGED_BYTES.items()
         )
         return plain, flexible + tagged
 
@@ -199,7 +190,7 @@ class StateColumns:
             "state": pa.array(STATES).take(pa.array(read["transactionStatus"], mask=~is_value)),
             "topic_partitions": self._partitions.take(pa.array(self._list_of[first:stop], mask=is_unread)),
         }
-        numbers = {name: np.where(is_value, read[printed], ABSENT) for name, printed in _NUMBERS.items()}
+        numbers = {name: np.where(is_value, read[printed], ABSENT) for name, printed in NUMBER_COLUMNS.items()}
         return rows_read(TRANSACTION_STATES, count, {**columns, **numbers, **beside})
 
 

@@ -43,10 +43,10 @@ from txn_analysis.reading.state.records import (
 from txn_analysis.reading.state.values import (
     JSON_NUMBERS,
     JSON_PARTITIONS,
-    JSON_TAGGED,
     PRINTED_STATES,
     STATES,
     STATUS,
+    TAGGED_FIELDS,
     number_bounds,
 )
 
@@ -76,7 +76,7 @@ def _members(version: int) -> Iterable[Field]:
     """The members of a value in JSON, in the order of Kafka's schema; only version 1 has tagged ones."""
     before = b""
     for name in JSON_NUMBERS:
-        is_tagged = name in JSON_TAGGED
+        is_tagged = name in TAGGED_FIELDS
         if is_tagged and version == 0:
             continue
         value = _JSON_STATE if name == STATUS else json_number(*number_bounds(name))

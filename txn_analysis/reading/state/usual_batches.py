@@ -25,7 +25,7 @@ from txn_analysis.reading.state.records import (
     offsets_leave_gaps,
 )
 from txn_analysis.reading.state.text_records import read_record_lines
-from txn_analysis.reading.state.value_sizes import KNOWN_TAGS_BYTES, PRODUCER_ID_BYTES
+from txn_analysis.reading.state.value_sizes import left_open
 
 if TYPE_CHECKING:
     from typing import Self
@@ -46,18 +46,6 @@ _MOST_SIZE = 10**10  # a size is printed in fewer digits than this has
 _FEW, _MANY = 16, 1 << 16
 
 
-class Before(NamedTuple):
-    """What was read before some batches.
-
-    `end_offset` is the last offset of it, `last_offset` that of its last record; `has_lost`: a record was not read.
-    """
-
-    state_partition: int
-    end_offset: int
-    last_offset: int | None
-    has_lost: bool
-
-
 class TakenBatches(NamedTuple):
     """Some batches that were taken: rows of their records, and what the next batch is held against."""
 
@@ -73,6 +61,7 @@ class UsualBatches:
 
     Attributes:
         first_bytes: where in the input the slice begins.
+        partition: of the state.
         columns: all its record lines.
         batches: the columns of its batch lines.
         start: the first byte of each batch's line, in the slice.
@@ -83,6 +72,7 @@ class UsualBatches:
     """
 
     first_bytes: int
+    partition: int
     columns: StateColumns
     batches: dict[str, Array]
     start: Array
@@ -93,7 +83,7 @@ class UsualBatches:
     _most: int = _FEW
 
     @classmethod
-    def of(cls, text_slice: Slice) -> Self | None:
+    def of(cls, text_slice: Slice, partition: int) -> Self | None:
         """The batches of a slice; None where so few are read sooner one by one."""
         lines, candidates = text_slice.lines, text_slice.candidates
         records = lines.record_lines
@@ -110,19 +100,23 @@ class UsualBatches:
         follows = batches["base_offset"][1:] > batches["last_offset"][:-1]
         breaks = np.append(np.flatnonzero(~(follows & is_usual[1:])), len(start) - 1)
         run_stop = breaks[np.searchsorted(breaks, np.arange(len(start)))] + 1
-        return cls(text_slice.start, columns, batches, start, stop, regions.first_record, is_usual, run_stop)
+        return cls(text_slice.start, partition, columns, batches, start, stop, regions.first_record, is_usual, run_stop)
 
-    def next_batches(self, at_bytes: int, before: Before, sizes: TextSizes) -> TakenBatches | None:
+    def next_batches(
+        self, at_bytes: int, sizes: TextSizes, end_offset: int, last_offset: int | None, *, has_lost: bool
+    ) -> TakenBatches | None:
         """The next batches, as far as they are as usual; None where the first one is not.
 
         Args:
             at_bytes: where in the input its line begins.
-            before: what was read before it.
             sizes: of the values in the text form before it; taken on.
+            end_offset: the last offset of what was read before it.
+            last_offset: that of the last record before it.
+            has_lost: a record before it was not read.
         """
         first = int(np.searchsorted(self.start, at_bytes - self.first_bytes))
         is_there = first < len(self.start) and self.start[first] == at_bytes - self.first_bytes
-        if not is_there or not self.is_usual[first] or self.batches["base_offset"][first] <= before.end_offset:
+        if not is_there or not self.is_usual[first] or self.batches["base_offset"][first] <= end_offset:
             return None
         stop = min(first + self._most, int(self.run_stop[first]))
         stop, spare = self._sure(first, stop, sizes)
@@ -135,14 +129,14 @@ class UsualBatches:
         of_batch = {name: np.repeat(self.batches[column][first:stop], count) for name, column in _BATCH_COLUMNS.items()}
         place = {
             "ordinal": self.columns.read["start"][row:row_stop] + self.first_bytes,
-            "state_partition": before.state_partition,
+            "state_partition": self.partition,
             "offset": offset,
             "recorded_ms": np.maximum(self.columns.read["timestamp"][row:row_stop], ABSENT),
-            "is_after_gap": offsets_leave_gaps(offset, before.last_offset, has_lost=before.has_lost),
+            "is_after_gap": offsets_leave_gaps(offset, last_offset, has_lost=has_lost),
         }
         last = {name: int(values[stop - 1]) for name, values in self.batches.items()}
         end = int(self.stop[stop - 1]) + self.first_bytes
-        last_offset = int(offset[-1]) if len(offset) else before.last_offset
+        last_offset = int(offset[-1]) if len(offset) else last_offset
         return TakenBatches(self.columns.rows(row, row_stop, place | of_batch | spare), end, last, last_offset)
 
     def _sure(self, first: int, stop: int, sizes: TextSizes) -> tuple[int, dict[str, Array]]:
@@ -171,7 +165,7 @@ class UsualBatches:
 
 def _left_open(spare_bytes: Array, values: Array, count: int) -> dict[str, Array]:
     """What tagged fields that were not printed leave open: columns of `count` records, of which some have values."""
-    is_newer, names = ~np.isin(spare_bytes, list(KNOWN_TAGS_BYTES)), spare_bytes >= PRODUCER_ID_BYTES
+    is_newer, names = left_open(spare_bytes)
     if not (is_newer | names).any():
         return {}
     may_list, may_name = np.full(count, ABSENT), np.full(count, ABSENT)

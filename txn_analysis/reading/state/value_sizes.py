@@ -22,6 +22,7 @@ from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES, TEXT_VALUE,
 from txn_analysis.reading.state.values import (
     JSON_DECODER,
     JSON_PARTITIONS,
+    TAGGED_FIELDS,
     BadValueError,
     fields_of,
     id_bytes,
@@ -58,18 +59,15 @@ _TAG_HEAD_BYTES = 2  # number and length of a tagged field
 LEAST_FIELD_BYTES = _TAG_HEAD_BYTES
 """Of a tagged field: one that is empty."""
 PRODUCER_ID_BYTES = 8
-# The tagged fields of a value: its name in JSON, the default that is not written, its bytes.
-_TAGGED = (
-    ("previousProducerId", -1, 8),
-    ("nextProducerId", -1, 8),
-    ("clientTransactionVersion", 0, 2),
-    ("nextProducerEpoch", -1, 2),
-)
+TAGGED_BYTES = {name: (default, _TAG_HEAD_BYTES + size) for name, (default, size) in TAGGED_FIELDS.items()}
+"""Of each tagged field what is not written, and the bytes that any other value takes."""
 # Decoders that print text leave these fields out, so that any of them may have been written.
-KNOWN_TAGS_BYTES = frozenset(
-    sum(_TAG_HEAD_BYTES + size for _, _, size in chosen)
-    for count in range(len(_TAGGED) + 1)
-    for chosen in combinations(_TAGGED, count)
+_KNOWN_TAGS_BYTES = sorted(
+    {
+        sum(size for _, size in chosen)
+        for count in range(len(TAGGED_BYTES) + 1)
+        for chosen in combinations(TAGGED_BYTES.values(), count)
+    }
 )
 
 
@@ -151,14 +149,11 @@ class TextSizes:
         self._before = None if before == NONE else before
 
 
-def are_of_known_fields(spare_bytes: int) -> bool:
-    """Tagged fields that this version knows can have so many bytes; those of a newer Kafka need not be there."""
-    return spare_bytes in KNOWN_TAGS_BYTES
-
-
-def can_hold_producer_id(spare_bytes: int) -> bool:
-    """Fields that are not read, and have so many bytes, may hold a producer id."""
-    return spare_bytes >= PRODUCER_ID_BYTES
+def left_open(spare_bytes: Any) -> tuple[Any, Any]:
+    """What fields that were not printed leave open, of one size or of many: whether some are of a newer Kafka, as those
+    that this version knows cannot have so many bytes; and whether one may hold a producer id.
+    """
+    return ~np.isin(spare_bytes, _KNOWN_TAGS_BYTES), spare_bytes >= PRODUCER_ID_BYTES
 
 
 def _fits(value_bytes: Any, in_version_0: Any, in_version_1: Any, is_listed: Any) -> tuple[Any, Any]:
@@ -194,11 +189,6 @@ def _versions_between(before: int | None, after: int | None) -> set[int]:
 def topics_of(partitions: Collection[TopicPartition]) -> Collection[tuple[str, int]]:
     """How many partitions of each topic are in a list; brokers write those of a topic together."""
     return Counter(partition.topic for partition in partitions).items()
-
-
-def tagged_field_bytes() -> list[tuple[str, int, int]]:
-    """Of each tagged field its name in JSON, the default that is not written, and the bytes that it takes."""
-    return [(name, default, _TAG_HEAD_BYTES + size) for name, default, size in _TAGGED]
 
 
 def plain_bytes(topics: Iterable[tuple[str, int]]) -> int:
@@ -273,12 +263,12 @@ def _json_value(payload: str, value_bytes: int) -> TransactionLogValue | None:
     is_flexible = version == "1"
     value = json_value(data, is_flexible=is_flexible)
     spare_bytes = value_bytes - _json_bytes(data, is_flexible=is_flexible)
-    if spare_bytes == 0 and not value.may_list_more:
+    if spare_bytes == 0 and not value["may_list_more"]:
         return value
     fields = unknown_names(data, is_flexible=is_flexible)
     if not is_flexible or spare_bytes < LEAST_FIELD_BYTES * max(len(fields), 1):
         raise BadValueError(MISFIT)
-    return value._replace(may_list_more=True, may_name_more=can_hold_producer_id(spare_bytes))
+    return value | {"may_list_more": True, "may_name_more": spare_bytes >= PRODUCER_ID_BYTES}
 
 
 def _json_bytes(data: Mapping[str, Json], *, is_flexible: bool) -> int:
@@ -286,7 +276,7 @@ def _json_bytes(data: Mapping[str, Json], *, is_flexible: bool) -> int:
     topics = json_topics(data[JSON_PARTITIONS])
     if not is_flexible:
         return plain_bytes(topics)
-    tags_bytes = sum(size for name, default, size in tagged_field_bytes() if data.get(name, default) != default)
+    tags_bytes = sum(size for name, (default, size) in TAGGED_BYTES.items() if data.get(name, default) != default)
     return flexible_bytes(topics) + tags_bytes
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.columns.arrays import ABSENT, known
 from txn_analysis.kafka.names import ID_MAX_BYTES, LAST_TIME_MS
@@ -39,33 +39,42 @@ PRINTED_STATES = (*STATES, *map(str, range(len(STATES))))
 """The strings that may stand for a state, in the order of their numbers: all names, and all numbers as digits."""
 _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
+_NEXT_EPOCH = "next_producer_epoch"  # no column: nothing asks for it
 _TOPIC_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
-# The fields of a value's JSON: name -> (column, smallest, largest, default); a default of None means always printed.
-_FIELDS: dict[str, tuple[str, int, int, int | None]] = {
-    "producerId": ("producer_id", ABSENT, _INT64_MAX, None),
-    "previousProducerId": ("previous_producer_id", ABSENT, _INT64_MAX, ABSENT),
-    "nextProducerId": ("next_producer_id", ABSENT, _INT64_MAX, ABSENT),
-    "producerEpoch": ("producer_epoch", ABSENT, _INT16_MAX, None),
-    "nextProducerEpoch": ("next_producer_epoch", ABSENT, _INT16_MAX, ABSENT),
-    "transactionTimeoutMs": ("timeout_ms", 0, _INT32_MAX, None),
-    STATUS: ("status", 0, len(STATES) - 1, None),
-    "transactionLastUpdateTimestampMs": ("last_update_ms", ABSENT, LAST_TIME_MS, None),
-    "transactionStartTimestampMs": ("start_ms", ABSENT, LAST_TIME_MS, None),
-    "clientTransactionVersion": ("client_transaction_version", ABSENT, _INT16_MAX, ABSENT),
+# The numbers of a value's JSON: name -> (column, smallest, largest).
+_FIELDS = {
+    "producerId": ("producer_id", ABSENT, _INT64_MAX),
+    "previousProducerId": ("previous_producer_id", ABSENT, _INT64_MAX),
+    "nextProducerId": ("next_producer_id", ABSENT, _INT64_MAX),
+    "producerEpoch": ("producer_epoch", ABSENT, _INT16_MAX),
+    "nextProducerEpoch": (_NEXT_EPOCH, ABSENT, _INT16_MAX),
+    "transactionTimeoutMs": ("timeout_ms", 0, _INT32_MAX),
+    STATUS: ("status", 0, len(STATES) - 1),
+    "transactionLastUpdateTimestampMs": ("last_update_ms", ABSENT, LAST_TIME_MS),
+    "transactionStartTimestampMs": ("start_ms", ABSENT, LAST_TIME_MS),
+    "clientTransactionVersion": ("client_transaction_version", ABSENT, _INT16_MAX),
 }
+TAGGED_FIELDS = {
+    "previousProducerId": (ABSENT, 8),
+    "nextProducerId": (ABSENT, 8),
+    "clientTransactionVersion": (0, 2),
+    "nextProducerEpoch": (ABSENT, 2),
+}
+"""Those of them that are tagged, by the numbers of their tags: what is not written, and the bytes of the others."""
 JSON_NUMBERS = tuple(_FIELDS)
+NUMBER_COLUMNS = {column: name for name, (column, *_) in _FIELDS.items()}
+"""The name in JSON of each column that is a number."""
 JSON_PARTITIONS = "transactionPartitions"
-JSON_TAGGED = frozenset(name for name, (_, _, _, default) in _FIELDS.items() if default is not None)
 _PRINTED = {JSON_PARTITIONS, *_FIELDS}
 _FIELD_NAME = re.compile("[a-z][a-zA-Z0-9]*")  # of Kafka's message definitions, as JSON has it
-_RANGES = {column: (low, high) for column, low, high, _ in _FIELDS.values()}
+_RANGES = {column: (low, high) for column, low, high in _FIELDS.values()}
 
 
 def number_bounds(name: str) -> tuple[int, int]:
     """The smallest and the largest number that a field can have, by its name in JSON; ABSENT may stand for none."""
-    return _FIELDS[name][1:3]
+    return _FIELDS[name][1:]
 
 
 class BadValueError(ValueError):
@@ -77,24 +86,8 @@ class BadValueError(ValueError):
     transactional_id: str | None = None
 
 
-class TransactionLogValue(NamedTuple):
-    """What the value of a record says; under the name of Kafka's schema.
-
-    The last two say what tagged fields leave open that are of a newer Kafka, or that were not printed; None without.
-    """
-
-    state: str
-    producer_id: int | None
-    previous_producer_id: int | None
-    next_producer_id: int | None
-    producer_epoch: int | None
-    timeout_ms: int | None
-    topic_partitions: tuple[TopicPartition, ...]
-    last_update_ms: int | None
-    start_ms: int | None
-    client_transaction_version: int | None
-    may_list_more: bool | None = None
-    may_name_more: bool | None = None
+TransactionLogValue = dict[str, Any]
+"""What the value of a record says, by the columns of `transaction_states`; under the name of Kafka's schema."""
 
 
 def text_value(printed: re.Match[bytes], partitions: bytes, start_ms: bytes | None = None) -> TransactionLogValue:
@@ -106,20 +99,10 @@ def text_value(printed: re.Match[bytes], partitions: bytes, start_ms: bytes | No
     state = printed["state"].decode()
     if state not in STATES:
         raise BadValueError("unknown transaction state")
-    names = ("producer_id", "producer_epoch", "timeout_ms", "last_update_ms")
-    producer_id, epoch, timeout_ms, last_update_ms = (_in_range(name, printed[name]) for name in names)
-    return TransactionLogValue(
-        state,
-        producer_id,
-        None,
-        None,
-        epoch,
-        timeout_ms,
-        text_partitions(partitions),
-        last_update_ms,
-        None if start_ms is None else _in_range("start_ms", start_ms),
-        None,
-    )
+    texts = {name: printed[name] for name in ("producer_id", "producer_epoch", "timeout_ms", "last_update_ms")}
+    texts |= {} if start_ms is None else {"start_ms": start_ms}
+    numbers = {name: _in_range(name, text) for name, text in texts.items()}
+    return {**numbers, "state": state, "topic_partitions": text_partitions(partitions)}
 
 
 def text_partitions(listed: bytes) -> tuple[TopicPartition, ...]:
@@ -223,7 +206,7 @@ def unknown_names(data: Mapping[str, Json], *, is_flexible: bool) -> frozenset[s
         BadValueError: a name that no field of Kafka has, a name that is repeated within one, or any in version 0.
     """
     unknown = frozenset(data.keys() - _PRINTED)
-    is_plain = is_flexible or not (unknown or data.keys() & JSON_TAGGED)
+    is_plain = is_flexible or not (unknown or data.keys() & TAGGED_FIELDS.keys())
     if not is_plain or not all(_FIELD_NAME.fullmatch(name) and _is_proper(data[name]) for name in unknown):
         raise BadValueError("not the JSON of a transaction state record")
     return unknown
@@ -251,36 +234,25 @@ def json_value(data: Any, *, is_flexible: bool) -> TransactionLogValue:
     if type(data) is not dict or JSON_PARTITIONS not in data:
         raise BadValueError("not the JSON of a transaction state record")
     is_newer = bool(unknown_names(data, is_flexible=is_flexible)) or None
-    (producer_id, previous_id, next_id, epoch, _, timeout_ms, status, updated_ms, start_ms, client) = _in_order(data)
-    return TransactionLogValue(
-        STATES[status],
-        known(producer_id),
-        known(previous_id),
-        known(next_id),
-        known(epoch),
-        timeout_ms,
-        json_partitions(data[JSON_PARTITIONS]),
-        known(updated_ms),
-        known(start_ms),
-        known(client),
-        is_newer,
-        is_newer,
-    )
+    numbers = _numbers(data)
+    columns = {column: known(number) for column, number in numbers.items() if column not in {"status", _NEXT_EPOCH}}
+    listed = {"state": STATES[numbers["status"]], "topic_partitions": json_partitions(data[JSON_PARTITIONS])}
+    return {**columns, **listed, "may_list_more": is_newer, "may_name_more": is_newer}
 
 
-def _in_order(numbers: Mapping[str, Any]) -> list[int]:
-    """The numbers of a value in the order of `_FIELDS`; ABSENT stands for none."""
-    in_order = []
-    for name, (column, low, high, default) in _FIELDS.items():
-        value = numbers.get(name, default)
+def _numbers(data: Mapping[str, Any]) -> dict[str, int]:
+    """The numbers of a value by their columns; ABSENT stands for none."""
+    numbers = {}
+    for name, (column, low, high) in _FIELDS.items():
+        value = data.get(name, ABSENT if name in TAGGED_FIELDS else None)
         if name == STATUS and isinstance(value, str):
             value = _state_number(value)
         if type(value) is not int:
             raise BadValueError(f"{column} is not a whole number")
         if not low <= value <= high:
             raise BadValueError(f"{column} is out of range")
-        in_order.append(value)
-    return in_order
+        numbers[column] = value
+    return numbers
 
 
 def _state_number(printed: str) -> int:
