@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from txn_analysis.kafka.names import CONTROL_KEY_BYTES, END_MARKERS, INT32_MAX, MARKER_VALUE_BYTES
-from txn_analysis.reading.dump.records import RECORD_HEAD, BatchRange, walk_records
+from txn_analysis.reading.dump.records import BatchRange, walk_records
 from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
 from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, END_MARKER, MARKER_FORMS, OTHER_CONTROL
 from txn_analysis.reading.grammar.line_form import either
 from txn_analysis.reading.grammar.noise import noise_end, others_end
+from txn_analysis.reading.grammar.record_heads import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,14 +29,13 @@ if TYPE_CHECKING:
 
 NOT_PRINTED = -1
 _MARKER = re.compile(
-    RECORD_HEAD.pattern
-    + rb"\]"
+    rb"\]"
     + either(
         END_MARKER.bounded("marker", "coordinator_epoch", coordinator_epoch=rb"-1|\d{1,10}"),
         OTHER_CONTROL.bounded("control_type"),
     )
 )
-"""The whole record line of a control batch."""
+"""What stands behind the header keys of a control record, which has none."""
 
 
 class Regions(NamedTuple):
@@ -94,16 +94,18 @@ def _read_markers(lines: Lines, batches: Candidates) -> tuple[Array, Array, Arra
 
 
 def _read_marker(line: bytes, offset: int) -> tuple[str, int] | None:
-    printed = _MARKER.fullmatch(line)
-    if printed is None or int(printed["offset"]) != offset:
+    head = read_head(line, 0, len(line))
+    printed = _MARKER.fullmatch(line, head.end) if head else None
+    if head is None or printed is None or head.offset != offset:
         return None
-    sizes = [int(printed[name] or printed[name + "28"]) for name in ("key_bytes", "value_bytes")]
-    if sizes[0] != CONTROL_KEY_BYTES or sizes[1] < 0 or b" sequence: -1 headerKeys: []" not in line:
+    if head.key_bytes != CONTROL_KEY_BYTES or head.value_bytes < 0 or b" sequence: -1 headerKeys: []" not in line:
         return None
     if printed["marker"] is None:
         return printed["control_type"].decode(), NOT_PRINTED
     epoch = int(printed["coordinator_epoch"])
-    return (printed["marker"].decode(), epoch) if sizes[1] == MARKER_VALUE_BYTES and epoch <= INT32_MAX else None
+    return (
+        (printed["marker"].decode(), epoch) if head.value_bytes == MARKER_VALUE_BYTES and epoch <= INT32_MAX else None
+    )
 
 
 @dataclass(frozen=True)

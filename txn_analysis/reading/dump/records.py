@@ -7,7 +7,6 @@ decoder prints what it likes (kafka-formats.md, 1.5). Header keys have no printe
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.reading.grammar.forms import (
@@ -15,17 +14,16 @@ from txn_analysis.reading.grammar.forms import (
     KEY,
     LEGACY_BATCH_LINE_START,
     PAYLOAD,
-    RECORD,
-    RECORD_2_8,
     RECORD_LINE_START,
 )
-from txn_analysis.reading.grammar.line_form import either
 from txn_analysis.reading.grammar.noise import noise_end
+from txn_analysis.reading.grammar.record_heads import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from txn_analysis.reading.grammar.batch_lines import Candidates
+    from txn_analysis.reading.grammar.record_heads import RecordHead
 
 REPLACED = "\ufffd".encode()
 
@@ -35,22 +33,6 @@ _LINE_STARTS = (BATCH_LINE_START, RECORD_LINE_START, LEGACY_BATCH_LINE_START)
 _NEXT_BATCH_LINE = b"\n" + BATCH_LINE_START
 _MOST_LINES = 4096  # of a record whose text does not fill its sizes
 _QUESTION_BYTES = 4  # of a character that `?` stands for, at most
-
-_SIZES = ("key_bytes", "value_bytes")
-_TIME = RECORD.part("timestamp_type", "timestamp")
-RECORD_HEAD = re.compile(
-    RECORD.part("offset").bounded("offset")
-    + either(
-        _TIME.bounded("timestamp") + RECORD.part(*_SIZES).bounded(*_SIZES),
-        RECORD_2_8.part("is_valid").bounded()
-        + RECORD_2_8.part("crc").loose()
-        + RECORD_2_8.part(*_SIZES).bounded(*_SIZES, suffix="28")
-        + _TIME.bounded("timestamp", suffix="28")
-        + RECORD_2_8.part("base_offset", "position").loose(),
-    )
-    + RECORD.part("sequence", "header_keys").bounded(header_keys=rb"\[")
-)
-"""Any record line of tools 2.2 and newer, up to its header keys."""
 
 
 class BatchRange(NamedTuple):
@@ -111,30 +93,29 @@ def walk_records(data: bytes, start: int, stop: int, batch: BatchRange, *, has_h
         head = _next_head(data, at, stop)
         if head is None:
             return Walk(records, at, max(reach, at), has_more=False)
-        offset = int(head["offset"])
-        if not before < offset <= batch.last_offset:
+        if not before < head.offset <= batch.last_offset:
             return Walk(records, at, max(reach, at), has_more=True)
         record, own_reach = _read_record(data, head, stop, _MOST_HEADER_ENDS if has_header_keys else 1)
         reach = max(reach, own_reach)
         if record is None:
             return Walk(records, at, reach, has_more=False)
         records.append(record)
-        at, before = record.end, offset
+        at, before = record.end, head.offset
     return Walk(records, at, reach, has_more=_next_head(data, at, stop) is not None)
 
 
-def _next_head(data: bytes, at: int, stop: int) -> re.Match[bytes] | None:
-    return RECORD_HEAD.match(data, at, stop) or RECORD_HEAD.match(data, noise_end(data, at, stop), stop)
+def _next_head(data: bytes, at: int, stop: int) -> RecordHead | None:
+    return read_head(data, at, stop) or read_head(data, noise_end(data, at, stop), stop)
 
 
-def _read_record(data: bytes, head: re.Match[bytes], stop: int, most_ends: int) -> tuple[Record | None, int]:
+def _read_record(data: bytes, head: RecordHead, stop: int, most_ends: int) -> tuple[Record | None, int]:
     """The record of a line's head, None where its end is not found; and how far its text may reach, behind `stop` where
     nothing says so.
     """
-    sizes = int(head["key_bytes"] or head["key_bytes28"]), int(head["value_bytes"] or head["value_bytes28"])
-    stated = int(head["offset"]), max(int(head["timestamp"] or head["timestamp28"]), 0), *sizes
+    sizes = head.key_bytes, head.value_bytes
+    stated = head.offset, max(head.timestamp_ms, 0), *sizes
     content = closed = 0
-    for close in _header_ends(data, head.end(), stop, most_ends):
+    for close in _header_ends(data, head.end, stop, most_ends):
         end = sized_end(data, close, stop, sizes)
         if end is not None:
             return Record(*stated, end, end, is_filled=True), end
@@ -143,7 +124,7 @@ def _read_record(data: bytes, head: re.Match[bytes], stop: int, most_ends: int) 
     if closed in {0, _MOST_HEADER_ENDS}:
         return None, stop + 1
     if not content:
-        return None, head.end()
+        return None, head.end
     ends = _unsized_ends(data, content, stop, sizes)
     reach = max(content + sum(max(size, 0) for size in sizes), ends.farthest)
     return Record(*stated, ends.nearest, reach, ends.is_explained) if ends.nearest else None, reach

@@ -14,25 +14,14 @@ from txn_analysis.reading.grammar.forms import (
     GRAMMARS,
     KEY,
     LEGACY_BATCH_LINE_START,
-    OLD_RECORD,
     OTHER_CONTROL,
     PAYLOAD,
-    RECORD,
-    RECORD_2_8,
     RECORD_LINE_START,
 )
 from txn_analysis.reading.grammar.line_form import REST_OF_LINE, Field, LineForm, number, text
 
 # Tools of an earlier grammar end with an exception at a value of version 1.
 FLEXIBLE_GRAMMARS = frozenset(grammar for grammar, version in GRAMMARS.items() if version >= (3, 2))
-
-_SAID = ("is_valid", "offset", "timestamp", "key_bytes", "value_bytes")
-_NO_KEYS = rb"\[\]"
-HEAD = re.compile(RECORD.bounded(*_SAID, header_keys=_NO_KEYS))
-"""The head of a record, of tools 2.2 to 2.7, and 3.0 on."""
-HEAD_2_8 = re.compile(RECORD_2_8.bounded(*_SAID, header_keys=_NO_KEYS))
-OLD_HEAD = re.compile(OLD_RECORD.bounded(*_SAID, header_keys=_NO_KEYS))
-"""The head of a record of tools up to 2.1, where records stand alone, without batch lines."""
 
 _STARTS = (RECORD_LINE_START, BATCH_LINE_START, LEGACY_BATCH_LINE_START)
 # The newline before a line that a reader must look at; all other lines are alike to it.

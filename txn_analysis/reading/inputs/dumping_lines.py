@@ -25,7 +25,6 @@ from txn_analysis.reading.grammar.forms import (
     KEY,
     LEGACY_BATCH,
     METADATA_SNAPSHOT,
-    OLD_RECORD,
     OTHER_CONTROL,
     PAYLOAD,
     PRODUCER,
@@ -35,6 +34,7 @@ from txn_analysis.reading.grammar.forms import (
 )
 from txn_analysis.reading.grammar.line_form import NEWEST, REST_OF_LINE, any_text, either
 from txn_analysis.reading.grammar.noise import NOISE_LINE, noise_end, others_end
+from txn_analysis.reading.grammar.record_heads import read_head, read_old_head
 from txn_analysis.reading.grammar.state_forms import (
     ANY_DECODER_ERROR,
     ANY_TEXT_PAYLOAD,
@@ -46,6 +46,7 @@ from txn_analysis.reading.inputs.sections import DumpedFile, parse_dump_path
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.batch_headers import Read
+    from txn_analysis.reading.grammar.record_heads import RecordHead
 
 LOOK_BACK_BYTES = 1 << 20
 _RECORD_HEAD_BYTES = 1 << 16
@@ -53,7 +54,6 @@ _STUCK = 0
 _LEAST_SECTION_BYTES = len("]\nDumping a-0/00000000000000000000.log\n")
 
 # Every repetition has a bound that no line of the tool reaches; a client's text could keep another one busy for hours.
-_TOKENS = rb"(?: [A-Za-z]{1,32}: [A-Za-z0-9-]{1,32}){0,24}?"
 _LINE = BATCH.of((2, 1), NEWEST)
 _BATCH = re.compile(
     _LINE.part("base_offset", "record_count").bounded("base_offset", "last_offset", "record_count")
@@ -65,11 +65,7 @@ _LEGACY_BATCH = re.compile(
     (LEGACY_BATCH.part("last_offset", "position").bounded() + b" " + any_text(100) + rb"(?<!key)(?<!value)")
     + (LEGACY_BATCH.part("size", "magic").bounded().lstrip() + b" " + REST_OF_LINE + rb"\n")
 )
-_RECORD = re.compile(
-    (rb"(?:\| )?" + OLD_RECORD.part("offset").loose() + _TOKENS)
-    + (RECORD.part("key_bytes", "value_bytes").bounded("key_bytes", "value_bytes") + _TOKENS)
-    + (RECORD.label("header_keys") + rb"\[(?P<header_keys>[^\]\n]*)\]")
-)
+_HEADER_KEYS = re.compile(rb"[^\]\n]*\]")
 _CONTROL_END = re.compile(either(END_MARKER.loose(), OTHER_CONTROL.loose()) + rb"\n")
 _PRODUCER_START = PRODUCER.part("producer_id").loose() + PRODUCER.label("producer_epoch")
 _ABORTED_START = ABORTED_TRANSACTION.part("version").loose() + ABORTED_TRANSACTION.label("producer_id")
@@ -216,8 +212,8 @@ def _step(text: bytes, walk: _Walk) -> _Walk | int:
         return _step_batch(text, walk, batch)
     if legacy := _LEGACY_BATCH.match(text, walk.at):
         return replace(walk, at=legacy.end(), due=None, next_position=None) if walk.due in {0, None} else _STUCK
-    if record := _RECORD.match(text, walk.at):
-        return _step_record(text, walk, record)
+    if head := read_head(text, walk.at, len(text)) or read_old_head(text, walk.at, len(text)):
+        return _step_record(text, walk, head)
     line = NOISE_LINE.match(text, walk.at)  # also between a batch's line and its records
     if line is None and walk.due in {0, None}:
         if dumping := _DUMPING.match(text, walk.at):
@@ -247,30 +243,28 @@ def _step_batch(text: bytes, walk: _Walk, batch: re.Match[bytes]) -> _Walk | int
     )
 
 
-def _step_record(text: bytes, walk: _Walk, record: re.Match[bytes]) -> _Walk | int:
-    if walk.due == 0:
-        return _STUCK
-    end = _record_end(text, record, is_decoded=walk.is_decoded)
-    if end is None:
+def _step_record(text: bytes, walk: _Walk, head: RecordHead) -> _Walk | int:
+    keys = _HEADER_KEYS.match(text, head.end)
+    end = None if keys is None or walk.due == 0 else _record_end(text, head, keys.end(), is_decoded=walk.is_decoded)
+    if keys is None or end is None:
         return _STUCK
     if end > len(text):
         return end
-    is_control = _CONTROL_END.match(text, record.end()) is not None
+    is_control = _CONTROL_END.match(text, keys.end()) is not None
     return replace(
         walk,
         at=end,
         due=walk.due and walk.due - 1,
         ends_certainly=is_control or walk.is_decoded,
-        batch=None if record["header_keys"] else walk.batch,
+        batch=walk.batch if keys[0] == b"]" else None,
     )
 
 
-def _record_end(text: bytes, record: re.Match[bytes], *, is_decoded: bool) -> int | None:
-    """Where the record's text ends, behind its newline; None where its lengths do not say."""
-    at = record.end()
+def _record_end(text: bytes, head: RecordHead, at: int, *, is_decoded: bool) -> int | None:
+    """Where the record's text ends whose header keys end at a byte; None where its lengths do not say."""
     if control := _CONTROL_END.match(text, at):
         return control.end()
-    sizes = int(record["key_bytes"]), int(record["value_bytes"])
+    sizes = head.key_bytes, head.value_bytes
     if is_decoded and (end := _decoded_end(text, at, sizes[0])):
         return end
     end = sized_end(text, at, len(text), sizes)

@@ -31,6 +31,7 @@ from txn_analysis.kafka.record_batch import (
     read_record,
 )
 from txn_analysis.reading.grammar.forms import KEY
+from txn_analysis.reading.grammar.record_heads import read_head
 from txn_analysis.tables import GROUP_OFFSETS
 from txn_analysis.tables.batches import GroupNames
 
@@ -160,7 +161,6 @@ def _read_records(
     return total
 
 
-_SIZE = re.compile(rb"ey[sS]ize: (\d{1,10}) ")
 _KEY = re.compile(
     rb'(?P<json>\{"type":"[01]",(?:"data":\{"group":"(?P<plain>[^"\\]*)")?)|(?P<text>offset_commit::group=)|'
     rb'\{"type":"|Unknown record type |group_metadata::group=|unknown::version='
@@ -198,12 +198,12 @@ def read_group_lines(lines: Lines, batches: Candidates) -> GroupNames | None:
 
 def _group_of(line: bytes) -> bytes | None:
     """The group that a record commits an offset of; None where it is another record of the decoder's."""
-    head, _, key = line.partition(KEY)
-    printed_key, size = _KEY.match(key), _SIZE.search(head)
+    key = line.partition(KEY)[2]
+    printed_key, head = _KEY.match(key), read_head(line, 0, len(line))
     if printed_key is None:
         raise _NotDecodedError
     if printed_key["text"] is not None:
-        return _group_of_text(key, printed_key.end(), int(size[1]) if size else 0)
+        return _group_of_text(key, printed_key.end(), head.key_bytes if head else 0)
     if printed_key["json"] is None:
         return None
     return printed_key["plain"] if printed_key["plain"] is not None else _group_of_json(key)

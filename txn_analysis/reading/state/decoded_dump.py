@@ -23,15 +23,13 @@ from txn_analysis.reading.grammar.forms import (
     RECORD_LINE_START,
 )
 from txn_analysis.reading.grammar.noise import noise_end, says_stop
+from txn_analysis.reading.grammar.record_heads import read_head, read_old_head
 from txn_analysis.reading.grammar.state_forms import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
     FLEXIBLE_GRAMMARS,
-    HEAD,
-    HEAD_2_8,
     KEY_HEAD_BYTES,
     LINE_START,
-    OLD_HEAD,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
@@ -56,6 +54,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txn_analysis.reading.dump.scan import Slice
+    from txn_analysis.reading.grammar.record_heads import RecordHead
     from txn_analysis.reading.state.values import TransactionLogValue
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
@@ -66,18 +65,6 @@ _NULL_BYTES = -1
 
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
 _STOPPED = "the tool says that it stopped, or left something out: dump the file again, without 2>&1"
-
-
-@dataclass(frozen=True)
-class _Head:
-    """What the prefix of a record line says; `length` is its own length in bytes."""
-
-    length: int
-    offset: int
-    recorded_ms: int | None
-    key_bytes: int
-    value_bytes: int
-    is_valid: bool
 
 
 @dataclass(frozen=True)
@@ -267,33 +254,29 @@ class StateDumpReader:
         length = self._window.plain_lines(LINE_START)
         yield self._window.reject(length, _NOT_A_LINE) if length else self._window.reject_line(_NOT_A_LINE)
 
-    def _read_head(self) -> _Head | None:
-        """The prefix of the record line that is next; None where none that fits its batch stands here."""
+    def _read_head(self) -> RecordHead | None:
+        """The head of the next record line, up to its content; None where none that fits its batch stands here."""
         if self._batch is None or not (self._due_count or self._is_old_deep):
             return None
         line = self._window.peek(0, self._window.line_end()) or self._window.peek(0, self._window.held)
-        match = OLD_HEAD.match(line) if self._is_old_deep else HEAD.match(line) or HEAD_2_8.match(line)
-        if not match:
-            return None
-        groups = match.groupdict()
-        offset, recorded_ms = int(groups["offset"]), int(groups["timestamp"])
+        head = (read_old_head if self._is_old_deep else read_head)(line, 0, len(line))
         before = -1 if self._last_offset is None else self._last_offset
-        if not before < offset <= self._batch.last_offset or recorded_ms > LAST_TIME_MS:
+        if head is None or not line.startswith(b"]", head.end) or head.timestamp_ms > LAST_TIME_MS:
             return None
-        is_valid = self._batch.is_valid and groups.get("is_valid", b"true") == b"true"
-        known_ms = recorded_ms if recorded_ms >= 0 else None
-        return _Head(match.end(), offset, known_ms, int(groups["key_bytes"]), int(groups["value_bytes"]), is_valid)
+        if not before < head.offset <= self._batch.last_offset:
+            return None
+        return head._replace(is_valid=head.is_valid and self._batch.is_valid, end=head.end + 1)
 
-    def _read_record(self, head: _Head, place: ReadStateRecord) -> tuple[int, ReadStateRecord | None]:
+    def _read_record(self, head: RecordHead, place: ReadStateRecord) -> tuple[int, ReadStateRecord | None]:
         """Length of the record's text and the record (None for a control record).
 
         Raises:
             BadValueError: what follows the prefix is not the content of a state record.
         """
-        end = self._window.line_end(head.length)
+        end = self._window.line_end(head.end)
         if not end:
             raise self._unended()
-        content = self._window.peek(head.length, end)
+        content = self._window.peek(head.end, end)
         if self._batch and self._batch.is_control:
             if not CONTROL_SUFFIX.fullmatch(content):
                 raise BadValueError("not a control record")
@@ -308,14 +291,14 @@ class StateDumpReader:
             raise _of(transactional_id, BadValueError("the value's size and text differ"))
         return end, place.saying(transactional_id, value) if head.is_valid else place
 
-    def _text_content(self, head: _Head) -> tuple[str, TransactionLogValue | None, int]:
+    def _text_content(self, head: RecordHead) -> tuple[str, TransactionLogValue | None, int]:
         """Id, value and end of a record of the text form: the key's size says how long the id is, whatever is in it."""
         window, size = self._window, head.key_bytes - KEY_HEAD_BYTES
-        window.need(head.length + TEXT_KEY_BYTES + ID_MAX_BYTES)
-        key = TEXT_KEY.match(window.peek(head.length, head.length + TEXT_KEY_BYTES))
+        window.need(head.end + TEXT_KEY_BYTES + ID_MAX_BYTES)
+        key = TEXT_KEY.match(window.peek(head.end, head.end + TEXT_KEY_BYTES))
         if not key or not 0 <= size <= ID_MAX_BYTES:
             raise BadValueError("not the key of a transaction state record")
-        start = head.length + key.end()
+        start = head.end + key.end()
         end = window.line_end(start + size)
         if not end:
             raise self._unended()
@@ -342,9 +325,9 @@ class StateDumpReader:
         is_newer, names = map(bool, left_open(spare_bytes))
         return value | {"may_list_more": is_newer or None, "may_name_more": names} if is_newer or names else value
 
-    def _id_of_cut(self, head: _Head) -> str | None:
+    def _id_of_cut(self, head: RecordHead) -> str | None:
         """Whose record it is that the text ends in; None where its key is not whole."""
-        text = self._window.peek(head.length, self._window.held)
+        text = self._window.peek(head.end, self._window.held)
         key, size = TEXT_KEY.match(text), head.key_bytes - KEY_HEAD_BYTES
         try:
             if not key:
@@ -361,14 +344,14 @@ class StateDumpReader:
     def _unended(self) -> Exception:
         return _CutError() if self._window.is_last else BadValueError(LINE_TOO_LONG)
 
-    def _place(self, head: _Head | None, *, is_in_batch: bool = True) -> ReadStateRecord:
+    def _place(self, head: RecordHead | None, *, is_in_batch: bool = True) -> ReadStateRecord:
         if head is None:
             offset, is_after_gap = None, None
         elif self._last_offset is None:
             offset, is_after_gap = head.offset, True if self._has_lost else None
         else:
             offset, is_after_gap = head.offset, head.offset != self._last_offset + 1
-        recorded_ms = head.recorded_ms if head else None
+        recorded_ms = head.timestamp_ms if head and head.timestamp_ms >= 0 else None
         batch = self._batch.place if self._batch and is_in_batch else _NO_BATCH
         return ReadStateRecord(self._window.offset, self._partition, offset, recorded_ms, is_after_gap, *batch)
 
