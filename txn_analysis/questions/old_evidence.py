@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-import pyarrow.compute as pc
 
 from txn_analysis.kafka.names import (
     DESCRIBED,
@@ -27,15 +25,15 @@ from txn_analysis.kafka.names import (
     TOPIC_ID,
 )
 from txn_analysis.kafka.problems import ProblemKind
+from txn_analysis.kafka.transactions import NAMED
 from txn_analysis.plan.standing import TOLD
+from txn_analysis.runs.ask import ask, is_one_of, row_values, views_in
 from txn_analysis.runs.past_run import sections_of
-from txn_analysis.tables import TRANSACTION_STATES, TRANSACTIONS
+from txn_analysis.tables import TRANSACTIONS
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    import pyarrow as pa
+    from collections.abc import Iterable, Sequence
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import PartitionHealth
@@ -44,9 +42,7 @@ if TYPE_CHECKING:
 _CONSOLE = "console"
 _MARKER_TO_DECISION_MS = 60_000  # how far before a marker its decision is looked for
 _DOES_NOT_FIT = "state_does_not_fit"
-_IDENTITY = ("transactional_id", "producer_id", "state", "last_update_ms")
-_READ = ("state_partition", "offset", "recorded_ms", "is_undecodable")
-_PRODUCERS = ("producer_id", "previous_producer_id", "next_producer_id")
+_SQL = Path(__file__).with_name("old_evidence.sql")
 
 
 class OpenThere(NamedTuple):
@@ -63,13 +59,11 @@ class OpenThere(NamedTuple):
 
 @dataclass
 class _Kept:
-    """What the files that stay hold: of logs first and last offsets, of the coordinator's records which."""
+    """What the files that stay hold: of logs first and last offsets, of the state where they begin."""
 
     first: dict[tuple[str, int], int] = field(default_factory=dict)
     end: dict[tuple[str, int], int] = field(default_factory=dict)
     base: dict[int, int] = field(default_factory=dict)
-    offsets: dict[int, Any] = field(default_factory=dict)
-    exported: set[tuple[Any, ...]] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -102,6 +96,8 @@ class OldEvidence:
         for capture, own in ((capture, of_captures[capture]) for capture in self.old):
             whys = (self._why_needed(item) for item in own if item.content not in contents)
             why = self.why_all_stay or next((why for why in whys if why is not None), None)
+            if why is None and capture in self._with_records:
+                why = f"{STATE_TOPIC}: no newer file has what it says of what is open"
             if why is not None:
                 found[capture] = why
                 for item in own:
@@ -190,21 +186,11 @@ class OldEvidence:
             elif section.kind == STATE:
                 base = section.file_base_offset
                 kept.base[section.partition] = min(base, kept.base.get(section.partition, base))
-        if _has_state(item):
-            for rows in self._records(item):
-                for partition, own in _by_partition(rows):
-                    known = kept.offsets.get(partition)
-                    kept.offsets[partition] = np.unique(own if known is None else np.concatenate([known, own]))
-                kept.exported.update(_exported(rows))
 
     def _why_needed(self, item: ReadInput) -> str | None:
         """Why an old file bears on an answer; None where it does not, and of one that says nothing of a partition."""
         section = next(filter(self._bears, sections_of(item)), None)
-        if section is not None:
-            return f"{section.topic}-{section.partition}: {self._why(section)}"
-        if _has_state(item) and self._has_records(item):
-            return f"{STATE_TOPIC}: no newer file has what it says of what is open"
-        return None
+        return None if section is None else f"{section.topic}-{section.partition}: {self._why(section)}"
 
     def _why(self, section: InputSection) -> str:
         place = section.topic, section.partition
@@ -245,57 +231,21 @@ class OldEvidence:
         return min([self.before_ms, *times]) - skew_ms - _MARKER_TO_DECISION_MS
 
     @cached_property
-    def _named(self) -> tuple[Any, Any]:
-        """Producer ids and transactional ids of what is open."""
+    def _with_records(self) -> set[str]:
+        """Old captures that hold a record of the coordinator that bears on what is open, and that no newer one has."""
         ids = {finding.transactional_id for finding in self._findings} - {None}
-        return sorted({one.producer_id for one in self._open}), sorted(ids)
-
-    def _has_records(self, item: ReadInput) -> bool:
-        """Whether it holds a record of the coordinator that bears on what is open, and no file that stays has it."""
-        return any(self._is_any_needed(rows) for rows in self._records(item))
-
-    def _is_any_needed(self, rows: pa.RecordBatch) -> bool:
-        is_new = np.zeros(len(rows), bool)
-        partitions = pc.fill_null(rows["state_partition"], -1).to_numpy(zero_copy_only=False)
-        offsets = pc.fill_null(rows["offset"], -1).to_numpy(zero_copy_only=False)
-        for partition in np.unique(partitions):
-            own, known = partitions == partition, self._kept.offsets.get(int(partition), np.empty(0, np.int64))
-            is_new[own] = ~np.isin(offsets[own], known)
-        is_exported = pc.is_null(rows["offset"]).to_numpy(zero_copy_only=False)
-        is_new[is_exported] = [one not in self._kept.exported for one in _exported(rows)]
-        times = pc.max_element_wise(rows["recorded_ms"], rows["last_update_ms"])
-        if self._since_ms is None:
-            return bool(is_new.any())
-        bears = pc.or_(rows["is_undecodable"], pc.fill_null(pc.greater_equal(times, self._since_ms), fill_value=True))
-        producers, ids = self._named
-        for name in _PRODUCERS:
-            bears = pc.or_(bears, pc.is_in(rows[name], pc.cast(producers or [-1], "int64")))
-        bears = pc.or_(bears, pc.is_in(rows["transactional_id"], pc.cast(ids or [""], "string")))
-        return bool((is_new & bears.to_numpy(zero_copy_only=False)).any())
-
-    def _records(self, item: ReadInput) -> Iterator[pa.RecordBatch]:
-        of_item = {"ingest_id": [item.ingest_id], "input_id": [item.input_id]}
-        return self.tables.warehouse.batches(
-            TRANSACTION_STATES, *_READ, *dict.fromkeys((*_IDENTITY, *_PRODUCERS)), **of_item
+        producers = {one.producer_id for one in self._open}
+        opened = [*((name, producers) for name in NAMED), ("transactional_id", ids)]
+        nights = [(name, 0) for name in {item.capture for item in self.inputs}.difference(self.old)]
+        nights += [(name, age) for age, name in enumerate(self.old, 1)]
+        views = views_in(
+            _SQL,
+            ingests=is_one_of({"ingest_id": {item.ingest_id for item in self.inputs}}),
+            since_ms="NULL" if self._since_ms is None else self._since_ms,
+            is_open=" OR ".join(is_one_of({name: of}) for name, of in opened),
         )
-
-
-def _has_state(item: ReadInput) -> bool:
-    return any(section.kind == STATE or section.kind.startswith(_CONSOLE) for section in item.sections)
-
-
-def _by_partition(rows: pa.RecordBatch) -> Iterator[tuple[int, Any]]:
-    """The offsets of records by their partition; those of an export have none."""
-    known = rows.filter(pc.and_(pc.is_valid(rows["offset"]), pc.is_valid(rows["state_partition"])))
-    partitions, offsets = (known[name].to_numpy(zero_copy_only=False) for name in ("state_partition", "offset"))
-    for partition in np.unique(partitions):
-        yield int(partition), offsets[partitions == partition]
-
-
-def _exported(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """The records of an export, each as what it says."""
-    found = rows.filter(pc.is_null(rows["offset"]))
-    return zip(*(found[name].to_pylist() for name in _IDENTITY), strict=True)
+        given = {"nights": row_values(("capture", "age"), nights), **views}
+        return {*ask(self.tables.finished, "SELECT capture FROM needed", given)["capture"].to_pylist()}
 
 
 def partitions_of(items: Iterable[ReadInput]) -> list[tuple[str, int | None]]:

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import codes_of, counted
+from txn_analysis.columns.arrays import codes_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.state_columns import places_of
 from txn_analysis.coordinator.state_records import by_id, histories_in, histories_of, with_held_by
 from txn_analysis.kafka.transactions import NAMED, SAID, StateRecord
+from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.tables import TRANSACTION_STATES
 
 if TYPE_CHECKING:
@@ -93,11 +94,10 @@ def _newest(parts: Iterable[pa.Table], dumped_rank: int) -> pa.Table:
 
 def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
     """By producer id, how many records of the coordinator stand for it."""
-    wanted, found = pa.array(sorted(producer_ids), pa.int64()), Counter[int]()
-    for batch in run.evidence.batches(TRANSACTION_STATES, *NAMED):
-        for name in NAMED:
-            found.update(counted(batch[name].filter(pc.is_in(batch[name], wanted))))
-    return found
+    named = f"SELECT unnest([{', '.join(NAMED)}]) AS producer_id FROM transaction_states"  # noqa: S608 ours
+    wanted = is_one_of({"producer_id": producer_ids})
+    rows = ask(run, f"SELECT producer_id, count(*) FROM ({named}) named WHERE {wanted} GROUP BY producer_id")  # noqa: S608 ours
+    return Counter(dict(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
 
 
 def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collection[Any]) -> list[StateRecord]:
@@ -114,12 +114,10 @@ def histories(run: PastRun, producer_ids: Collection[int]) -> dict[int, dict[str
         run: whose evidence counts.
         producer_ids: those that are asked about.
     """
-    wanted = pa.array(sorted(producer_ids), pa.int64())
-    ids = set[str]()
-    for batch in run.evidence.batches(TRANSACTION_STATES, "transactional_id", *NAMED):
-        ids.update(pc.unique(batch["transactional_id"].filter(_names(batch, wanted))).to_pylist())
+    naming = " OR ".join(is_one_of({name: producer_ids}) for name in NAMED)
+    ids = ask(run, f"SELECT DISTINCT transactional_id FROM transaction_states WHERE {naming}")["transactional_id"]  # noqa: S608 ours
     found: defaultdict[int, dict[str, History]] = defaultdict(dict)
-    for name, records in sorted(of_ids(run, ids - {None}).items()):
+    for name, records in sorted(of_ids(run, {*ids.to_pylist()} - {None}).items()):
         named: set[Any] = {producer_id for record in records for producer_id in record.producer_ids}
         for producer_id in named.intersection(producer_ids):
             found[producer_id][name] = records
@@ -147,9 +145,16 @@ def _names(batch: pa.RecordBatch, producer_ids: pa.Array) -> pa.Array:
     return pc.or_(pc.or_(first, second), third)
 
 
-_TIMES = ("recorded_ms", "last_update_ms")
 _PAIR = ("transactional_id", "producer_id")
-_MERGED_ROWS = 1 << 18
+_EACH_RECORD = -1  # in place of a producer id: it counts the record once
+_SEEN = f"""
+    SELECT transactional_id, producer_id, min(at_ms) AS first_ms, count(*) AS record_count
+    FROM (SELECT transactional_id, least(recorded_ms, last_update_ms) AS at_ms,
+                 unnest([{_EACH_RECORD}, {", ".join(NAMED)}]) AS producer_id
+          FROM transaction_states WHERE transactional_id IS NOT NULL) named
+    WHERE producer_id IS NOT NULL
+    GROUP BY transactional_id, producer_id
+"""  # noqa: S608 ours
 
 
 @dataclass(frozen=True)
@@ -179,43 +184,17 @@ class NamedProducers:
 
 def named_producers(run: PastRun) -> NamedProducers:
     """The producers of a run, from one look at its coordinator's records; memory grows with ids and producers."""
-    seen = merged(_pairs(run), _by_pair, _MERGED_ROWS)
-    if seen is None:
-        seen = _SEEN.empty_table()
-    of_id = seen.group_by("transactional_id").aggregate([("first_ms", "min"), ("record_count", "sum")])
-    pairs = seen.filter(pc.is_valid(seen["producer_id"])).select([*_PAIR])
+    seen = ask(run, _SEEN)
+    is_record = pc.equal(seen["producer_id"], _EACH_RECORD)
+    pairs, of_id = (
+        seen.filter(pc.invert(is_record)).select([*_PAIR]),
+        seen.filter(is_record).drop_columns("producer_id"),
+    )
     joined = pairs.join(of_id, "transactional_id").sort_by([(name, "ascending") for name in reversed(_PAIR)])
     of_producer = joined.group_by("producer_id", use_threads=False).aggregate(
-        [("transactional_id", "first"), ("first_ms_min", "min"), ("record_count_sum", "sum")]
+        [("transactional_id", "first"), ("first_ms", "min"), ("record_count", "sum")]
     )
-    names = ("producer_id", "transactional_id_first", "first_ms_min_min", "record_count_sum_sum")
+    names = ("producer_id", "transactional_id_first", "first_ms_min", "record_count_sum")
     producer_ids, first_ids, first_ms, counts = (of_producer[name].combine_chunks() for name in names)
     record_counts = dict(zip(producer_ids.to_pylist(), counts.to_pylist(), strict=True))
     return NamedProducers(producer_ids, first_ids, first_ms, record_counts, pairs)
-
-
-def _pairs(run: PastRun) -> Iterator[pa.Table]:
-    """Each pair of a transactional id and a producer id, or none, with its earliest time and its records; batchwise."""
-    for batch in run.evidence.batches(TRANSACTION_STATES, "transactional_id", *NAMED, *_TIMES):
-        times, one = pc.min_element_wise(*(batch[name] for name in _TIMES)), pa.array([1] * len(batch), pa.int64())
-        none, zero = pa.nulls(len(batch), pa.int64()), pa.array([0] * len(batch), pa.int64())
-        # The record is counted once, in a row without a producer.
-        named = [(none, one), *((batch[name], zero) for name in NAMED)]
-        parts = [[batch["transactional_id"], producers, times, count] for producers, count in named]
-        rows = pa.concat_tables([pa.table(part, schema=_SEEN) for part in parts])
-        yield _by_pair([rows.filter(pc.is_valid(rows["transactional_id"]))])
-
-
-def _by_pair(parts: list[pa.Table]) -> pa.Table:
-    grouped = pa.concat_tables(parts).group_by([*_PAIR]).aggregate([("first_ms", "min"), ("record_count", "sum")])
-    return grouped.select([*_PAIR, "first_ms_min", "record_count_sum"]).rename_columns(_SEEN.names).cast(_SEEN)
-
-
-_SEEN = pa.schema(
-    [
-        ("transactional_id", pa.string()),
-        ("producer_id", pa.int64()),
-        ("first_ms", pa.int64()),
-        ("record_count", pa.int64()),
-    ]
-)
