@@ -98,7 +98,7 @@ TESTS: dict[str, Sequence[str]] = {
     "coordinator/chain.py": _OF_CHAIN,
     "log/replay.py": _OF_LOG,
     "log/producer_state.py": _OF_LOG,
-    "log/producer_entries.py": _OF_LOG,
+    "log/snapshots.py": _OF_LOG,
     "log/producer_appends.py": _OF_LOG,
     "plan/abort_plan.py": _OF_PLAN,
     "plan/script.py": _OF_SCRIPT,

@@ -12,12 +12,12 @@ from tests.tools.forms.broker import ProducerEntry, replay
 from tests.tools.forms.dump_writer import Tool, log_section
 from tests.tools.forms.model import History
 from tests.tools.records import sections_of
-from txn_analysis.columns.arrays import Columns, known_of, numbers_of, rows_at
+from txn_analysis.columns.arrays import Array, known_of, names_in, numbers_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.log.copies import compare, cuts_of, pairs_to_compare
-from txn_analysis.log.rebuild import PartitionEvidence, RebuiltPartition, rebuild_producer_states
+from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_state
 from txn_analysis.log.segments import UNCUT, Cuts, log_sections, rival_positions, segments_of
-from txn_analysis.log.snapshots import STATED_COLUMNS
+from txn_analysis.log.snapshots import STATED
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.log.transactions import ended_in_linking, open_in_linking
 from txn_analysis.reading.dump.scan import scan_range
@@ -123,8 +123,7 @@ def linked(
     rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
 ) -> LinkedPartition:
     """Cut where the evidence asks for it, compare the copies that differ, and link."""
-    (found,) = linked_together([evidence_of(rows, scanned, snapshot_rows, as_of_ms)])
-    return found
+    return link(evidence_of(rows, scanned, snapshot_rows, as_of_ms))
 
 
 def evidence_of(
@@ -140,27 +139,28 @@ def evidence_of(
         for pair in pairs_to_compare(segments)
     }
     stated = {key: [row for row in snapshot_rows if key_of(row) == key] for key in map(key_of, snapshot_rows)}
-    columns = {key: {n: numbers_of(row[n] for row in own) for n in STATED_COLUMNS} for key, own in stated.items()}
-    return PartitionEvidence(sections, pieces, columns, comparisons, as_of_ms)
+    return PartitionEvidence(sections, pieces, {k: stated_by(own) for k, own in stated.items()}, comparisons, as_of_ms)
 
 
-def linked_together(given: Sequence[PartitionEvidence]) -> list[LinkedPartition]:
-    """The partitions, as one step links them."""
-    rebuilt, ended = rebuild_producer_states(given)
-    return [_linked(found, number, ended) for number, found in enumerate(rebuilt)]
+def stated_by(rows: Sequence[Row]) -> Array:
+    """What rows of `producer_snapshots` state, as the step has it."""
+    stated = np.empty(len(rows), STATED)
+    for name in names_in(STATED):
+        stated[name] = numbers_of(row[name] for row in rows)
+    return stated
 
 
-def _linked(found: RebuiltPartition, number: int, ended: Sequence[Columns]) -> LinkedPartition:
-    place = {"topic": found.health.topic, "partition": found.health.partition}
+def link(given: PartitionEvidence) -> LinkedPartition:
+    """What linking finds of one partition."""
+    found = rebuild_producer_state(given)
+    place, gaps = {"topic": found.health.topic, "partition": found.health.partition}, found.evidence_gaps
 
     def lie(count: int) -> dict[str, pa.Array]:
         return {name: pa.repeat(value, count) for name, value in place.items()}
 
-    gaps = found.evidence_gaps
-    own = [rows_at(part, part["partition"] == number) for part in ended]
     rows = [
-        *([open_in_linking(lie(len(gaps)), found.opened, gaps)] if gaps else []),
-        *(ended_in_linking(lie(len(part["end_offset"])), part) for part in own),
+        *([open_in_linking(lie(len(gaps)), found.opened, gaps)] if found.opened else []),
+        *([ended_in_linking(lie(len(found.ended["end_offset"])), found.ended)] if found.ended else []),
     ]
     producers = zip(*(known_of(found.producers[name]) for name in ProducerState._fields), strict=True)
     health = found.health._replace(producers=tuple(map(ProducerState._make, producers)))
@@ -216,9 +216,9 @@ def link_history(
     history: History, tool: Tool, *, range_bytes: int, snapshots: Sequence[int] = (), from_segment: int = 0
 ) -> LinkedPartition:
     """The whole path for one partition, with snapshots at some offsets and the first segments left out."""
-    given = history_evidence(history, tool, range_bytes=range_bytes, snapshots=snapshots, from_segment=from_segment)
-    (found,) = linked_together([given])
-    return found
+    return link(
+        history_evidence(history, tool, range_bytes=range_bytes, snapshots=snapshots, from_segment=from_segment)
+    )
 
 
 def history_evidence(

@@ -31,6 +31,16 @@ def known(value: int, of_none: int = ABSENT) -> int | None:
     return None if value == of_none else value
 
 
+def numbers_named(*names: str) -> np.dtype[Any]:
+    """A row with these fields, each a number; NONE stands in them for what is not known."""
+    return np.dtype([(name, np.int64) for name in names])
+
+
+def names_in(rows: np.dtype[Any]) -> tuple[str, ...]:
+    """The names of the fields of such rows."""
+    return rows.names or ()
+
+
 def lists(values: pa.Array, piece: Array, count: int) -> pa.Array:
     """One list per piece, from values that are sorted by piece."""
     return pa.ListArray.from_arrays(pa.array(np.searchsorted(piece, np.arange(count + 1)), pa.int32()), values)
@@ -113,15 +123,6 @@ def rows_at(columns: Mapping[str, Array], rows: Array | slice) -> Columns:
     if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.all():
         return dict(columns)
     return {name: values[rows] for name, values in columns.items()}
-
-
-def spans(starts: Array, stops: Array) -> slice | Array:
-    """The rows of some stretches, one after another; a slice where they are one stretch."""
-    if (starts[1:] == stops[:-1]).all():
-        return slice(int(starts[0]), int(stops[-1]))
-    lengths = stops - starts
-    rows: Array = np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-    return rows
 
 
 def together(items: Iterable[T], rows_of: Callable[[T], int], most_rows: int) -> Iterator[list[T]]:

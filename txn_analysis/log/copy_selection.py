@@ -14,13 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.columns.arrays import NONE, Columns
+from txn_analysis.columns.arrays import NONE, Array
 from txn_analysis.kafka.names import HIGH_WATERMARK
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.copies import Comparison, CopyRange, OffsetRange, Pair
 from txn_analysis.log.two_logs import two_logs_of
 from txn_analysis.tables import Problem, TwoLogs
-from txn_analysis.tables.appends import AppendColumns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -357,6 +356,6 @@ def _folder(copy: CopyRange) -> Folder:
     return copy.segment.capture_rank, copy.segment.section.log_dir
 
 
-def _appends_of(copies: Iterable[CopyRange]) -> Iterable[Columns]:
+def _appends_of(copies: Iterable[CopyRange]) -> Iterable[Array]:
     summaries = (summary for copy in copies for summary in copy.summaries if not summary.is_doubted)
-    return (AppendColumns.of([summary.producers]).own for summary in summaries if len(summary.producers))
+    return (summary.producers.rows for summary in summaries if len(summary.producers))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import Columns, known_of, lists, nullable, of_types
+from txn_analysis.columns.arrays import NONE, Columns, known, known_of, lists, nullable, of_types
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     CLEAN_SHUTDOWN,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.producer_entries import OpenTransaction, ProducerEntries
     from txn_analysis.log.producer_state import ProducerStateManager
     from txn_analysis.log.snapshots import Snapshot
     from txn_analysis.tables.inputs import InputSection
@@ -90,13 +89,13 @@ class CheckpointFiles:
             frozenset([s.stated for s in sections if s.kind == TOPIC_ID and s.stated is not None]),
         )
 
-    def last_stable_offset(self, open_start: int | None, end_offset: int | None) -> int | None:
+    def last_stable_offset(self, stable: int | None) -> int | None:
         """Where `read_committed` consumers stop (`UnifiedLog.fetchLastStableOffsetMetadata`); None for an empty log.
 
-        The smallest open start, or the end of the log where nothing is open; at most the high watermark, where that is
-        final; never below the log start, which a checkpoint states only where the first file begins before it.
+        `stable` is the smallest open start, or the end of the log where nothing is open. At most the high watermark,
+        where that is final; never below the log start, which a checkpoint states only where the first file begins
+        before it.
         """
-        stable = end_offset if open_start is None else open_start
         if stable is None:
             return None
         if self.high_watermark is not None and self.is_final:
@@ -151,10 +150,12 @@ def health_of(
         as_of_ms: timestamps after it are not credible; None if the capture has no moment.
         is_in_capture: the judged capture holds files of it.
     """
-    oldest = state.entries.oldest_open()
+    opened = state.opened[state.open_rows()]
+    oldest = opened[opened["txn_start_offset"].argmin()] if len(opened) else None
     end = base.offset if log.end_offset is None and base is not None else log.end_offset
-    stable = checkpoints.last_stable_offset(oldest.txn_start_offset if oldest else None, end)
-    hidden_record_count, hidden_bytes = _hidden(oldest, end, stable)
+    start = end if oldest is None else int(oldest["txn_start_offset"])
+    stable = checkpoints.last_stable_offset(start)
+    hidden_record_count, hidden_bytes = (None, None) if stable != start else _hidden(oldest)
     ranges = log.summaries
     return PartitionHealth(
         topic=partition.topic,
@@ -165,13 +166,13 @@ def health_of(
         log_start_offset=checkpoints.log_start_offset,
         high_watermark=checkpoints.high_watermark,
         last_stable_offset=stable,
-        open_transaction_count=len(state.entries.open_rows()),
+        open_transaction_count=len(opened),
         hidden_record_count=hidden_record_count,
         hidden_bytes=hidden_bytes,
         log_bytes=sum([s.size_bytes for s in ranges]),
         snapshot_offset=base.offset if base else None,
         first_moment_ms=next((s.first_moment_ms for s in ranges if s.first_moment_ms is not None), None),
-        last_moment_ms=state.last_moment_ms,
+        last_moment_ms=known(state.last_moment_ms),
         last_credible_timestamp_ms=_last_credible(log, as_of_ms),
         first_leader_epoch=next((s.first_leader_epoch for s in ranges if s.first_leader_epoch is not None), None),
         leader_epoch=max([s.leader_epoch for s in ranges if s.leader_epoch is not None], default=None),
@@ -179,17 +180,17 @@ def health_of(
         witnesses=tuple(dict.fromkeys(log.witnesses + state.witnesses)),
         remarks=tuple(log.remarks + checkpoints.remarks(end)),
         truncated_marker_offset=log.others.truncated_marker_offset,
-        bare_markers=_bare_markers(state),
+        bare_markers=_bare_markers(log, state),
         linked_pieces=(),
         two_logs=log.two_logs,
     )
 
 
-def producers_at_end(entries: ProducerEntries) -> Columns:
+def producers_at_end(state: ProducerStateManager) -> Columns:
     """What a broker keeps of each producer, in their order: by field of `ProducerState`, one row is one producer."""
-    rows = entries.known_rows()
-    columns = entries.columns | {"txn_start_offset": entries.opened["txn_start_offset"]}
-    return {name: columns[name][rows] for name in ProducerState._fields}
+    rows = np.flatnonzero(state.entries["basis"] != NONE)
+    entries, start = state.entries[rows], state.opened["txn_start_offset"][rows]
+    return {name: entries[name] for name in ProducerState._fields[:-1]} | {"txn_start_offset": start}
 
 
 def with_producers(health: pa.RecordBatch, producers: Sequence[Columns]) -> pa.RecordBatch:
@@ -204,27 +205,22 @@ def with_producers(health: pa.RecordBatch, producers: Sequence[Columns]) -> pa.R
     return health.set_column(place, health.schema.field(place), lists(states, partition, len(producers)).cast(of_list))
 
 
-def _bare_markers(state: ProducerStateManager) -> tuple[ProducersBareMarker, ...]:
-    """Those of each producer, in their order."""
-    markers: list[ProducersBareMarker] = []
-    for part in state.bare_markers:
-        columns: dict[str, list[Any]] = {name: known_of(part[name]) for name in ProducersBareMarker._fields}
-        columns["marker"] = [None if code is None else END_MARKERS[code] for code in columns["marker"]]
-        markers += map(ProducersBareMarker._make, zip(*columns.values(), strict=True))
-    return tuple(sorted(markers, key=lambda marker: marker.producer_id))
+def _bare_markers(log: PartitionLog, state: ProducerStateManager) -> tuple[ProducersBareMarker, ...]:
+    """Those of each producer, in their order; one that ended what an earlier batch range left open is none."""
+    parts = [s.producers.bare_markers for s in log.summaries if len(s.producers.bare_markers)]
+    if not parts:
+        return ()
+    markers = np.concatenate(parts)
+    markers = markers[~np.isin(markers["offset"], state.ends["end_offset"][: state.ended_count])]
+    markers = markers[np.argsort(markers["producer_id"], kind="stable")]
+    columns: dict[str, list[Any]] = {name: known_of(markers[name]) for name in ProducersBareMarker._fields}
+    columns["marker"] = [None if code is None else END_MARKERS[code] for code in columns["marker"]]
+    return tuple(map(ProducersBareMarker._make, zip(*columns.values(), strict=True)))
 
 
-def _hidden(
-    oldest: OpenTransaction | None, end_offset: int | None, stable_offset: int | None
-) -> tuple[int | None, int | None]:
-    """Records and bytes from the last stable offset on; None where that is not where the oldest open one begins.
-
-    They are counted from the start of the oldest open transaction, and from no other offset.
-    """
-    counted_from = oldest.txn_start_offset if oldest else end_offset
-    if stable_offset != counted_from:
-        return None, None
-    return (oldest.hidden_record_count, oldest.hidden_bytes) if oldest else (0, 0)
+def _hidden(oldest: Any) -> tuple[int | None, int | None]:
+    """Records and bytes from the start of the oldest open transaction on, if any; they count from no other offset."""
+    return (0, 0) if oldest is None else (known(int(oldest["hidden_record_count"])), known(int(oldest["hidden_bytes"])))
 
 
 def _last_credible(log: PartitionLog, as_of_ms: int | None) -> int | None:

@@ -15,7 +15,7 @@ from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.copies import CopyRange, offset_ranges
 from txn_analysis.log.copy_selection import Comparisons, Copies, OtherCopies, SelectedCopy, Truncation
 from txn_analysis.tables import Problem
-from txn_analysis.tables.appends import NO_APPENDS, AppendColumns
+from txn_analysis.tables.appends import NO_APPENDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -244,10 +244,10 @@ def _place_only(summary: BatchRangeSummary) -> BatchRangeSummary:
 def producers_with_open_data(summaries: Iterable[BatchRangeSummary]) -> set[int]:
     """The producers with transactional data in some batch ranges of one log, in order, and no end marker after it."""
     producer_ids: set[int] = set()
-    for appends in (AppendColumns.of([summary.producers]) for summary in summaries if len(summary.producers)):
-        for part in (appends.lead, appends.tail):
+    for appends in (summary.producers.rows for summary in summaries):
+        for part in (appends["lead"], appends["tail"]):
             for name, change in (("start_offset", producer_ids.update), ("end_offset", producer_ids.difference_update)):
-                change(appends.own["producer_id"][part[name] != NONE].tolist())
+                change(appends["producer_id"][part[name] != NONE].tolist())
     return producer_ids
 
 

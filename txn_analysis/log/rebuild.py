@@ -1,44 +1,39 @@
 """Rebuild the producer state of partitions: their open transactions and their health.
 
 Pure functions of what is known of a partition; `steps` brings the rows together. Batch ranges and files, of which
-there are few, are records; producers and the transactions that ended are columns.
+there are few, are records; producers and transactions are rows of arrays.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.columns.arrays import Array, Columns, numbers_of, together
+from txn_analysis.columns.arrays import NONE, Array, Columns, numbers_of
 from txn_analysis.kafka.names import SNAPSHOT
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import high_watermarks
 from txn_analysis.log.partition_health import CheckpointFiles, health_of, producers_at_end
 from txn_analysis.log.partition_log import gap, partition_log
-from txn_analysis.log.producer_entries import ProducerEntries, or_else
 from txn_analysis.log.producer_state import ProducerStateManager
-from txn_analysis.log.replay import replay
 from txn_analysis.log.segments import NO_RANK, first_other_rank, is_empty_dump, proves_nothing, segments_of
 from txn_analysis.log.snapshots import base_snapshot, by_offset, described_of, reconcile_snapshot, snapshots_of
-from txn_analysis.log.transactions import open_in
+from txn_analysis.log.transactions import ended_in, open_in
 from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.tables import BatchRangeSummary, Problem, UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from txn_analysis.log.copy_selection import Comparisons, Folder
     from txn_analysis.log.partition_log import PartitionLog
     from txn_analysis.log.snapshots import Snapshot, Stated
     from txn_analysis.tables import PartitionHealth
     from txn_analysis.tables.inputs import InputSection
-
-Found = TypeVar("Found")
 
 
 class PartitionEvidence(NamedTuple):
@@ -58,12 +53,10 @@ class PartitionEvidence(NamedTuple):
     comparisons: Comparisons
     as_of_ms: int | None
 
-    def producer_ids(self) -> list[Array]:
-        """Of all producers that are told of; some may be named twice."""
-        return [
-            *(s.producers.producer_id for s in self.summaries),
-            *(columns["producer_id"] for columns in self.stated.values()),
-        ]
+    def producer_ids(self) -> Array:
+        """Of all producers that can come, in order."""
+        named = [s.producers.producer_id for s in self.summaries] + [s["producer_id"] for s in self.stated.values()]
+        return np.unique(np.concatenate([_NOBODY, *named]))
 
 
 @dataclass(frozen=True)
@@ -76,6 +69,8 @@ class RebuiltPartition:
         opened: the transactions that are open, as columns, by column of `transactions`; a basis is its place in
             COORDINATOR_EPOCH_BASES. No columns where nothing is open.
         evidence_gaps: of each of them why the log is not proven whole from its start on.
+        ended: the transactions that ended with the lead of a batch range, by column of `ended_transactions`. No columns
+            where none did.
         used: the batch ranges that its log was put together from.
     """
 
@@ -83,62 +78,12 @@ class RebuiltPartition:
     producers: Columns
     opened: Columns
     evidence_gaps: list[tuple[str, ...]]
+    ended: Columns
     used: list[UsedBatchRange]
 
 
-def rebuild_producer_states(given: Sequence[PartitionEvidence]) -> tuple[list[RebuiltPartition], list[Columns]]:
-    """Replay the logs of some partitions, each from its first known state to its end.
-
-    Partitions with few producers are replayed together: to change columns takes as long for one row as for a thousand.
-
-    Returns the partitions, and the transactions that ended with the lead of a batch range, as of `replay`; `partition`
-    is the place of their partition.
-    """
-    rebuilt: list[RebuiltPartition] = []
-    ended: list[Columns] = []
-    named = ((each, each.producer_ids()) for each in given)
-    for block in together(named, lambda one: sum(map(len, one[1])), _BLOCK_ROWS):
-        before = len(rebuilt)
-        partitions, txns = _rebuild_together(block)
-        rebuilt += partitions
-        ended += [part | {"partition": part["partition"] + before} for part in txns]
-    return rebuilt, ended
-
-
-_BLOCK_ROWS = 10_000  # some 3 MB of columns
-
-
-def _rebuild_together(
-    given: Sequence[tuple[PartitionEvidence, list[Array]]],
-) -> tuple[list[RebuiltPartition], list[Columns]]:
-    """As `rebuild_producer_states`: the first batch ranges of all logs are replayed at once, then the second ones."""
-    entries = ProducerEntries.of_partitions([producer_ids for _, producer_ids in given])
-    first_rows = np.array([of_one.first_row for of_one in entries])
-    logs = {
-        number: _rebuild(each, of_one) for number, ((each, _), of_one) in enumerate(zip(given, entries, strict=True))
-    }
-    rebuilt: dict[int, RebuiltPartition] = {}
-    ended: list[Columns] = []
-    while logs:
-        ranges = []
-        for number, log in [*logs.items()]:
-            try:
-                ranges.append(next(log))
-            except StopIteration as at_end:
-                rebuilt[number] = at_end.value
-                del logs[number]
-        txns = replay(ranges)
-        if txns is not None:
-            ended.append(txns | {"partition": np.searchsorted(first_rows, txns.pop("row"), side="right") - 1})
-    return [rebuilt[number] for number in range(len(given))], ended
-
-
-_Replayed = Generator[tuple[ProducerStateManager, BatchRangeSummary], None, Found]
-"""Gives each batch range of a log, in their order; whoever asks for the next one has replayed it."""
-
-
-def _rebuild(given: PartitionEvidence, entries: ProducerEntries) -> _Replayed[RebuiltPartition]:
-    """Replay the log of one partition, with the entries of its producers."""
+def rebuild_producer_state(given: PartitionEvidence) -> RebuiltPartition:
+    """Replay the log of one partition, from its first known state to its end."""
     sections, summaries, stated = given.sections, given.summaries, given.stated
     partition = TopicPartition(sections[0].topic, sections[0].partition)
     other = first_other_rank(sections, summaries)
@@ -152,16 +97,15 @@ def _rebuild(given: PartitionEvidence, entries: ProducerEntries) -> _Replayed[Re
     snapshots = snapshots_of([s for s in of_topic if s.kind == SNAPSHOT and not is_empty_dump(s)], stated)
     described = described_of(of_topic, stated)
     base = base_snapshot(log, sorted([*snapshots, *(each.as_snapshot() for each in described)], key=by_offset))
-    below = {} if base is None else _open_below(entries.producer_ids, log, base)
-    state = ProducerStateManager(entries, is_start_known=False, open_below_base=below)
-    state.log_start_offset = checkpoints.log_start_offset or 0
+    state = ProducerStateManager(given.producer_ids(), _append_count(log), checkpoints.log_start_offset or 0)
+    if base is not None:
+        state.entries["open_below_offset"] = _open_below(state.producer_ids, log, base)
     if base is not None and log.first_offset is not None and base.offset > log.first_offset:
         log = log.above(base.offset)
     log.remarks += [_EMPTY_DUMP.format(offset) for offset in dumped_empty]
     _load(state, log, base)
     witnesses = [s for s in snapshots if s is not base and (base is None or s.offset >= base.offset)]
-    replayed = yield from _replay(log, state, witnesses, dumped_empty)
-    problems = [*log.problems, *replayed, *checkpoints.problems()]
+    problems = [*log.problems, *_replay(log, state, witnesses, dumped_empty), *checkpoints.problems()]
     problems += [p for each in described if not each.capture_rank for p in each.problems(state, log.end_offset)]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(gap(base.offset, log.first_offset - 1))
@@ -172,19 +116,22 @@ def _rebuild(given: PartitionEvidence, entries: ProducerEntries) -> _Replayed[Re
     gaps = _evidence_gaps(state, problems, base)
     opened = _opened(log, state, marks) if gaps else {}
     used = [UsedBatchRange(s.ingest_id, *s.section, s.first_position) for s in log.summaries if s.is_used]
-    return RebuiltPartition(health, producers_at_end(entries), opened, gaps, used)
+    return RebuiltPartition(health, producers_at_end(state), opened, gaps, ended_in(state), used)
 
 
-def _open_below(producer_ids: Array, log: PartitionLog, base: Snapshot) -> dict[int, int]:
-    """By producer id, the last offset of data below the base snapshot that no end marker follows there."""
+def _open_below(producer_ids: Array, log: PartitionLog, base: Snapshot) -> Array | int:
+    """Of each producer the last offset of data below the base snapshot that no end marker follows there."""
     summaries = [summary for summary in log.summaries if summary.last_offset < base.offset]
     if not summaries:
-        return {}
-    (entries,) = ProducerEntries.of_partitions([[producer_ids]])
-    below = ProducerStateManager(entries, is_start_known=False)
+        return NONE
+    below = ProducerStateManager(producer_ids, _append_count(log))
     for summary in summaries:
-        replay([(below, summary)])
-    return {txn.producer_id: txn.last_offset for _, txn in entries.with_open() if txn.last_offset is not None}
+        below.append(summary)
+    return np.where(below.opened["txn_start_offset"] == NONE, NONE, below.opened["last_offset"])
+
+
+def _append_count(log: PartitionLog) -> int:
+    return sum(len(summary.producers) for summary in log.summaries)
 
 
 def _load(state: ProducerStateManager, log: PartitionLog, base: Snapshot | None) -> None:
@@ -201,11 +148,12 @@ def _load(state: ProducerStateManager, log: PartitionLog, base: Snapshot | None)
     if state.is_start_known and first is not None and first > begins:
         state.last_hole_offset = first - 1
     if base is not None:
-        state.load_from_snapshot(base.columns, is_adjacent=state.is_start_known)
+        state.load_from_snapshot(base.stated, is_adjacent=state.is_start_known)
         if not state.is_start_known and first is not None:
             state.last_gap_offset = first - 1
 
 
+_NOBODY = np.zeros(0, np.int64)
 _EMPTY_DUMP = (
     "the dump of the snapshot at offset {} lists no producer: it proves nothing, as that of one that the tool could "
     "not read looks alike"
@@ -214,8 +162,8 @@ _EMPTY_DUMP = (
 
 def _replay(
     log: PartitionLog, state: ProducerStateManager, snapshots: list[Snapshot], dumped_empty: list[int]
-) -> _Replayed[list[Problem]]:
-    """Give every batch range; where a snapshot was written, it is compared with the state there.
+) -> list[Problem]:
+    """Replay every batch range; where a snapshot was written, it is compared with the state there.
 
     Of one whose dump is empty nothing but the offset is known, which the log had reached.
     """
@@ -227,7 +175,7 @@ def _replay(
         _note_missing(log, state, before, summary)
         if summary.first_offset > passed:
             problems += _compare(state, snapshots, summary.first_offset, begins)
-        yield state, summary
+        state.append(summary)
         passed = max(passed, summary.last_offset)
     end = log.end_offset
     if end is None:
@@ -267,7 +215,7 @@ def _compare(state: ProducerStateManager, snapshots: list[Snapshot], offset: int
     written_here = [s for s in snapshots if s.offset == offset]
     reasons = [f"snapshot {offset}, {differs}" for s in written_here for differs in reconcile_snapshot(state, s)]
     for snapshot in written_here if offset in begins and not reasons else ():
-        state.confirm_open(snapshot.columns, offset)
+        state.confirm_open(snapshot.stated, offset)
     return [Problem(None, ProblemKind.SNAPSHOT_DISAGREES, reason) for reason in reasons]
 
 
@@ -275,21 +223,20 @@ def _evidence_gaps(
     state: ProducerStateManager, problems: list[Problem], base: Snapshot | None
 ) -> list[tuple[str, ...]]:
     """Of each transaction that is open at the end of the log why the log is not proven whole from its start on."""
-    rows = state.entries.open_rows()
-    if not len(rows):
-        return []
-    start, listed_at = (state.entries.opened[name][rows] for name in ("txn_start_offset", "listed_at_offset"))
-    proven_from = np.maximum(np.maximum(start, listed_at), 0 if base is None else base.offset)
+    opened = state.opened[state.open_rows()]
     if not problems:
-        return [()] * len(rows)
+        return [()] * len(opened)
+    proven_from = np.maximum(opened["txn_start_offset"], opened["listed_at_offset"])
+    if base is not None:
+        proven_from = np.maximum(proven_from, base.offset)
     return [tuple(sorted({p.reason for p in problems if p.spoils(offset)})) for offset in proven_from.tolist()]
 
 
 def _opened(log: PartitionLog, state: ProducerStateManager, marks: Mapping[Folder, int]) -> Columns:
     """What is open at the end of the log, and what other copies of it hold of that."""
-    opened = open_in(state.entries)
-    last_offset = or_else(opened["last_offset"], opened["txn_start_offset"])
-    columns = opened["producer_id"], opened["txn_start_offset"], last_offset
+    opened = open_in(state)
+    start, last = opened["txn_start_offset"], opened["last_offset"]
+    columns = opened["producer_id"], start, np.where(last == NONE, start, last)
     txns = [*zip(*(column.tolist() for column in columns), strict=True)]
     return opened | {
         "other_copy_commit_offset": numbers_of(log.others.commit_from(producer, start) for producer, start, _ in txns),

@@ -17,43 +17,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from txn_analysis.columns.arrays import NONE, Array, Columns, known_of, numbers_of, rows_at
+from txn_analysis.columns.arrays import NONE, Array, known, numbers_named
+from txn_analysis.columns.compiled import compiled
 from txn_analysis.kafka.names import DESCRIBED
 from txn_analysis.kafka.problems import ProblemKind
-from txn_analysis.log.producer_entries import BASIS, Cell, Row, first_known, or_else
+from txn_analysis.log.replay import NONE_SEEN, SNAPSHOT, UNKNOWN, LogSoFar, or_else
 from txn_analysis.tables import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.producer_entries import OpenTransaction, ProducerStateEntry
     from txn_analysis.log.producer_state import ProducerStateManager
     from txn_analysis.log.segments import SectionKey
     from txn_analysis.tables.inputs import InputSection
 
 
-class StatedProducer(Row):
-    """One producer, as a snapshot or an answer to DescribeProducers states it; see `tables.PRODUCER_SNAPSHOTS`."""
-
-    snapshot_offset = Cell[int]()
-    producer_id = Cell[int]()
-    producer_epoch = Cell[int]()
-    coordinator_epoch = Cell["int | None"]()
-    current_txn_start_offset = Cell["int | None"]()
-    last_timestamp_ms = Cell["int | None"]()
-    last_sequence = Cell["int | None"]()
-    last_offset = Cell["int | None"]()
-
-
-Stated = Mapping["SectionKey", Columns]
-"""By section what it states, as columns: one row is one producer, see `StatedProducer`."""
-STATED_COLUMNS = StatedProducer.names()
-NOTHING_STATED = dict.fromkeys(STATED_COLUMNS, np.zeros(0, np.int64))
+STATED = numbers_named(
+    *("snapshot_offset", "producer_id", "producer_epoch", "coordinator_epoch", "current_txn_start_offset"),
+    *("last_timestamp_ms", "last_sequence", "last_offset"),
+)
+"""What a snapshot, or an answer to DescribeProducers, states of one producer; see `tables.PRODUCER_SNAPSHOTS`."""
+Stated = Mapping["SectionKey", Array]
+"""By section what it states, by field of STATED: one row is one producer."""
+NOTHING_STATED = np.empty(0, STATED)
+_SAME, _ONLY_IN_SNAPSHOT, _PRODUCER_EPOCH, _COORDINATOR_EPOCH, _OPEN_START = range(5)
+_WORDS = {
+    _PRODUCER_EPOCH: ("producer epoch", "producer_epoch"),
+    _COORDINATOR_EPOCH: ("coordinator epoch", "coordinator_epoch"),
+    _OPEN_START: ("open start", "current_txn_start_offset"),
+}
+_EPOCHS = ("producer_epoch", "coordinator_epoch")
+_PYTHON_US = 5  # for each producer of a snapshot
+_PYTHON_US_OF_OPEN = 0.2  # for each other one
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Snapshot:
 
     offset: int
     capture_rank: int
-    columns: Columns
+    stated: Array
 
 
 def snapshots_of(sections: Iterable[InputSection], stated: Stated) -> list[Snapshot]:
@@ -95,6 +95,120 @@ def base_snapshot(log: PartitionLog, snapshots: list[Snapshot]) -> Snapshot | No
     return max(below, key=by_offset, default=None)
 
 
+@compiled
+def _is_newer(in_snapshot: int, in_log: int, log: LogSoFar) -> bool:
+    """The snapshot states a larger epoch than the log, from which batches are missing."""
+    return in_snapshot > in_log and (log.last_hole_offset != NONE or log.last_gap_offset != NONE)
+
+
+@compiled
+def _is_below_log_start(txn: Any, log: LogSoFar) -> bool:
+    is_below: bool = NONE != txn["last_offset"] < log.log_start_offset
+    return is_below
+
+
+@compiled
+def _is_before_gap(offset: int, log: LogSoFar) -> bool:
+    return offset != NONE and offset <= log.last_gap_offset
+
+
+@compiled
+def _may_be_compacted(entry: Any, txn: Any, start: int, log: LogSoFar) -> bool:
+    """Compaction may have removed the rest of it with its end marker, as a newer snapshot states another start.
+
+    What compaction leaves of a transaction keeps its end marker, and the cleaner stops at what is open.
+    """
+    below = txn["snapshot_offset"]
+    is_left = entry["open_below_offset"] >= txn["txn_start_offset"]
+    if is_left or below == NONE or log.last_hole_offset < below:
+        return False
+    is_removed: bool = txn["last_offset"] < below if start == NONE else start >= below
+    return is_removed
+
+
+@compiled
+def _is_only_in_snapshot(entry: Any, txn: Any, start: int, log: LogSoFar) -> bool:
+    """The log lacks the batches that would say what the snapshot states of a producer, so all of the row counts."""
+    in_log = txn["txn_start_offset"]
+    if start != in_log and (_is_before_gap(start, log) or _is_before_gap(in_log, log)):
+        return True
+    if in_log not in (start, NONE) and _may_be_compacted(entry, txn, start, log):
+        return True
+    return entry["basis"] == NONE and not log.is_start_known
+
+
+@compiled
+def _is_other_start(txn: Any, start: int, log: LogSoFar) -> bool:
+    """Another transaction is open than in the snapshot, and no missing batch explains it."""
+    in_log = txn["txn_start_offset"]
+    if start == in_log:
+        return False
+    if in_log == NONE:
+        return log.last_hole_offset == NONE
+    if start == NONE:
+        return not _is_below_log_start(txn, log)
+    is_earlier = start < in_log and (log.last_hole_offset >= start or txn["is_txn_start_exact"] != 1)
+    return not is_earlier and in_log >= min(start, log.log_start_offset)
+
+
+@compiled
+def _take_over(entry: Any, txn: Any, row: Any, first_moment_ms: int, log: LogSoFar) -> int:
+    """Take over what the log did not show of one producer, up to what the snapshot states otherwise; returns that."""
+    start, epoch = row["current_txn_start_offset"], row["coordinator_epoch"]
+    if entry["basis"] == NONE:
+        return _OPEN_START if _is_other_start(txn, start, log) else _SAME
+    if row["producer_epoch"] != entry["producer_epoch"]:
+        if not _is_newer(row["producer_epoch"], entry["producer_epoch"], log):
+            return _PRODUCER_EPOCH
+        entry["producer_epoch"] = row["producer_epoch"]
+    if entry["basis"] == UNKNOWN or _is_newer(epoch, entry["coordinator_epoch"], log):
+        entry["coordinator_epoch"] = epoch
+        entry["basis"] = NONE_SEEN if epoch == NONE else SNAPSHOT
+    elif epoch not in (NONE, entry["coordinator_epoch"]):
+        # Without one, the broker forgot the producer since that marker: it was idle, or the log start moved on.
+        return _COORDINATOR_EPOCH
+    entry["last_sequence"] = or_else(row["last_sequence"], entry["last_sequence"])
+    entry["last_timestamp_ms"] = or_else(row["last_timestamp_ms"], entry["last_timestamp_ms"])
+    if _is_other_start(txn, start, log):
+        return _OPEN_START
+    if start == NONE or txn["txn_start_offset"] == NONE:
+        txn["txn_start_offset"] = NONE
+        return _SAME
+    if start != txn["txn_start_offset"]:
+        txn["record_count"] = txn["size_bytes"] = txn["hidden_record_count"] = txn["hidden_bytes"] = NONE
+        txn["txn_start_offset"], txn["first_appended_after_ms"] = start, NONE
+        txn["first_appended_before_ms"] = or_else(first_moment_ms, txn["first_appended_before_ms"])
+    txn["is_txn_start_exact"] = 1
+    return _SAME
+
+
+@compiled
+def _reconcile(
+    entries: Any, opened: Any, stated: Any, rows: Array, first_moments_ms: Array, log: LogSoFar, differing: Array
+) -> None:
+    """Compare a snapshot with the log, and note of each producer that it states what differs."""
+    for place in range(len(rows)):
+        entry, txn, row = entries[rows[place]], opened[rows[place]], stated[place]
+        if _is_only_in_snapshot(entry, txn, row["current_txn_start_offset"], log):
+            differing[place] = _ONLY_IN_SNAPSHOT
+        else:
+            differing[place] = _take_over(entry, txn, row, first_moments_ms[place], log)
+
+
+@compiled
+def _end_unstated(entries: Any, opened: Any, is_stated: Array, log: LogSoFar, is_left: Array) -> None:
+    """End what is open of producers that a snapshot does not state, where nothing of it need be left in the log."""
+    for row in range(len(opened)):
+        txn = opened[row]
+        if txn["txn_start_offset"] == NONE or is_stated[row]:
+            continue
+        is_missing = _is_before_gap(txn["txn_start_offset"], log) or _is_below_log_start(txn, log)
+        if is_missing or _may_be_compacted(entries[row], txn, NONE, log):
+            txn["txn_start_offset"] = NONE
+        else:
+            is_left[row] = True
+
+
 def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[str]:
     """Compare the state of a log with a snapshot of the same offset, and take over what the log did not show.
 
@@ -103,162 +217,31 @@ def reconcile_snapshot(state: ProducerStateManager, snapshot: Snapshot) -> list[
     A producer that the snapshot no longer has is no disagreement while nothing of it is open: brokers forget idle
     producers.
     """
+    entries, opened, stated = state.entries, state.opened, snapshot.stated
+    rows, start = state.rows(stated["producer_id"]), stated["current_txn_start_offset"]
+    differing = np.full(len(rows), _SAME)
+    reconcile = _reconcile.for_work(len(rows) * _PYTHON_US)
+    reconcile(entries, opened, stated, rows, state.first_moments_after(start), state.log, differing)
+    in_log = {"current_txn_start_offset": opened["txn_start_offset"], **{name: entries[name] for name in _EPOCHS}}
     differences = []
-    is_other = ~_take_over_same(state, snapshot.columns)
-    others = [StatedProducer(snapshot.columns, row) for row in np.flatnonzero(is_other).tolist()]
-    is_lacking = np.zeros(len(is_other), bool)
-    is_lacking[is_other] = [_is_only_in_snapshot(state, row) for row in others]
-    for row in others:
-        differences += [differs] if (differs := _disagreement(state, row)) else []
-        _take_over(state, row)
-    if is_lacking.any():
-        state.load_from_snapshot(rows_at(snapshot.columns, is_lacking), is_adjacent=True)
-    for entry, txn in state.entries.with_open(but=snapshot.columns["producer_id"]):
-        if _may_be_gone(state, txn):
-            entry.end()
-        else:
-            differences.append(_differs(entry.producer_id, "open start", None, txn.txn_start_offset))
+    for place in np.flatnonzero(differing > _ONLY_IN_SNAPSHOT).tolist():
+        what, name = _WORDS[int(differing[place])]
+        values = stated[name][place], in_log[name][rows[place]]
+        differences.append(_differs(stated["producer_id"][place], what, *values))
+    if (differing == _ONLY_IN_SNAPSHOT).any():
+        state.load_from_snapshot(stated[differing == _ONLY_IN_SNAPSHOT], is_adjacent=True)
+    is_stated, is_left = np.zeros((2, len(opened)), bool)
+    is_stated[rows] = True
+    _end_unstated.for_work(len(opened) * _PYTHON_US_OF_OPEN)(entries, opened, is_stated, state.log, is_left)
+    left = opened[is_left]
+    differences += [_differs(t["producer_id"], "open start", NONE, t["txn_start_offset"]) for t in left]
     if not differences and state.has_batches:
         state.witnesses.append(f"snapshot {snapshot.offset} agrees with the batches below it")
     return differences
 
 
-def _take_over_same(state: ProducerStateManager, stated: Columns) -> Array:
-    """Take over what the log did not show of producers whose epoch and open start both state alike: most, all at once.
-
-    Returns which rows were taken over; one that states another coordinator epoch than the log is not.
-    """
-    entries, row = state.entries, state.entries.rows(stated["producer_id"])
-    known, start = rows_at(entries.columns, row), stated["current_txn_start_offset"]
-    is_unknown, epoch = known["basis"] == BASIS["unknown"], stated["coordinator_epoch"]
-    is_same: Array = entries.is_known[row] & (stated["producer_epoch"] == known["producer_epoch"])
-    is_same &= entries.opened["txn_start_offset"][row] == start
-    is_same &= is_unknown | (epoch == NONE) | (epoch == known["coordinator_epoch"])
-    entries.take_epochs_of_snapshot(row[is_same & is_unknown], epoch[is_same & is_unknown])
-    for name in ("last_sequence", "last_timestamp_ms"):
-        entries.columns[name][row[is_same]] = or_else(stated[name], known[name])[is_same]
-    entries.opened["is_txn_start_exact"][row[is_same & (start != NONE)]] = True
-    return is_same
-
-
-def _disagreement(state: ProducerStateManager, row: StatedProducer) -> str | None:
-    """What a snapshot states of one producer otherwise than the log; None where they agree, or it states more."""
-    if _is_only_in_snapshot(state, row):
-        return None
-    entry, start = state.entries.get(row.producer_id), row.current_txn_start_offset
-    if entry is None:
-        return None if state.has_holes or start is None else _differs(row.producer_id, "open start", start, None)
-    if _is_other_epoch(state, entry, row):
-        return _differs(row.producer_id, "producer epoch", row.producer_epoch, entry.producer_epoch)
-    if _is_other_coordinator_epoch(state, entry, row):
-        return _differs(row.producer_id, "coordinator epoch", row.coordinator_epoch, entry.coordinator_epoch)
-    if _is_other_start(state, entry, start):
-        in_log = entry.open.txn_start_offset if entry.open else None
-        return _differs(row.producer_id, "open start", start, in_log)
-    return None
-
-
-def _differs(producer_id: int, what: str, in_snapshot: int | None, in_log: int | None) -> str:
-    return f"producer {producer_id}: {what} is {in_snapshot} there and {in_log} in the log"
-
-
-def _take_over(state: ProducerStateManager, row: StatedProducer) -> None:
-    """Take over what the log did not show of one producer, up to the first disagreement."""
-    entry = state.entries.get(row.producer_id)
-    if entry is None or _is_only_in_snapshot(state, row) or _is_other_epoch(state, entry, row):
-        return
-    entry.producer_epoch = row.producer_epoch
-    if _is_other_coordinator_epoch(state, entry, row):
-        return
-    if _is_coordinator_epoch_new(state, entry, row):
-        state.entries.take_epochs_of_snapshot(np.array([entry.row]), numbers_of([row.coordinator_epoch]))
-    entry.last_sequence = first_known(row.last_sequence, entry.last_sequence)
-    entry.last_timestamp_ms = first_known(row.last_timestamp_ms, entry.last_timestamp_ms)
-    txn, start = entry.open, row.current_txn_start_offset
-    if txn is None or _is_other_start(state, entry, start):
-        return
-    if start is None:
-        entry.end()
-        return
-    if start != txn.txn_start_offset:
-        txn.record_count = txn.size_bytes = txn.hidden_record_count = txn.hidden_bytes = None
-        txn.txn_start_offset, txn.first_appended_after_ms = start, None
-        txn.first_appended_before_ms = first_known(state.first_moment_after(start), txn.first_appended_before_ms)
-    txn.is_txn_start_exact = True
-
-
-def _is_only_in_snapshot(state: ProducerStateManager, row: StatedProducer) -> bool:
-    """The log lacks the batches that would say what the snapshot states of a producer, so all of the row counts."""
-    entry, start = state.entries.get(row.producer_id), row.current_txn_start_offset
-    txn = entry.open if entry else None
-    in_log = txn.txn_start_offset if txn else None
-    if start != in_log and (_is_before_gap(state, start) or _is_before_gap(state, in_log)):
-        return True
-    if start != in_log and txn is not None and _may_be_compacted(state, txn, start):
-        return True
-    return entry is None and not state.is_start_known
-
-
-def _is_other_epoch(state: ProducerStateManager, entry: ProducerStateEntry, row: StatedProducer) -> bool:
-    return row.producer_epoch != entry.producer_epoch and not _is_newer(state, row.producer_epoch, entry.producer_epoch)
-
-
-def _is_coordinator_epoch_new(state: ProducerStateManager, entry: ProducerStateEntry, row: StatedProducer) -> bool:
-    is_unknown = entry.basis == BASIS["unknown"]
-    return is_unknown or _is_newer(state, row.coordinator_epoch, entry.coordinator_epoch)
-
-
-def _is_other_coordinator_epoch(state: ProducerStateManager, entry: ProducerStateEntry, row: StatedProducer) -> bool:
-    """Without one, the broker forgot the producer since that marker: it was idle, or the log start moved on."""
-    is_same_or_none = row.coordinator_epoch in {None, entry.coordinator_epoch}
-    return not is_same_or_none and not _is_coordinator_epoch_new(state, entry, row)
-
-
-def _is_other_start(state: ProducerStateManager, entry: ProducerStateEntry, start: int | None) -> bool:
-    """Another transaction is open than in the snapshot, and no missing batch explains it."""
-    txn = entry.open
-    if txn is None:
-        return start is not None and not state.has_holes
-    if start is None:
-        return not _is_below_log_start(state, txn)
-    if start == txn.txn_start_offset:
-        return False
-    is_compacted = state.last_hole_offset is not None and state.last_hole_offset >= start
-    is_earlier = start < txn.txn_start_offset and (is_compacted or not txn.is_txn_start_exact)
-    return not is_earlier and txn.txn_start_offset >= min(start, state.log_start_offset)
-
-
-def _may_be_gone(state: ProducerStateManager, txn: OpenTransaction) -> bool:
-    """Nothing of it need be left in the broker's log, so that a snapshot without its producer is right."""
-    is_missing = _is_before_gap(state, txn.txn_start_offset) or _is_below_log_start(state, txn)
-    return is_missing or _may_be_compacted(state, txn, None)
-
-
-def _may_be_compacted(state: ProducerStateManager, txn: OpenTransaction, start: int | None) -> bool:
-    """Compaction may have removed the rest of it with its end marker, as a newer snapshot states another start.
-
-    What compaction leaves of a transaction keeps its end marker, and the cleaner stops at what is open.
-    """
-    below, is_left = txn.snapshot_offset, state.open_below_base.get(txn.producer_id, -1) >= txn.txn_start_offset
-    if is_left or below is None or state.last_hole_offset is None or state.last_hole_offset < below:
-        return False
-    if start is None:
-        return txn.last_offset is None or txn.last_offset < below
-    return start >= below
-
-
-def _is_below_log_start(state: ProducerStateManager, txn: OpenTransaction) -> bool:
-    return txn.last_offset is not None and txn.last_offset < state.log_start_offset
-
-
-def _is_before_gap(state: ProducerStateManager, offset: int | None) -> bool:
-    return offset is not None and state.last_gap_offset is not None and offset <= state.last_gap_offset
-
-
-def _is_newer(state: ProducerStateManager, in_snapshot: int | None, in_log: int | None) -> bool:
-    """The snapshot states a larger epoch than the log, from which batches are missing."""
-    is_missing = state.has_holes or state.last_gap_offset is not None
-    return is_missing and in_snapshot is not None and (in_log is None or in_snapshot > in_log)
+def _differs(producer_id: int, what: str, in_snapshot: int, in_log: int) -> str:
+    return f"producer {producer_id}: {what} is {known(in_snapshot)} there and {known(in_log)} in the log"
 
 
 @dataclass(frozen=True)
@@ -269,20 +252,19 @@ class DescribedProducers:
         first_offset: the first one that was fetched.
         answered_from: the high watermark before it was asked for.
         capture_rank: of the capture that it is in; 0 is the one that is judged.
-        columns: as answered.
+        stated: as answered.
     """
 
     first_offset: int
     answered_from: int
     capture_rank: int
-    columns: Columns
+    stated: Array
 
     def as_snapshot(self) -> Snapshot:
         """What it says of all that lies below the first offset that was fetched."""
-        start = self.columns["current_txn_start_offset"]
-        open_below = np.where(start < self.first_offset, start, NONE)
-        columns = self.columns | {"current_txn_start_offset": open_below}
-        return Snapshot(self.first_offset, self.capture_rank, columns)
+        stated = self.stated.copy()
+        stated["current_txn_start_offset"][stated["current_txn_start_offset"] >= self.first_offset] = NONE
+        return Snapshot(self.first_offset, self.capture_rank, stated)
 
     def problems(self, state: ProducerStateManager, end_offset: int | None) -> list[Problem]:
         """Where the replayed log says otherwise than the broker did.
@@ -298,27 +280,23 @@ class DescribedProducers:
         ]
 
     def _differences(self, state: ProducerStateManager, end_offset: int) -> Iterator[str]:
-        stated = (known_of(self.columns[name]) for name in ("producer_id", "current_txn_start_offset"))
-        answered = dict(zip(*stated, strict=True))
-        for entry, txn in state.entries.with_open():
-            # What began behind the answer is in none; what began before, and has no end marker, was open then.
-            if txn.txn_start_offset >= self.answered_from:
-                continue
-            start = answered.get(entry.producer_id)
-            is_earlier = start is not None and start < txn.txn_start_offset and not txn.is_txn_start_exact
-            if start != txn.txn_start_offset and not is_earlier:
-                yield _answer_differs(entry.producer_id, start, txn.txn_start_offset)
-        for producer_id, start in answered.items():
-            if start is None or start >= end_offset:
-                continue
-            known = state.entries.get(producer_id)
-            is_open = known is not None and known.open is not None and known.open.txn_start_offset <= start
-            if not is_open and (known is None or (known.log_marker_offset or -1) < start):
-                yield _answer_differs(producer_id, start, None)
-
-
-def _answer_differs(producer_id: int, in_answer: int | None, in_log: int | None) -> str:
-    return f"producer {producer_id}: open start is {in_answer} there and {in_log} in the log"
+        producer_ids, starts = (self.stated[name] for name in ("producer_id", "current_txn_start_offset"))
+        answered = dict(zip(producer_ids.tolist(), starts.tolist(), strict=True))
+        # What began behind the answer is in none; what began before, and has no end marker, was open then.
+        opened = state.opened[state.open_rows()]
+        for txn in opened[opened["txn_start_offset"] < self.answered_from]:
+            producer_id, in_log = int(txn["producer_id"]), int(txn["txn_start_offset"])
+            start = answered.get(producer_id, NONE)
+            is_earlier = NONE != start < in_log and not txn["is_txn_start_exact"]
+            if start != in_log and not is_earlier:
+                yield _differs(producer_id, "open start", start, in_log)
+        rows = state.rows(producer_ids)
+        start_in_log = state.opened["txn_start_offset"][rows]
+        is_open = (start_in_log != NONE) & (start_in_log <= starts)
+        is_ended = state.entries["log_marker_offset"][rows] >= starts
+        is_seen = (starts != NONE) & (starts < end_offset)
+        for place in np.flatnonzero(is_seen & ~is_open & ~is_ended).tolist():
+            yield _differs(producer_ids[place], "open start", starts[place], NONE)
 
 
 def described_of(sections: Iterable[InputSection], stated: Stated) -> list[DescribedProducers]:

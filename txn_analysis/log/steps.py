@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Columns, equal_runs, is_in, numbers, rows_at
+from txn_analysis.columns.arrays import NONE, Array, Columns, equal_runs, is_in, names_in, numbers
 from txn_analysis.columns.records import batch_of, fields_of, records_of
 from txn_analysis.columns.values import named, rows_of_values
 from txn_analysis.kafka.names import LOG_KINDS, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.log.partition_health import with_producers
-from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_states
+from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_state
 from txn_analysis.log.segments import proves_nothing, segments_of
-from txn_analysis.log.snapshots import STATED_COLUMNS
+from txn_analysis.log.snapshots import STATED
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
 from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA, ended_in_linking, open_in_linking
 from txn_analysis.tables import (
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.log.segments import Cuts, SectionKey
 
-SNAPSHOT_COLUMNS = ("topic", "partition", "input_id", "section_index", *STATED_COLUMNS)
+SNAPSHOT_COLUMNS = ("topic", "partition", "input_id", "section_index", *names_in(STATED))
 BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))
 SECTIONS = pa.schema([AUDIT, *((name, field.type) for name, field in fields_of(InputSection).items())])
 PIECES = given_schema(LOG_PIECES, *LOG_PIECES.names)
@@ -193,7 +193,7 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             for given in (linkings[key[0]],)
             if not all(proves_nothing(s) for s in sections)  # a checkpoint names it, its files are not here
         }
-        rebuilt, ended = rebuild_producer_states([*known.values()])
+        rebuilt = [rebuild_producer_state(evidence) for evidence in known.values()]
         health, used = (list[tuple[int, Any]]() for _ in range(2))
         for (audit, *_), linked in zip(known, rebuilt, strict=True):
             cut = linkings[audit].cut
@@ -201,16 +201,13 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             health.append((audit, linked.health._replace(linked_pieces=whole)))
             used += [(audit, each) for each in linked.used if each.section in cut]
         gaps = [reasons for linked in rebuilt for reasons in linked.evidence_gaps]
-        opened = [
-            linked.opened | {"partition": np.full(len(linked.evidence_gaps), number)}
-            for number, linked in enumerate(rebuilt)
-            if linked.opened
-        ]
         placed = partial(_placed_rows, [*known])
         return named(
             health=with_producers(_audited(PartitionHealth, health, HEALTH), [linked.producers for linked in rebuilt]),
-            opened=pa.Table.from_batches(placed(opened, partial(open_in_linking, evidence_gaps=gaps)), LINKED),
-            ended=pa.Table.from_batches(placed(ended, ended_in_linking), LINKED),
+            opened=pa.Table.from_batches(
+                placed([r.opened for r in rebuilt], partial(open_in_linking, evidence_gaps=gaps)), LINKED
+            ),
+            ended=pa.Table.from_batches(placed([r.ended for r in rebuilt], ended_in_linking), LINKED),
             used=_audited(UsedBatchRange, used, USED),
             producers=producers_of(tables["pieces"]),
         )
@@ -230,13 +227,15 @@ def _placed_rows(
     parts: Sequence[Columns],
     rows_in: Callable[[Mapping[str, pa.Array], Columns], pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Columns, in which `partition` is the place of one among some, as rows of LINKED.
+    """Columns of each of some partitions, if it has any, as rows of LINKED.
 
     `rows_in` makes rows of columns, and of where each row lies.
     """
-    if parts:
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        number = pa.array(columns.pop("partition"))
+    counts = [len(next(iter(part.values()), ())) for part in parts]
+    if any(counts):
+        has_rows = [part for part in parts if part]
+        columns = {name: np.concatenate([part[name] for part in has_rows]) for name in has_rows[0]}
+        number = pa.array(np.repeat(np.arange(len(parts)), counts))
         place = {
             name: pa.array(values, LINKED.field(name).type).take(number)
             for name, values in zip(_PARTITION, zip(*partitions, strict=True), strict=True)
@@ -251,15 +250,16 @@ def _audited(kind: type[Any], records: list[tuple[int, Any]], schema: pa.Schema)
     return pa.RecordBatch.from_arrays([audits, *columns.columns], schema=schema)
 
 
-def _stated(rows: pa.Table) -> dict[_Place, dict[SectionKey, Columns]]:
+def _stated(rows: pa.Table) -> dict[_Place, dict[SectionKey, Array]]:
     """What snapshots, and answers to DescribeProducers, state: by audit, topic and partition, and by their sections."""
-    columns = {name: numbers(rows[name], NONE) for name in STATED_COLUMNS}
-    of_places: defaultdict[_Place, dict[SectionKey, Columns]] = defaultdict(dict)
+    columns = np.empty(len(rows), STATED)
+    for name in names_in(STATED):
+        columns[name] = numbers(rows[name], NONE)
+    of_places: defaultdict[_Place, dict[SectionKey, Array]] = defaultdict(dict)
     for start, stop in equal_runs(rows, (*_PARTITION, *_SECTION[1:])) if len(rows) else ():
         *place, input_id, section_index = (rows[name][start].as_py() for name in (*_PARTITION, *_SECTION[1:]))
         of_place, key = of_places[tuple(place)], (input_id, section_index)
-        stated, before = rows_at(columns, slice(start, stop)), of_place.get(key)
-        of_place[key] = stated if before is None else {name: np.append(before[name], stated[name]) for name in stated}
+        of_place[key] = np.concatenate([of_place.get(key, columns[:0]), columns[start:stop]])
     return dict(of_places)
 
 

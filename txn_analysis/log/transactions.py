@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Columns, is_in, nullable, of_types, rows_at
+from txn_analysis.columns.arrays import NONE, Columns, is_in, names_in, nullable, of_types
 from txn_analysis.kafka.names import END_MARKERS
-from txn_analysis.log.producer_entries import OpenTransaction
+from txn_analysis.log.replay import OPEN_TRANSACTION
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
 from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES
 from txn_analysis.tables.transactions import OPEN
@@ -20,7 +20,7 @@ from txn_analysis.tables.transactions import OPEN
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from txn_analysis.log.producer_entries import ProducerEntries
+    from txn_analysis.log.producer_state import ProducerStateManager
     from txn_analysis.tables import Table
 
 
@@ -37,18 +37,16 @@ _OTHER_NAMES = {
     "appended_before_ms": "last_before_ms",
 }
 """By column of `ended_transactions`, what `log_pieces` calls the same of a part of a transaction."""
-_OF_OPEN = tuple(name for name in OpenTransaction.names() if name in Transaction._fields)
-_OF_ENDED = (
-    *(name for name in _OF_OPEN if name != "first_appended_after_ms"),
-    *("end_offset", "end_marker", "end_timestamp_ms", "end_epoch", "end_coordinator_epoch"),
-)
+_OF_OPEN = tuple(name for name in names_in(OPEN_TRANSACTION) if name in Transaction._fields)
+_OF_ENDED = tuple(name for name in _OF_OPEN if name != "first_appended_after_ms")
 """What is said of a transaction that ended in linking; when it began at the earliest, an open one says."""
+_ENDS = ("end_offset", "end_marker", "end_timestamp_ms", "end_epoch", "end_coordinator_epoch")
 
 
-def open_in(entries: ProducerEntries) -> Columns:
+def open_in(state: ProducerStateManager) -> Columns:
     """What producers have open at the end of a log, by column of `transactions`; one row is one transaction."""
-    rows = entries.open_rows()
-    txn, entry = rows_at(entries.opened, rows), rows_at(entries.columns, rows)
+    rows = state.open_rows()
+    txn, entry = state.opened[rows], state.entries[rows]
     newest, largest = entry["ended_coordinator_epoch"], entry["max_ended_coordinator_epoch"]
     return {name: txn[name] for name in _OF_OPEN} | {
         "producer_epoch": entry["producer_epoch"],
@@ -59,6 +57,14 @@ def open_in(entries: ProducerEntries) -> Columns:
         "has_coordinator_epoch_fallen": (newest != NONE) & (newest < largest),
         "last_marker_offset": entry["log_marker_offset"],
     }
+
+
+def ended_in(state: ProducerStateManager) -> Columns:
+    """What ended with the lead of a batch range, by column of `ended_transactions`; no columns where nothing did."""
+    if not state.ended_count:
+        return {}
+    txns, ends = (rows[: state.ended_count] for rows in (state.ended, state.ends))
+    return {name: txns[name] for name in _OF_ENDED} | {name: ends[name] for name in _ENDS}
 
 
 def open_in_linking(
@@ -77,8 +83,8 @@ def open_in_linking(
 def ended_in_linking(place: Mapping[str, pa.Array], ended: Columns) -> pa.RecordBatch:
     """Rows in LINKED_SCHEMA, of transactions as of `RebuiltPartition.ended` and of where each of them lies."""
     columns = {name: nullable(values) for name, values in ended.items()}
-    marker = pa.array(END_MARKERS).take(columns["end_marker"])
-    return _ended({name: columns[name] for name in _OF_ENDED} | {"end_marker": marker}, place, LINKED_SCHEMA)
+    columns["end_marker"] = pa.array(END_MARKERS).take(columns["end_marker"])
+    return _ended(columns, place, LINKED_SCHEMA)
 
 
 def ended_rows(place: Mapping[str, pa.Array], parts: Mapping[str, pa.Array]) -> pa.RecordBatch:

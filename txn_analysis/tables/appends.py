@@ -1,24 +1,21 @@
 """What producers appended in one batch range: the records that declare the column `producers` of `log_pieces`.
 
-There can be as many as batches, so that nothing makes records of them: `AppendColumns` has them.
+There can be as many as batches, so that nothing makes records of them: `ProducerAppends` has them as rows of an array.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Array, Columns, numbers, rows_at, spans
+from txn_analysis.columns.arrays import NONE, Array, names_in, numbers, numbers_named
 from txn_analysis.columns.records import Int32
 from txn_analysis.kafka.names import END_MARKERS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class BareMarker(NamedTuple):
@@ -88,102 +85,64 @@ class ProducerAppendInfo(NamedTuple):
     last_commit_offset: int | None = None
 
 
-@dataclass(frozen=True)
-class AppendColumns:
-    """The appends of batch ranges, as columns. One row is one producer in one range; in a range it comes once.
-
-    NONE stands for NULL, and for a marker its place in `END_MARKERS`.
-
-    Attributes:
-        own: by field of `ProducerAppendInfo`, but for those that hold records.
-        lead: by field of `TransactionPart`.
-        tail: likewise; NONE all over where the lead is the tail as well.
-        bare: by field of `BareMarker`; one row is one end marker without data.
-        bare_row: of each of those the row of its producer; ascending.
-    """
-
-    own: Columns
-    lead: Columns
-    tail: Columns
-    bare: Columns
-    bare_row: Array
-
-    @classmethod
-    def of(cls, ranges: Sequence[ProducerAppends]) -> AppendColumns:
-        """The appends of some batch ranges that have any, one range after another."""
-        read_together = (list(own) for _, own in groupby(ranges, key=lambda each: id(each.columns)))
-        parts = [own[0].columns._of(own) for own in read_together]
-        if len(parts) == 1:
-            return parts[0]
-        before = np.cumsum([0, *(len(part.own["producer_id"]) for part in parts)])
-        own, lead, tail, bare = (
-            {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
-            for columns in zip(*((part.own, part.lead, part.tail, part.bare) for part in parts), strict=True)
-        )
-        row = np.concatenate([part.bare_row + count for part, count in zip(parts, before[:-1], strict=True)])
-        return cls(own, lead, tail, bare, row)
-
-    def _of(self, ranges: Sequence[ProducerAppends]) -> AppendColumns:
-        starts, stops = (np.array([getattr(each, name) for each in ranges]) for name in ("start", "stop"))
-        begins = np.cumsum(stops - starts) - (stops - starts)
-        of_bare = np.searchsorted(self.bare_row, starts), np.searchsorted(self.bare_row, stops)
-        rows, bare = spans(starts, stops), spans(*of_bare)
-        own, lead, tail = (rows_at(part, rows) for part in (self.own, self.lead, self.tail))
-        moved = np.repeat(begins - starts, of_bare[1] - of_bare[0])
-        return AppendColumns(own, lead, tail, rows_at(self.bare, bare), self.bare_row[bare] + moved)
+PART = numbers_named(*TransactionPart._fields)
+_PARTS: dict[str, Any] = {"lead": PART, "tail": PART}
+_APPEND = np.dtype([(n, _PARTS.get(n, np.int64)) for n in ProducerAppendInfo._fields if n != "bare_markers"])
+_BARE_MARKER = numbers_named("producer_id", *BareMarker._fields)
 
 
 @dataclass(frozen=True)
 class ProducerAppends:
-    """The appends of the producers of one batch range: some rows of the columns of all ranges that were read with it.
+    """The appends of producers in one batch range. NONE stands for NULL, and for a marker its place in `END_MARKERS`.
 
     Attributes:
-        columns: of all those ranges.
-        start: the first row of this one.
-        stop: the row after its last one.
+        rows: one row is one producer, which comes once: by field of `ProducerAppendInfo`, `lead` and `tail` in it by
+            field of `TransactionPart`; NONE all over a tail that is the lead as well.
+        bare_markers: one row is one end marker without data: by field of `ProducersBareMarker`.
     """
 
-    columns: AppendColumns
-    start: int
-    stop: int
+    rows: Array
+    bare_markers: Array
 
     RECORD: ClassVar[type[ProducerAppendInfo]] = ProducerAppendInfo
 
     def __len__(self) -> int:
         """How many producers there are."""
-        return self.stop - self.start
+        return len(self.rows)
 
     @property
     def producer_id(self) -> Array:
         """Who they are."""
-        return self.columns.own["producer_id"][self.start : self.stop]
-
-    @property
-    def has_data(self) -> Array:
-        """Whether each of them wrote data before its first end marker in the range, if any."""
-        found: Array = self.columns.lead["start_offset"][self.start : self.stop] != NONE
-        return found
+        producer_id: Array = self.rows["producer_id"]
+        return producer_id
 
     @classmethod
     def of_lists(cls, lists: pa.ListArray) -> list[ProducerAppends]:
         """Those of each batch range, from the column `producers` of its row."""
-        found = _fields_of(lists.flatten())
-        lead, tail, markers = (found.pop(name) for name in ("lead", "tail", "bare_markers"))
-        parts = (found, _fields_of(lead), _fields_of(tail), _fields_of(markers.flatten()))
-        own, lead, tail, bare = ({name: _numbers(column) for name, column in part.items()} for part in parts)
-        columns = AppendColumns(own, lead, tail, bare, numbers(pc.list_parent_indices(markers), NONE))
-        bounds = np.append(0, np.cumsum(numbers(pc.list_value_length(lists), 0))).tolist()
-        return [cls(columns, start, stop) for start, stop in pairwise(bounds)]
+        appends = lists.flatten()
+        rows = np.empty(len(appends), _APPEND)
+        columns = _fill(rows, appends)
+        for name in ("lead", "tail"):
+            _fill(rows[name], columns[name])
+        of_producer = columns["bare_markers"]
+        bare, producer = of_producer.flatten(), numbers(pc.list_parent_indices(of_producer), NONE)
+        markers = np.empty(len(bare), _BARE_MARKER)
+        markers["producer_id"] = rows["producer_id"][producer]
+        _fill(markers, bare)
+        bounds = np.append(0, np.cumsum(numbers(pc.list_value_length(lists), 0)))
+        bare_bounds = np.searchsorted(producer, bounds).tolist()
+        places = zip(pairwise(bounds.tolist()), pairwise(bare_bounds), strict=True)
+        return [cls(rows[slice(*place)], markers[slice(*of_bare)]) for place, of_bare in places]
 
 
-def _fields_of(structs: pa.StructArray) -> dict[str, pa.Array]:
-    """The fields of structs, NULL where a struct is."""
-    return dict(zip([field.name for field in structs.type], structs.flatten(), strict=True))
-
-
-def _numbers(column: pa.Array) -> Array:
-    return numbers(pc.index_in(column, _MARKERS) if pa.types.is_string(column.type) else column, NONE)
+def _fill(rows: Array, structs: pa.StructArray) -> dict[str, pa.Array]:
+    """Fill rows with what structs hold, NONE where a struct is NULL. Returns the fields of the structs."""
+    columns = dict(zip([field.name for field in structs.type], structs.flatten(), strict=True))
+    for name, column in columns.items():
+        if name in names_in(rows.dtype) and not pa.types.is_nested(column.type):
+            rows[name] = numbers(pc.index_in(column, _MARKERS) if pa.types.is_string(column.type) else column, NONE)
+    return columns
 
 
 _MARKERS = pa.array(END_MARKERS)
-NO_APPENDS = ProducerAppends(AppendColumns({"producer_id": np.zeros(0, np.int64)}, {}, {}, {}, np.zeros(0)), 0, 0)
+NO_APPENDS = ProducerAppends(np.empty(0, _APPEND), np.empty(0, _BARE_MARKER))

@@ -5,12 +5,12 @@ from dataclasses import asdict, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from tests.tools.forms.broker import Partition, replay
 from tests.tools.forms.dump_writer import Tool
 from tests.tools.forms.history import Producer, Step, histories, play
 from tests.tools.forms.model import History
-from tests.tools.log_evidence import LinkedPartition, history_evidence, link_history, linked_together
-from txn_analysis.log.rebuild import PartitionEvidence
+from tests.tools.log_evidence import LinkedPartition, history_evidence, link, link_history
 from txn_analysis.tables import ProducerState
 
 DEEP = (Tool(deep=True), Tool((2, 2), deep=True), Tool((2, 8), deep=True), Tool((3, 3), payload=True))
@@ -125,41 +125,24 @@ def test_snapshots_at_any_offset_agree(history: History, range_bytes: int, data:
     assert linked.health.producers == producers_of(replay(history.batches, from_offset=history.segments[0].base_offset))
 
 
-def test_what_one_log_lacks_is_missing_in_no_other() -> None:
-    """Both are replayed file by file, side by side; the transaction behind the lost file may have begun in it."""
-    ended, opened = [Step("data", 0), Step("commit", 0), Step("roll", 0)], [Step("data", 0)]
-    whole, torn = (play([*ended * count, *opened], (Producer(1000, 0, 0),)) for count in (1, 2))
-    given = [
-        history_evidence(whole, DEEP[0], range_bytes=5_000),
-        history_evidence(torn, DEEP[0], range_bytes=5_000, lost=[1]),
-    ]
-    for together, is_exact in ((given, [True, False]), (given[::-1], [False, True])):
-        found = [
-            [t.is_txn_start_exact for t in one.transactions if t.outcome == "open"] for one in linked_together(together)
-        ]
-        assert found == [[exact] for exact in is_exact]
-
-
-@st.composite
-def partitions(draw: st.DrawFn) -> PartitionEvidence:
-    """One of a cluster's, with snapshots, and not all of its files."""
-    history, range_bytes = draw(histories()), draw(SPLITS)
-    first, *later = sorted(draw(st.sets(st.sampled_from(range(len(history.segments))), min_size=1)))
-    offsets = st.sampled_from([segment.base_offset for segment in history.segments[first:]])
-    return history_evidence(
+@given(histories(), SPLITS, st.data())
+def test_python_and_compiled_code_replay_alike(history: History, range_bytes: int, data: st.DataObject) -> None:
+    """With snapshots, some of them of another log, and whatever files are left."""
+    offsets = st.sampled_from([b.base_offset for b in history.batches] or [history.end_offset])
+    given = history_evidence(
         history,
         DEEP[0],
         range_bytes=range_bytes,
-        snapshots=draw(st.lists(offsets, max_size=2, unique=True)),
-        from_segment=first,
-        lost={*range(first + 1, len(history.segments))} - {*later},
+        snapshots=data.draw(st.lists(offsets, max_size=2, unique=True), label="snapshots"),
+        from_segment=data.draw(st.integers(0, len(history.segments) - 1), label="first segment that is left"),
     )
-
-
-@given(st.lists(partitions(), min_size=2, max_size=4))
-def test_partitions_that_are_linked_together_are_as_each_alone(given: list[PartitionEvidence]) -> None:
-    """Their producers may have the same ids, and a log may lack what another one holds."""
-    assert linked_together(given) == [found for one in given for found in linked_together([one])]
+    for stated in given.stated.values():
+        field = data.draw(st.sampled_from(["producer_epoch", "current_txn_start_offset"]), label="stated otherwise")
+        stated[field][::2] += data.draw(st.integers(0, 2), label="by")
+    with loading_takes(NEVER):
+        plain = link(given)
+    with loading_takes(NOTHING):
+        assert link(given) == plain
 
 
 @given(histories(), SPLITS, st.data())

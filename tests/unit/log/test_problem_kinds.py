@@ -12,7 +12,7 @@ from tests.tools.records import sections_of
 from tests.unit.log.test_copies import DEEP, TODAY, YESTERDAY, data, link, log, marker
 from txn_analysis.kafka.names import BINARY
 from txn_analysis.kafka.problems import ProblemKind
-from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_states
+from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_state
 from txn_analysis.log.segments import log_sections
 from txn_analysis.tables import BatchRangeSummary, Problem
 from txn_analysis.tables.appends import NO_APPENDS
@@ -36,7 +36,7 @@ def problems_of(
 
 
 def problems_in(sections: list[InputSection], pieces: list[BatchRangeSummary]) -> Problems:
-    (found,), _ = rebuild_producer_states([PartitionEvidence(log_sections(sections), pieces, {}, {}, None)])
+    found = rebuild_producer_state(PartitionEvidence(log_sections(sections), pieces, {}, {}, None))
     return found.health.problems
 
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from txn_analysis.columns.arrays import NONE
 from txn_analysis.log.producer_appends import Trace, trace
-from txn_analysis.log.producer_entries import ProducerEntries
 
 DATA, PLAIN, MARKER, OTHER_CONTROL = range(4)
 batches = st.lists(
@@ -60,9 +59,3 @@ def test_a_batch_whose_records_are_not_stated_counts_by_its_bytes_alone() -> Non
     unstated, _ = batches_of_one = [(1, DATA, 0, True), (1, DATA, 0, False)]
     assert traced([unstated]).parts["record_count"].tolist() == [0]
     assert traced(batches_of_one).parts["size_bytes"].tolist() == [201]
-
-
-def test_a_producer_of_another_partition_has_no_entry_here() -> None:
-    there, here = ProducerEntries.of_partitions([[np.array([7])], [np.array([8])]])
-    there.meet(there.rows(np.array([7])), is_whole=True)
-    assert (there.get(7) is None, there.get(8), here.get(7), here.get(8)) == (False, None, None, None)

@@ -15,7 +15,7 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
     BatchRangeSummary,
 )
-from txn_analysis.tables.appends import AppendColumns, ProducerAppendInfo, TransactionPart
+from txn_analysis.tables.appends import ProducerAppendInfo, TransactionPart
 
 Row = dict[str, Any]
 
@@ -68,13 +68,13 @@ def test_the_producers_of_each_batch_range_are_columns_wherever_the_rows_begin()
     found = records_of(BatchRangeSummary, pieces()[1:])
     assert [(piece.first_position, len(piece.producers)) for piece in found] == [(0, 0), (1, 2), (2, 2)]
     assert found[0].is_used
-    two, last = (AppendColumns.of([piece.producers]) for piece in found[1:])
-    assert two.own["producer_id"].tolist() == [7, 8]
-    assert [part["start_offset"].tolist() for part in (two.lead, two.tail)] == [[3, 3], [NONE, 3]]
-    assert two.tail["end_marker"].tolist() == [NONE, END_MARKERS.index("ABORT")]
-    assert (two.bare_row.tolist(), two.bare["offset"].tolist()) == ([1, 1], [4, 4])
-    assert two.bare["marker"].tolist() == [NONE, END_MARKERS.index("COMMIT")]
-    assert last.bare_row.tolist() == [1]
+    two, last = (piece.producers for piece in found[1:])
+    assert two.producer_id.tolist() == [7, 8]
+    assert [two.rows[part]["start_offset"].tolist() for part in ("lead", "tail")] == [[3, 3], [NONE, 3]]
+    assert two.rows["tail"]["end_marker"].tolist() == [NONE, END_MARKERS.index("ABORT")]
+    assert [two.bare_markers[name].tolist() for name in ("producer_id", "offset")] == [[8, 8], [4, 4]]
+    assert two.bare_markers["marker"].tolist() == [NONE, END_MARKERS.index("COMMIT")]
+    assert last.bare_markers["producer_id"].tolist() == [7]
 
 
 def test_a_column_that_must_be_there_is_missed() -> None:
