@@ -11,7 +11,7 @@ CAPTURE := data/cases/kafka-4.2/capture-1
 CODE := txn_analysis jobs tests benchmarks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-spark test cluster reach test-spark e2e captures proof bench bench-wide check-wide check format golden docs site release setup clean
+.PHONY: help demo demo-spark test cluster reach test-spark e2e captures proof bench check format golden docs site release setup clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -79,32 +79,12 @@ proof: $(SPARK) ## Random and small histories, damaged inputs, kills: a table of
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[proof]'
 	@$(BIN)/python -m tests.proof $(PROOF)
 
-# GiB of dumps: what both sizes cost alike drops out of the difference. Each process runs so often, and its fastest run
-# counts, as a difference of two runs carries the noise of both.
-SMALL ?= 1
-LARGE ?= 4
-REPEATS ?= 3
+# SCALE=0.1 takes minutes. ONLY='dumps findings' takes some rows; BEFORE=COMMIT measures an earlier version in turns.
+SCALE ?= 1
 
-bench: $(SPARK) ## Measure what an audit costs against its targets, into benchmarks/RESULTS.md (an hour; SMALL=, LARGE=, REPEATS=)
+bench: $(SPARK) ## Measure what audits cost, into docs/sizing.md; fails beyond a limit (an hour; ONLY=, SCALE=, BEFORE=)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	@$(BIN)/python -m benchmarks --small $(SMALL) --large $(LARGE) --repeats $(REPEATS)
-
-# Of everything that is many: at 1, 5,000 partitions, 300,000 ids, 50,000 hanging transactions, 20,000 folders. The ratio
-# at 0.1 is the one that `make check-wide` asks for; run it by hand before a release. What the start of Spark would hide
-# needs more: `python -m benchmarks.wide --scale 10 --only cores idle`, and `--scale 1 --only goal`.
-SCALE ?= 0.25
-BEFORE ?=
-
-bench-wide: $(SPARK) ## Measure wide captures, into benchmarks/RESULTS.md (10 min; SCALE=; BEFORE=COMMIT: in turns, an hour)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	@$(BIN)/python -m benchmarks.wide --scale $(SCALE) $(if $(BEFORE),--before $(BEFORE) --repeats 3)
-	@$(BIN)/python -m benchmarks.wide --scale 0.1 --repeats 3 --only partitions
-
-# Before a release: ROWS= and SCALE=0.25 ask for all rows that were committed.
-check-wide: ROWS ?= --only partitions
-check-wide: SCALE = 0.1
-check-wide: $(SPARK) ## Hold the ratios of wide captures against the committed ones (a minute; ROWS= SCALE=0.25: all)
-	@$(BIN)/python -m benchmarks.wide --check --scale $(SCALE) --repeats 3 $(ROWS)
+	@$(BIN)/python -m benchmarks --scale $(SCALE) $(if $(ONLY),--only $(ONLY)) $(if $(BEFORE),--before $(BEFORE))
 
 check: $(READY) ## Check format, lint and types, and that the documents say things plainly
 	@$(BIN)/ruff format --check .

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 HEADER_BYTES = 61  # of a record batch of message format 2
 CONTROL_BATCH_BYTES = 78  # its header, and the one record of an end marker
@@ -47,12 +43,6 @@ def fixed_size(size_bytes: int) -> Shape:
     """Every data batch has one size, and as many records as fit."""
     records = max(1, (size_bytes - HEADER_BYTES) // _RECORD_BYTES)
     return Shape((records, records), lambda counts: np.full_like(counts, size_bytes))
-
-
-def data_batch_bytes(mean_bytes: int) -> int:
-    """The size of data batches, where they and the end markers among them have a certain mean."""
-    per_marker = (1 + _MOST_BATCHES_PER_TRANSACTION) / 2  # as many data batches, on average
-    return max(CONTROL_BATCH_BYTES, round(mean_bytes + (mean_bytes - CONTROL_BATCH_BYTES) / per_marker))
 
 
 @dataclass(frozen=True)

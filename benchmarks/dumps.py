@@ -5,27 +5,30 @@
 
 from __future__ import annotations
 
-import argparse
 import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchmarks.batches import COORDINATOR_EPOCH, LEADER_EPOCH, PRODUCER_EPOCH, Partition, Shape, fixed_size
+from benchmarks.batches import (
+    COORDINATOR_EPOCH,
+    LEADER_EPOCH,
+    PRODUCER_EPOCH,
+    Batches,
+    Ints,
+    Partition,
+    Shape,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import BinaryIO
-
-    from benchmarks.batches import Batches, Ints
-
-    Words = Any  # an Arrow array of strings; pyarrow carries no types
+Words = Any  # an Arrow array of strings; pyarrow carries no types
 
 TOPIC = "bench.orders"
 MIB = 2**20
@@ -40,56 +43,32 @@ SHALLOW = Shape((1, 199), lambda counts: 70 + _BYTES_PER_RECORD * counts)
 DEEP = Shape((_DEEP_RECORDS, _DEEP_RECORDS), SHALLOW.size_bytes)
 
 
-@dataclass(frozen=True)
-class Written:
-    """What was written: `log_bytes` is how large the batches are in the log that the text is about."""
-
-    batches: int = 0
-    text_bytes: int = 0
-    log_bytes: int = 0
-
-    def __add__(self, other: Written) -> Written:
-        return Written(*(sum(pair) for pair in zip(astuple(self), astuple(other), strict=True)))
-
-
-def write_dumps(
-    folders: Sequence[tuple[Path, int]],
-    partitions: int,
-    *,
-    is_deep: bool = False,
-    batch_bytes: int | None = None,
-    seed: int = 1,
-) -> list[Written]:
+def write_dumps(folders: Sequence[tuple[Path, int]], partitions: int, *, is_deep: bool = False) -> list[Counter[str]]:
     """Write one segment of each partition into each folder, those of the second folder following those of the first.
 
     Args:
         folders: with the bytes of text that all files of a folder have together.
         partitions: files in a folder.
         is_deep: with a line for each record.
-        batch_bytes: of every data batch in the log; by default they are of many sizes. Not for deep ones.
-        seed: repeats the same texts.
 
     Returns:
-        What is in each folder.
+        Of each folder how many `batches` and `text_bytes` are in it.
     """
     for folder, _ in folders:
         folder.mkdir(parents=True, exist_ok=True)
     shares = [(folder, size_bytes // partitions) for folder, size_bytes in folders]
-    write = partial(_write_partition, shares, is_deep=is_deep, batch_bytes=batch_bytes, seed=seed)
+    write = partial(_write_partition, shares, is_deep=is_deep)
     with ProcessPoolExecutor(min(partitions, os.cpu_count() or 1)) as pool:
         written = list(pool.map(write, range(partitions)))
-    return [sum(of_folder, Written()) for of_folder in zip(*written, strict=True)]
+    return [sum(of_folder, Counter()) for of_folder in zip(*written, strict=True)]
 
 
-def _write_partition(
-    folders: Sequence[tuple[Path, int]], number: int, *, is_deep: bool, batch_bytes: int | None, seed: int
-) -> list[Written]:
-    shape = DEEP if is_deep else fixed_size(batch_bytes) if batch_bytes else SHALLOW
-    log = Partition(number, shape, seed=seed)
+def _write_partition(folders: Sequence[tuple[Path, int]], number: int, *, is_deep: bool) -> list[Counter[str]]:
+    log = Partition(number, DEEP if is_deep else SHALLOW)
     return [write_segment(folder, log, size_bytes, is_deep=is_deep) for folder, size_bytes in folders]
 
 
-def write_segment(folder: Path, log: Partition, size_bytes: int, *, is_deep: bool) -> Written:
+def write_segment(folder: Path, log: Partition, size_bytes: int, *, is_deep: bool) -> Counter[str]:
     """Write the next segment of a partition, at most one batch longer than `size_bytes` of text.
 
     A deep dump needs a partition of the shape DEEP.
@@ -100,11 +79,11 @@ def write_segment(folder: Path, log: Partition, size_bytes: int, *, is_deep: boo
     first = f"{log.next_offset:020d}"
     with open(folder / f"{name}.{first}.txt", "wb") as out:
         head = f"Dumping /kafka/{name}/{first}.log\nLog starting offset: {log.next_offset}\n"
-        written = Written(text_bytes=out.write(head.encode()))
-        while written.text_bytes < size_bytes:
-            made = log.take(min(_MOST_BATCHES_AT_ONCE, (size_bytes - written.text_bytes) // longest + 1))
+        written = Counter(text_bytes=out.write(head.encode()))
+        while written["text_bytes"] < size_bytes:
+            made = log.take(min(_MOST_BATCHES_AT_ONCE, (size_bytes - written["text_bytes"]) // longest + 1))
             text_bytes = append(out, _deep_text(made, log) if is_deep else batch_lines(made, log.checksums(len(made))))
-            written += Written(len(made), text_bytes, int(made.size_bytes.sum()))
+            written += Counter(batches=len(made), text_bytes=text_bytes)
     return written
 
 
@@ -176,19 +155,5 @@ def joined(*parts: Any) -> Words:
     return pc.binary_join_element_wise(*words, pa.scalar("", pa.large_string()))
 
 
-def main() -> None:
-    """Write one set of dumps and say how many batches are in it."""
-    options = argparse.ArgumentParser(prog="python -m benchmarks.dumps", description=__doc__)
-    options.add_argument("folder", type=Path)
-    options.add_argument("--mib", type=int, default=1024, help="size of all files together [1024]")
-    options.add_argument("--partitions", type=int, default=16)
-    options.add_argument("--deep", action="store_true", help="with a line for each record")
-    options.add_argument("--seed", type=int, default=1)
-    chosen = options.parse_args()
-    folders = [(chosen.folder, chosen.mib * MIB)]
-    (written,) = write_dumps(folders, chosen.partitions, is_deep=chosen.deep, seed=chosen.seed)
-    print(f"{written.batches} batches of a log of {written.log_bytes} bytes, as {written.text_bytes} bytes of text")
-
-
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # python -m benchmarks.dumps FOLDER MIB PARTITIONS
+    write_dumps([(Path(sys.argv[1]), int(sys.argv[2]) * MIB)], int(sys.argv[3]))

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import argparse
 import struct
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from google_crc32c import value as crc32c
+from numpy.typing import NDArray
 
 from benchmarks.batches import (
     CONTROL_BATCH_BYTES,
@@ -20,20 +19,16 @@ from benchmarks.batches import (
     HEADER_BYTES,
     LEADER_EPOCH,
     PRODUCER_EPOCH,
+    Batches,
     Partition,
     fixed_size,
 )
 from benchmarks.dumps import MIB, TOPIC
+from tests.tools.log_dirs.encoder import record
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from benchmarks.batches import Batches
-
-    Bytes = NDArray[np.uint8]
+Bytes = NDArray[np.uint8]
 
 _SEGMENT_BYTES = 1024 * MIB  # the brokers' default
-_INDEX_EVERY_BYTES = 4096  # the brokers' default
 _WRITE_BYTES = 32 * MIB
 _NOISE_BYTES = 16 * MIB
 _LZ4 = 3
@@ -60,19 +55,17 @@ _HEADER = np.dtype(
     ]
 )
 _BEFORE_LENGTH_ENDS = 12
-_INDEX_ENTRY = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
 
 
-def write_log_dir(folder: Path, size_bytes: int, batch_bytes: int, *, seed: int = 1) -> int:
-    """Write the segments and offset indexes of one partition; returns the number of batches.
+def write_log_dir(folder: Path, size_bytes: int, batch_bytes: int) -> int:
+    """Write the segments of one partition; returns the number of batches.
 
     Args:
         folder: the log directory; the partition's folder is made in it.
         size_bytes: of all segments together, reached by at most one batch too much.
         batch_bytes: of every batch but the end markers.
-        seed: repeats the same directory.
     """
-    log = Partition(0, fixed_size(batch_bytes), seed=seed)
+    log = Partition(0, fixed_size(batch_bytes))
     place = folder / f"{TOPIC}-0"
     place.mkdir(parents=True)
     batches = 0
@@ -85,14 +78,11 @@ def write_log_dir(folder: Path, size_bytes: int, batch_bytes: int, *, seed: int 
 
 def _write_segment(place: Path, log: Partition, size_bytes: int, batch_bytes: int) -> tuple[int, int]:
     log.roll()
-    first_offset = log.next_offset
-    name = f"{first_offset:020d}"
     written = batches = 0
-    with open(place / f"{name}.log", "wb") as segment, open(place / f"{name}.index", "wb") as index:
+    with open(place / f"{log.next_offset:020d}.log", "wb") as segment:
         while written < size_bytes:
             made = log.take(min(_WRITE_BYTES, size_bytes - written) // batch_bytes + 1)
             written += segment.write(segment_bytes(made).data)
-            index.write(_index_entries(made, first_offset).tobytes())
             batches += len(made)
     return written, batches
 
@@ -140,36 +130,10 @@ def _end_marker(control_type: int) -> Bytes:
     """The one record of a control batch: 0 aborts, 1 commits (EndTransactionMarker of Kafka's clients)."""
     key = struct.pack(">hh", 0, control_type)
     value = struct.pack(">hi", 0, COORDINATOR_EPOCH)
-    # Lengths are zigzag: twice the number. Attributes, timestamp and offset deltas before, no headers behind.
-    record = b"\0\0\0" + bytes([2 * len(key)]) + key + bytes([2 * len(value)]) + value + b"\0"
-    return np.frombuffer(bytes([2 * len(record)]) + record, dtype=np.uint8)
+    return np.frombuffer(record(0, 0, key, value), dtype=np.uint8)
 
 
 @lru_cache(maxsize=1)
 def _noise() -> Bytes:
     """What stands for compressed records: as large as a processor's cache, and not worth making twice."""
     return np.frombuffer(np.random.default_rng(0).bytes(_NOISE_BYTES), dtype=np.uint8)
-
-
-def _index_entries(made: Batches, first_offset: int) -> NDArray[np.void]:
-    """An entry for the first batch of each stretch of `index.interval.bytes`, as the broker's OffsetIndex has them."""
-    stretch = made.position // _INDEX_EVERY_BYTES
-    chosen = np.flatnonzero(np.diff(stretch)) + 1
-    entries = np.zeros(len(chosen), dtype=_INDEX_ENTRY)
-    entries["relative_offset"] = (made.base_offset + made.record_count - 1)[chosen] - first_offset
-    entries["position"] = made.position[chosen]
-    return entries
-
-
-def main() -> None:
-    """Write one log directory and say how many batches are in it."""
-    options = argparse.ArgumentParser(prog="python -m benchmarks.log_dirs", description=__doc__)
-    options.add_argument("folder", type=Path)
-    options.add_argument("--mib", type=int, default=1024, help="size of the log [1024]")
-    options.add_argument("--batch-bytes", type=int, default=681)
-    chosen = options.parse_args()
-    print(f"{write_log_dir(chosen.folder, chosen.mib * MIB, chosen.batch_bytes)} batches in {chosen.folder}")
-
-
-if __name__ == "__main__":
-    main()

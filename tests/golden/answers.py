@@ -6,8 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
-from benchmarks.wide.capture import write_capture
-from benchmarks.wide.history import History
+from benchmarks.captures import write_capture
+from benchmarks.wide_history import History
 from tests.golden.cases import NOW, Case, Wide, Words, questions
 from tests.tools.program import Done, program
 from tests.tools.repository import ROOT

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from benchmarks.wide.capture import StateForm
-from benchmarks.wide.history import Width
+from benchmarks.captures import StateForm
+from benchmarks.wide_history import Width
 
 Words = tuple[str, ...]
 

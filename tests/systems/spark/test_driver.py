@@ -40,7 +40,7 @@ def audited(spark: SparkSession, empty: Path, folder: Path, text_bytes: int, seg
     warehouse = str(shutil.copytree(empty, folder / "warehouse"))
     before = max(collected_bytes(spark), default=-1)
     report = pipeline.audit(spark, [str(dumps)], Settings(warehouse=warehouse))
-    batches = sum(one.batches for one in written)
+    batches = sum(one["batches"] for one in written)
     # Spark forgets stages of long ago, so that sums over all of them cannot be compared.
     collected = sum(size_bytes for stage, size_bytes in collected_bytes(spark).items() if stage > before)
     return Audited(batches, segments, len(report.findings), collected)

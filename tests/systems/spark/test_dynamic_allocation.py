@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.wide.capture import StateForm, write_capture
-from benchmarks.wide.history import History, Width
+from benchmarks.captures import StateForm, write_capture
+from benchmarks.wide_history import History, Width
 from tests.systems.spark.event_logs import executors_added, executors_of, spark_jobs
 from tests.systems.spark.installed import install
 from tests.systems.spark.standalone import standalone_cluster

@@ -1,15 +1,15 @@
 """Wide captures that are made with their answer: an audit finds exactly what hangs, in each form of the state."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.wide.__main__ import worse
-from benchmarks.wide.capture import StateForm, write_capture
-from benchmarks.wide.cases import cases
-from benchmarks.wide.history import LIVE, Hanging, History, Width, java_partitions
+from benchmarks.captures import StateForm, write_capture
+from benchmarks.page import PAGE, RESULTS, Result, needs_of, page
+from benchmarks.wide_history import LIVE, Hanging, History, Width, java_partitions
 from tests.tools.sessions import no_session
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.pipeline import steps
@@ -40,20 +40,24 @@ def test_an_audit_finds_what_hangs_and_nothing_else(tmp_path: Path, form: StateF
     assert [f.verdict for f in report.findings if f not in report.hanging] == ["in_progress"] * LIVE
 
 
-def test_every_capture_can_be_made_at_every_scale() -> None:
-    for scale in (0.002, 0.1, 0.25, 1):
-        for case in cases(scale).values():
-            History(case.width)
-
-
 def test_ids_lie_in_the_partition_of_their_hash() -> None:
     names = ["a", "writer-00000007", "late-00000123", "x" * 40]
     assert java_partitions(names, 50).tolist() == [state_partition(java_hash(name), 50) for name in names]
     assert np.unique(java_partitions([f"late-{n:08d}" for n in range(1500)], 50)).tolist() == list(range(50))
 
 
-@pytest.mark.parametrize(
-    ("found", "is_worse"), [({"ids": 1.24}, False), ({"ids": 1.26}, True), ({}, True), ({"ids": 0.2, "new": 9}, False)]
-)
-def test_a_ratio_that_is_a_quarter_above_the_committed_one_is_named(found: dict[str, float], is_worse: bool) -> None:
-    assert bool(worse(found, {"ids": 1.0})) is is_worse
+@pytest.mark.parametrize(("mine", "is_missed"), [(1.1, False), (1.3, True)])
+def test_a_row_beyond_its_limit_is_missed(mine: float, is_missed: bool) -> None:
+    result = Result("deep", 1.2, mine, 1.0, "s")
+    assert result.is_missed is is_missed
+    assert ("MISSED" in str(result)) is is_missed
+
+
+def test_the_page_of_measurements_is_made_of_the_last_results() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(json.loads(RESULTS.read_text(encoding="utf-8")))
+
+
+def test_what_a_log_needs_grows_with_its_batches() -> None:
+    # 2 s per GiB on 4 cores beside 20 of start-up; a line of 256 bytes for each batch; a tenth of the text is kept.
+    figures = {"s_per_gib": 2, "start_s": 20, "cores": 4, "text_bytes_per_batch": 256, "warehouse_share": 0.1}
+    assert needs_of(figures, 16384) == ["16 KiB", "671 million", "160 GiB", "16 GiB", "1.7", "0.7", "0.4"]

@@ -8,20 +8,15 @@ so that the brokers' clocks show how late it is. A few transactions are live at 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from benchmarks.batches import CONTROL_BATCH_BYTES, Batches, sums_before, sums_before_in_group
+from benchmarks.batches import CONTROL_BATCH_BYTES, Batches, Flags, Ints, sums_before, sums_before_in_group
 from benchmarks.dumps import SHALLOW
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Self
-
-    from benchmarks.batches import Flags, Ints
 
 FIRST_PRODUCER_ID, FIRST_UNKNOWN_PRODUCER_ID = 1_000, 50_000_000
 EMPTY, ONGOING, PREPARE_COMMIT, COMPLETE_COMMIT, TOMBSTONE = 0, 1, 2, 4, -1

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from google_crc32c import value as crc32c
 
-from benchmarks.batches import COORDINATOR_EPOCH, HEADER_BYTES
-from benchmarks.dumps import TOPIC, append, batch_lines, either, joined
+from benchmarks.batches import COORDINATOR_EPOCH, HEADER_BYTES, Ints
+from benchmarks.dumps import TOPIC, Words, append, batch_lines, either, joined
 from benchmarks.log_dirs import segment_bytes
-from benchmarks.wide.history import COMPLETE_COMMIT, ONGOING, PREPARE_COMMIT, RETIRED_PARTITIONS, TOMBSTONE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from benchmarks.batches import Ints
-    from benchmarks.dumps import Words
-    from benchmarks.wide.history import History, States
+from benchmarks.wide_history import (
+    COMPLETE_COMMIT,
+    ONGOING,
+    PREPARE_COMMIT,
+    RETIRED_PARTITIONS,
+    TOMBSTONE,
+    History,
+    States,
+)
+from tests.tools.log_dirs.encoder import framed, record
 
 _RETIRED_TOPIC = "bench.retired"
 _TIMEOUT_MS = 900_000
@@ -40,21 +42,17 @@ class StateForm(StrEnum):
     BINARY = "binary"
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """How much was written of the logs and of the state."""
 
     log_bytes: int
     state_bytes: int
-    batches: int
-    state_records: int
 
 
 def write_capture(history: History, folder: Path, form: StateForm) -> Written:
     """Write the files of a capture; with a binary state the logs are log directories as well, else dumps."""
     is_binary = form is StateForm.BINARY
-    states = history.states()
-    batches = log_bytes = 0
+    log_bytes = 0
     for partition, made in history.logs():
         name, first_offset = f"{TOPIC}-{partition}", history.width.first_offset
         file = _file(folder, name, first_offset, is_binary=is_binary)
@@ -64,9 +62,8 @@ def write_capture(history: History, folder: Path, form: StateForm) -> Written:
             else:
                 out.write(_head(name, first_offset))
                 append(out, batch_lines(made, checksums(len(made))))
-        batches += len(made)
         log_bytes += file.stat().st_size
-    return Written(log_bytes, _write_states(history, states, folder, form), batches, len(states))
+    return Written(log_bytes, _write_states(history, history.states(), folder, form))
 
 
 def _write_states(history: History, states: States, folder: Path, form: StateForm) -> int:
@@ -248,17 +245,7 @@ def _varint_bytes(value: Ints) -> Ints:
     return 1 + (value >= 1 << 6) + (value >= 1 << 13)
 
 
-def _varint(value: int) -> bytes:
-    rest, made = value << 1 ^ value >> 63, bytearray()
-    while rest > 127:
-        made.append(rest & 127 | 128)
-        rest >>= 7
-    return bytes([*made, rest])
-
-
 def _batch(offset: int, time_ms: int, key: bytes, value: bytes | None) -> bytes:
-    """A batch with one record (DefaultRecordBatch of Kafka's clients)."""
-    stored = _varint(-1) if value is None else _varint(len(value)) + value
-    record = b"\0\0\0" + _varint(len(key)) + key + stored + b"\0"
-    body = struct.pack(">hiqqqhii", 0, 0, time_ms, time_ms, -1, -1, -1, 1) + _varint(len(record)) + record
-    return struct.pack(">qiibI", offset, len(body) + 9, COORDINATOR_EPOCH, 2, crc32c(body)) + body
+    """A batch with one record."""
+    head = struct.pack(">hiqqqhii", 0, 0, time_ms, time_ms, -1, -1, -1, 1)
+    return framed(head + record(0, 0, key, value), offset, COORDINATOR_EPOCH)

@@ -1,4 +1,4 @@
-"""How far one walks through the code while one small capture is read and judged: `python -m benchmarks.walk`.
+"""How far one walks through the code while one small capture is read and judged: `python -m tests.tools.walk`.
 
 The capture `data/cases/kafka-4.2/capture-1` is audited. While sections of its logs are read, while those of its
 `__transaction_state` are, and while what is open is judged and written, every call of a function of `txn_analysis` is

@@ -1,1 +1,0 @@
-"""What an audit costs where a cluster is wide: many partitions, transactional ids, open transactions and folders."""
