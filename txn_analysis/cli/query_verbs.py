@@ -178,13 +178,8 @@ def describe_producers(asked: _DescribeProducers) -> int:
     from txn_analysis.questions import answers as queries
     from txn_analysis.questions.filters import check_seen
 
-    wanted = filters.producer_ids
     with asked_run(settings, asked.run_id) as tables:
         check_seen(tables, filters)
-        if asked.is_all:
-            answer = queries.describe_all_producers(tables.all_producers(**filters.places), wanted)
-        else:
-            place = filters.topics[0], filters.partitions[0]
-            answer = queries.describe_producers(tables.producers(*place), *place, wanted)
+        answer = queries.describe_producers(tables, filters, is_all=asked.is_all)
     deliver(asked.targets, rows(answer))
     return 0

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from operator import attrgetter, itemgetter
+from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
@@ -24,22 +25,26 @@ from pydantic import TypeAdapter
 from txn_analysis.errors import WarehouseError
 from txn_analysis.plan.repair import Repair
 from txn_analysis.report.formats import MINUS_ONE, Answer, Column, answer_of
+from txn_analysis.runs.ask import ask, is_one_of, views_in
 from txn_analysis.text import SCHEMA_DIALECT, count, escape, iso_utc, utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    import pyarrow as pa
     from pydantic import BaseModel
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.plan.repair import Outcome
     from txn_analysis.questions.filters import Filters
     from txn_analysis.questions.verify import Unverified
-    from txn_analysis.runs.run_tables import ProducerState
+    from txn_analysis.runs.past_run import PastRun
+    from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import Finding
 
 _MS_PER_MIN = 60_000
+_PRODUCERS = Path(__file__).with_name("producers.sql")
 _RUNNING = ("Ongoing", "PrepareCommit", "PrepareAbort")
 
 FIND_HANGING = (
@@ -185,31 +190,17 @@ def _described(record: StateRecord | None, as_of_ms: int | None, transactional_i
     )
 
 
-def describe_producers(
-    producers: Iterable[ProducerState] | None, topic: str, partition: int, producer_ids: Collection[int] = ()
-) -> Answer:
-    """The producers of one partition at the end of its log, by producer id; all of them, or some.
-
-    Raises:
-        WarehouseError: the run saw nothing of the partition; `producers` is None.
-    """
-    if producers is None:
-        raise WarehouseError(f"this run saw nothing of {escape(topic)}-{partition}; the verb `report` says what it saw")
-    wanted = [tuple(producer) for producer in producers if not producer_ids or producer.producer_id in producer_ids]
-    return Answer(DESCRIBE_PRODUCERS, tuple(sorted(wanted, key=itemgetter(0))))
+def last_producers(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
+    """The producers at the ends of some logs, or of all, as `producers.sql` has them, by topic, partition and id."""
+    rows = f"SELECT * FROM last_producers WHERE {is_one_of(one_of)} ORDER BY topic, `partition`, producer_id"  # noqa: S608 ours
+    return ask(run, rows, views_in(_PRODUCERS))
 
 
-def describe_all_producers(
-    by_partition: Iterable[tuple[str, int, Iterable[ProducerState]]], producer_ids: Collection[int] = ()
-) -> Answer:
-    """The producers of many partitions, by topic, partition and producer id; all of them, or some."""
-    rows = [
-        (topic, partition, *producer)
-        for topic, partition, producers in by_partition
-        for producer in producers
-        if not producer_ids or producer.producer_id in producer_ids
-    ]
-    return Answer(DESCRIBE_ALL_PRODUCERS, tuple(sorted(rows, key=itemgetter(0, 1, 2))))
+def describe_producers(tables: RunTables, filters: Filters, *, is_all: bool) -> Answer:
+    """The wanted producers; each with its topic and partition where those of all partitions are asked for."""
+    columns = DESCRIBE_ALL_PRODUCERS if is_all else DESCRIBE_PRODUCERS
+    found = last_producers(tables.finished, **filters.rows).columns[-len(columns) :]
+    return Answer(columns, tuple(zip(*(column.to_pylist() for column in found), strict=True)))
 
 
 def _coordinator(record: StateRecord) -> str | None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.runs.ask import ask, is_one_of
+from txn_analysis.runs.ask import ask, is_one_of, views_in
 from txn_analysis.runs.asked_places import NEEDS_TOPIC, check_places
 from txn_analysis.text import clip, ranges
 
@@ -149,16 +150,17 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
 _LOOK = "the verbs `list` and `describe-producers` show those that it saw"
 
 
+_SQL = Path(__file__).with_name("producers.sql")
 _PRODUCERS = """
     SELECT producer_id FROM transactions
     UNION ALL SELECT producer_id FROM ended_transactions
     UNION ALL SELECT producer_id FROM ids
-    UNION ALL SELECT p['producer_id'] FROM (SELECT unnest(producers) AS p FROM partition_health) at_the_ends
+    UNION ALL SELECT producer_id FROM last_producers
 """
 
 
 def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int]:
     """Of some producer ids those that occur in the run: in its logs, or at the coordinator."""
     asked = is_one_of({"producer_id": producer_ids})
-    seen = ask(tables.finished, f"SELECT DISTINCT producer_id FROM ({_PRODUCERS}) seen WHERE {asked}")  # noqa: S608 ours
+    seen = ask(tables.finished, f"SELECT DISTINCT producer_id FROM ({_PRODUCERS}) seen WHERE {asked}", views_in(_SQL))  # noqa: S608 ours
     return {*seen["producer_id"].to_pylist()}

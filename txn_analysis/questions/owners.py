@@ -17,6 +17,7 @@ from txn_analysis.errors import ConfigError
 from txn_analysis.judge.blocked_groups import files_that_count, group_files
 from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC, java_hash, positive_hash, state_partition
 from txn_analysis.kafka.transactions import TOMBSTONE
+from txn_analysis.questions.answers import last_producers
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.owner import Owner, owner_of
 from txn_analysis.runs.asked_states import histories, of_ids
@@ -241,14 +242,8 @@ def _opened(run: PastRun, **one_of: Any) -> list[Opened]:
 
 
 def _written(tables: RunTables, producer_ids: Sequence[int]) -> list[Written]:
-    wanted = {*producer_ids}
-    found = (
-        Written(topic, partition, p.producer_id, p.producer_epoch, p.last_timestamp_ms, p.txn_start_offset)
-        for topic, partition, producers in (tables.all_producers() if wanted else ())
-        for p in producers
-        if p.producer_id in wanted
-    )
-    return sorted(found, key=attrgetter("topic", "partition", "producer_id"))
+    rows = last_producers(tables.finished, producer_id=producer_ids)
+    return records_of(Written, rows.select([*Written._fields]))
 
 
 class _GroupRow(NamedTuple):

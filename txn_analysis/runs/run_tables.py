@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -41,7 +41,7 @@ from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.text import clip, escape, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
@@ -121,17 +121,6 @@ def latest_run(warehouse: Warehouse, cluster: str) -> str:
     return max(runs, key=attrgetter("run_number")).run_id
 
 
-class ProducerState(NamedTuple):
-    """One producer at the end of a partition's log, as Kafka's class of this name; None where the files do not say."""
-
-    producer_id: int
-    producer_epoch: int | None
-    coordinator_epoch: int | None
-    last_sequence: int | None
-    last_timestamp_ms: int | None
-    txn_start_offset: int | None
-
-
 @dataclass(frozen=True)
 class RunTables(RunRows):
     """The tables as one finished run left them."""
@@ -188,18 +177,6 @@ class RunTables(RunRows):
     def findings(self) -> list[Finding]:
         """The run's findings, without their sentences and causes."""
         return records_of(Finding, self.held(FINDINGS, *SINGLE_VALUES))
-
-    def producers(self, topic: str, partition: int) -> list[ProducerState] | None:
-        """The producers of one partition; None where the run saw nothing of it."""
-        rows = self.held(PARTITION_HEALTH, "producers", topic=[topic], partition=[partition])
-        return records_of(ProducerState, rows["producers"].combine_chunks().flatten()) if len(rows) else None
-
-    def all_producers(self, **one_of: Collection[Any]) -> Iterator[tuple[str, int, list[ProducerState]]]:
-        """The producers of every partition, or of some; each partition with its topic and number."""
-        for batch in self.batches(PARTITION_HEALTH, "topic", "partition", "producers", **one_of):
-            places = zip(batch["topic"].to_pylist(), batch["partition"].to_pylist(), strict=True)
-            for row, (topic, partition) in enumerate(places):
-                yield topic, partition, records_of(ProducerState, batch["producers"].slice(row, 1).flatten())
 
     @cached_property
     def forgotten_captures(self) -> tuple[str, ...]:

@@ -8,7 +8,8 @@ import pytest
 from tests.tools.captures import SEGMENTS, Variant
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.transactions import ending_of
-from txn_analysis.questions.answers import describe_all_producers, describe_producers
+from txn_analysis.questions.answers import describe_producers
+from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.owners import Blocks, OwnerAnswer, who_is_group, who_is_id, who_is_producer
 from txn_analysis.questions.owners_text import owner_text
 from txn_analysis.runs.run_tables import RunTables
@@ -94,9 +95,9 @@ def test_what_a_missing_partition_of_the_state_may_hold_could_not_be_told(tables
 
 def test_all_producers_are_those_of_each_partition(tables_of: Tables) -> None:
     tables = tables_of(LIVE)
-    every = describe_all_producers(tables.all_producers())
+    every = describe_producers(tables, Filters(), is_all=True)
     for topic, partition in sorted(tables.places()):
-        of_one = describe_producers(tables.producers(topic, partition), topic, partition)
+        of_one = describe_producers(tables, Filters((topic,), (partition,)), is_all=False)
         assert [row[2:] for row in every.rows if row[:2] == (topic, partition)] == [*of_one.rows]
-    some = describe_all_producers(tables.all_producers(topic=["orders"]), [1002])
+    some = describe_producers(tables, Filters(("orders",), producer_ids=(1002,)), is_all=True)
     assert [row[:3] for row in some.rows] == [("orders", 0, 1002)]

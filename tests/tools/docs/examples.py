@@ -31,7 +31,7 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
         "demo-chat": chat_message(report, Reader(_OPTIONS, now_ms=READ_MS)),
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
         "describe": describe.text(),
-        "describe-producers": queries.describe_producers(tables.producers("payments", 0), "payments", 0).text(),
+        "describe-producers": queries.describe_producers(tables, Filters(("payments",), (0,)), is_all=False).text(),
         "kafka-find-hanging": "".join(_answer(file) for file in sorted(_ORACLE.glob("find-hanging-*.txt"))),
         "one-batch-line": walk(tables),
     }

@@ -37,7 +37,6 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
         return SimpleNamespace(
             findings=lambda: "findings",
             of=lambda name: SimpleNamespace(findings=lambda: f"findings of {name}"),
-            producers=lambda topic, partition: f"producers of {topic}-{partition}",
             current_states=lambda *ids: ["states", *ids],
             as_of_ms=rows.AS_OF_MS,
             has_state=True,
@@ -48,7 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             warehouse=warehouse,
         )
 
-    def query(*arguments: Any) -> Answer:
+    def query(*arguments: Any, **_: Any) -> Answer:
         found["arguments"] = arguments
         return ONE_ROW
 

@@ -9,7 +9,6 @@ from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.questions.answers import (
     asked_about,
     describe,
-    describe_producers,
     find_hanging,
     list_transactions,
 )
@@ -189,11 +188,6 @@ def test_describe_several(states: list[StateRecord]) -> None:
 def test_describe_unknown(states: list[StateRecord], transactional_id: str, why: str) -> None:
     with pytest.raises(WarehouseError, match=f"transactional id {transactional_id} {why}"):
         describe(states, AS_OF_MS, transactional_id)
-
-
-def test_describe_producers_of_a_partition_that_the_run_never_saw() -> None:
-    with pytest.raises(WarehouseError, match="saw nothing of orders-3"):
-        describe_producers(None, "orders", 3)
 
 
 def test_filters_refuse_what_could_only_mislead() -> None:
