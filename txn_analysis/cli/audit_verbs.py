@@ -230,8 +230,9 @@ class _Report(OfRun, Shown):
 def report(asked: _Report) -> int:
     """Print a run's report again, with what is Upcoming.
 
-    By default it is the cluster's last run. Its section `Upcoming` lists what is open and not late yet, with when its
-    coordinator ends it or when it would block for good, and early warnings of what leads to hanging transactions.
+    By default it is the cluster's last run. It says what hangs, what that blocks and hides, and what to do; which files
+    were read, and whether all of them was understood. Its section `Upcoming` says what will happen, to whom and when:
+    which open transactions their coordinators will end, and what would hang or get stuck after that.
 
     Exit code: 0 nothing hangs, 1 something does (see --fail-on), 2 there is no such run or topic, 3 the files do not
     tell (see --ok-inconclusive). With --topic the code is about that topic alone.
@@ -266,7 +267,7 @@ def report(asked: _Report) -> int:
     uses=("accepted",),
 )
 def captures(asked: Request) -> int:
-    """List captures, and what their last runs answered.
+    """List captures night by night, with what was answered.
 
     They are those of all clusters, or of --cluster, each cluster's oldest first. CopiedAt is the newest timestamp of a
     broker's clock in the capture. New, Gone and Still count open transactions against the run before; what people

@@ -138,14 +138,20 @@ class _Query(OfRun):
 
 @verb(
     "query",
-    'txn-analysis query "SELECT topic, count(*) AS hanging FROM findings GROUP BY topic ORDER BY topic"',
+    'txn-analysis query "SELECT topic, count(*) AS hanging FROM findings GROUP BY topic ORDER BY topic"\n'
+    'txn-analysis query "SELECT address, size_bytes FROM ended ORDER BY size_bytes DESC NULLS LAST LIMIT 10"',
     ROWS,
 )
 def query(asked: _Query) -> int:
     """Answer any other question, by SQL.
 
-    A table's name means its rows of the run. The views opened, ended, ids, all_findings and all_runs add addresses,
-    transactional ids, times, and what other nights said. Nothing is written, and no other file is read.
+    A name means its rows of one run. Views: `opened`, open transactions with their verdicts, and `ended`, ended ones
+    with outcome, size and times, both with address and transactional id; `ids`, whose a producer id is; `all_findings`
+    and `all_runs`, every night of the cluster. Tables: `partition_health`, what readers of a partition do not see;
+    `transaction_states`, each record of the coordinator; `inputs`, what files were read, and `rejects`, what of them
+    was not understood; `log_batches`, `log_pieces`, `transactions`, `ended_transactions`, `aborted_transactions`,
+    `producer_snapshots`, `group_offsets`, `findings`, `abort_plan`, `runs`, `accepted`, `prunes`. `SELECT * FROM NAME
+    LIMIT 1` shows the columns. Nothing is written, and no other file is read.
 
     Exit code: 0 it is answered, 2 it is no question, or names what there is not.
     """

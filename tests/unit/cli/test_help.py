@@ -8,7 +8,9 @@ from tests.unit.cli.conftest import Done
 from tests.unit.cli.stubs import Library
 from txn_analysis import __version__
 from txn_analysis.pipeline.ingest import Ingested
+from txn_analysis.runs.ask import views
 from txn_analysis.settings import Settings, flag_name
+from txn_analysis.tables import ALL_TABLES
 
 VERBS = (
     "audit",
@@ -156,6 +158,11 @@ def test_help_names_no_type_of_python(command: Callable[..., Done], verb: str) -
 )
 def test_help_names_the_forms_that_a_verb_writes(command: Callable[..., Done], verb: str, suffixes: str) -> None:
     assert f"Write to FILE {suffixes}, whole" in " ".join(command(verb, "--help").out.split())
+
+
+def test_help_of_query_names_every_table_and_view(command: Callable[..., Done]) -> None:
+    shown = command("query", "--help").out
+    assert {name for name in (*views(), *(table.name for table in ALL_TABLES)) if f"`{name}`" not in shown} == set()
 
 
 def test_version(command: Callable[..., Done]) -> None:
