@@ -8,6 +8,7 @@ import secrets
 import shutil
 import stat
 import sys
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,12 +54,12 @@ from txn_analysis.stores.places import SHOWN_SCHEMES
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
     from txn_analysis.settings import Settings
+    from txn_analysis.spark.jobs import Spark
     from txn_analysis.storage.warehouse import Warehouse
 
 _NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody says
@@ -163,7 +164,7 @@ def audit_files(asked: _Audit) -> int:
         return ingest(asked)
     settings = asked.settings()
     check_metrics(asked, settings)
-    with _given(asked.paths, settings), spark_when_needed(settings, _input_bytes(asked.paths, settings)) as spark:
+    with _reading(asked.paths, settings) as spark:
         from txn_analysis.pipeline.steps import audit as run_audit
 
         if asked.register_in is not None:
@@ -197,7 +198,7 @@ audit = verb(
 def ingest(asked: Files) -> int:
     """Fill the input tables from files, without judging."""
     settings = asked.settings()
-    with _given(asked.paths, settings), spark_when_needed(settings, _input_bytes(asked.paths, settings)) as spark:
+    with _reading(asked.paths, settings) as spark:
         from txn_analysis.pipeline.steps import ingest as run_ingest
 
         ingested = run_ingest(spark, [*asked.paths], settings, progress())
@@ -285,14 +286,22 @@ def captures(asked: Request) -> int:
     return 0
 
 
-def _given(paths: Sequence[str], settings: Settings) -> AbstractContextManager[None]:
-    """Keeps standard input, where it is among the paths; what is wrong with the others is said before it is read."""
+@contextmanager
+def _reading(paths: Sequence[str], settings: Settings) -> Iterator[Spark]:
+    """What reads files: this process, or Spark; what is wrong with them is said before either begins.
+
+    Standard input is kept, where it is among the paths; it is read when the others are known to be there.
+    """
     from txn_analysis.reading.inputs.find_files import STANDARD_INPUT, find_files, standard_input
 
     if STANDARD_INPUT in paths:
         find_files([path for path in paths if path != STANDARD_INPUT])
         check_new_warehouse(settings)
-    return standard_input([*paths], progress().stage("reading standard input"))
+    with (
+        standard_input([*paths], progress().stage("reading standard input")),
+        spark_when_needed(settings, _input_bytes(paths, settings)) as spark,
+    ):
+        yield spark
 
 
 def _input_bytes(paths: Sequence[str], settings: Settings) -> int:
@@ -367,11 +376,14 @@ def pseudonym_key(file: str) -> bytes:
     Raises:
         ConfigError: it cannot be read or made, others may read it, or it is too short to be one.
     """
-    path = Path(file).expanduser()
     try:
-        _make_key(path)
-        key = path.read_bytes().strip()
-        mode = path.stat().st_mode
+        path = Path(file).expanduser()
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(made, "w", encoding="ascii") as stream:
+                stream.write(secrets.token_hex(_KEY_BYTES) + "\n")
+        key, mode = path.read_bytes().strip(), path.stat().st_mode
     except (OSError, RuntimeError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"pseudonym_key {file}: {why}; name a file that can be written, of yours alone") from error
@@ -380,13 +392,3 @@ def pseudonym_key(file: str) -> bytes:
     if len(key) < _KEY_BYTES:
         raise ConfigError(f"pseudonym_key {file}: is no key, {_KEY_BYTES} bytes or more; name another file")
     return key
-
-
-def _make_key(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return
-    with os.fdopen(made, "w", encoding="ascii") as stream:
-        stream.write(secrets.token_hex(_KEY_BYTES) + "\n")

@@ -50,9 +50,10 @@ Your shell completes verbs and options after (or with zsh_source, fish_source):
 def app(context: click.Context, *, version: bool, verbose: bool) -> None:
     """Find hanging Kafka transactions in files copied off the brokers, and what would end them.
 
-    First audit, then ask: the other verbs ask the cluster's last run. `orders-0@161` is the transaction that begins at
-    offset 161 of partition 0 of orders, `orders-0:205` an offset. Nothing here connects to a broker. The report goes to stdout, everything else to stderr. Exit codes: 0 nothing
-    hangs, 1 something does, 2 something could not be read or done, 3 it could not be told, 130 interrupted.
+    First audit, then ask: the other verbs ask the cluster's last run. orders-0@161 is the transaction that begins at
+    offset 161 of partition 0 of orders, and orders-0:205 an offset. Nothing here connects to a broker. The report goes
+    to stdout, everything else to stderr. Exit codes: 0 nothing hangs, 1 something does, 2 something could not be read
+    or done, 3 it could not be told, 130 interrupted.
     """
     if version:
         shell_verbs.version(is_verbose=verbose)

@@ -184,17 +184,7 @@ def emit_page(
     reader: Reader,
     output: str | None,
 ) -> None:
-    """Writes the page to stdout or a file; a page that cannot hold all findings links a table file beside it.
-
-    Args:
-        report: what was found.
-        pictures: its series over time.
-        reader: who reads it.
-        output: the file; None for stdout.
-
-    Raises:
-        AuditError: a file cannot be written.
-    """
+    """Writes the page to stdout or a file; a page that cannot hold all findings links a table file beside it."""
     # Not needed for --help.
     from txn_analysis.report.figures import MOST_FINDINGS
     from txn_analysis.report.formats import findings_csv

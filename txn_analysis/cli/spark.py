@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from txn_analysis.settings import Settings
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.tables.inputs import Asked
 
 _COUNT = r"\s*[0-9]+\s*"
 _MASTER = re.compile(
@@ -184,19 +183,14 @@ def asked_run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
 
         tables = run_tables(warehouse, settings.cluster, run_id)
         note_evidence(tables)
-        note_asked(tables.run.asked)
         yield tables
 
 
-def note_asked(asked: Asked | None) -> None:
-    """Says on stderr that a run is about some partitions alone."""
-    if asked is not None:
-        print(f"note: this run was asked for {escape(', '.join(map(str, asked)))} alone", file=sys.stderr)
-
-
 def note_evidence(tables: RunTables) -> None:
-    """Says on stderr that captures behind a run are not in the warehouse any more, or were read too trustingly."""
-    for words in doubts_of(tables):
+    """Says on stderr what a run's evidence lacks by now, or was read too trustingly; and of what alone it is."""
+    asked = tables.run.asked
+    alone = [] if asked is None else [f"this run was asked for {escape(', '.join(map(str, asked)))} alone"]
+    for words in (*doubts_of(tables), *alone):
         print(f"note: {words}", file=sys.stderr)
 
 

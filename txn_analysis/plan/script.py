@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.abort_plan import why_not_by_epochs
 from txn_analysis.text import count, escape, iso_utc, shell_option, shell_word
@@ -69,9 +70,9 @@ def _lines(record: AbortRecord) -> Iterator[str]:
 
 
 def _comments(record: AbortRecord) -> Iterator[str]:
-    start = f"offset {record.txn_start_offset}" + ("" if record.is_txn_start_exact else " or below")
+    start = "" if record.is_txn_start_exact else " (or below)"
     yield (
-        f"# {record.topic_partition} from {start}: producer id {record.producer_id}, "
+        f"# {Address.of_transaction(record)}{start}: producer id {record.producer_id}, "
         f"epoch {record.producer_epoch}; {escape(record.rule)}"
     )
     yield f"#   record {escape(record.finding_id)}"
@@ -106,9 +107,7 @@ def _checks(record: AbortRecord) -> Iterator[str]:
 
 
 def _words(record: AbortRecord) -> str:
-    return shell_word(
-        f"{record.topic_partition} from offset {record.txn_start_offset}, producer id {record.producer_id}"
-    )
+    return shell_word(f"{Address.of_transaction(record)}, producer id {record.producer_id}")
 
 
 def _abort(record: AbortRecord, *, by_epochs: bool) -> str:

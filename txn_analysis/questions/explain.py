@@ -167,8 +167,7 @@ class Explanation(Item):
     def title(self) -> str:
         """Where it is, and whose; escaped."""
         named = "no transactional id" if self.transactional_id is None else f"transactional id {self.transactional_id}"
-        place = f"{self.topic}-{self.partition}, offset {self.txn_start_offset}"
-        return escape(f"{place}: producer id {self.producer_id}, {named}")
+        return escape(f"{Address.of_transaction(self)}: producer id {self.producer_id}, {named}")
 
 
 def explain(

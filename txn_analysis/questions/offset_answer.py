@@ -177,8 +177,8 @@ def offset_text(answer: OffsetAnswer, options: str = "") -> str:
         answer: about one offset.
         options: they complete the commands in it, such as ` --warehouse /data/audit`.
     """
-    place = f"{escape(answer.topic)}-{answer.partition}"
-    return f"{place}, offset {answer.offset}: {_WHAT[answer.found]}\n{text_of(_paragraphs(answer, options))}"
+    place = Address(answer.topic, answer.partition, answer.offset, is_transaction=False)
+    return f"{escape(str(place))}: {_WHAT[answer.found]}\n{text_of(_paragraphs(answer, options))}"
 
 
 def _paragraphs(answer: OffsetAnswer, options: str) -> Iterator[Paragraph]:

@@ -139,8 +139,7 @@ def _together(opened: Iterable[Opened]) -> list[tuple[Opened, list[Opened]]]:
 def _opened(one: Opened, others: Sequence[Opened]) -> str:
     holds = ", holds the last stable offset" if one.blocks_partition else ""
     named = "" if one.transactional_id is None else f", {clip(one.transactional_id, _ID_WIDTH)}"
-    place = f"{escape(one.topic)}-{one.partition} from offset {one.txn_start_offset}"
-    places = [f"{escape(other.topic)}-{other.partition} from {other.txn_start_offset}" for other in others]
+    place, *places = (escape(str(Address.of_transaction(each))) for each in (one, *others))
     also = f"; so are {listed(places, _MOST_PARTITIONS)}" if places else ""
     return f"{place}, producer id {one.producer_id}{named}: {one.verdict} ({one.rule}){holds}{also}"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from txn_analysis.judge.applications import FLINK
 from txn_analysis.judge.endings import ADMINISTRATOR, CLIENT_ABORT, FENCING, TIMEOUT
+from txn_analysis.kafka.address import Address
 from txn_analysis.report.formats import csv_table
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.pictures import EndedSlice  # noqa: TC001 pydantic reads it
@@ -284,7 +285,7 @@ def _longest(answer: StatsAnswer) -> list[str]:
 
 def _long(one: LongTransaction, mark: str) -> str:
     whose = f"producer id {one.producer_id}" if one.transactional_id is None else clip(one.transactional_id, _ID_WIDTH)
-    where = f"{escape(one.topic)}-{one.partition} from offset {one.txn_start_offset} to {one.end_offset}"
+    where = f"{escape(str(Address.of_transaction(one)))} to offset {one.end_offset}"
     return f"{_span(one.duration_ms)}{mark}: {where}, {whose}, {one.outcome}"
 
 

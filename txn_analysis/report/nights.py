@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.kafka.address import Address
 from txn_analysis.plan.standing import Standing, ToldFinding
 from txn_analysis.text import clip, count, escape, iso_utc
 
@@ -92,7 +93,7 @@ def history_command(reader: Reader) -> str:
 
 def _where(one: ToldFinding) -> str:
     name = f"producer id {one.producer_id}" if one.transactional_id is None else clip(one.transactional_id, _ID_WIDTH)
-    return f"{escape(one.topic_partition)} from offset {one.txn_start_offset}, {name}"
+    return f"{escape(str(Address.of_transaction(one)))}, {name}"
 
 
 def _nights(one: StillOpen) -> str:

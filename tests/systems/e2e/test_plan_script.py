@@ -242,9 +242,9 @@ def _after_it_came_back(told: Told, operator: Operator, raw: RawClient, hangs: d
         ("returned", 1, "after the copy's"),
         ("renewed", 1, "someone wrote since the copy"),
         ("recorded epochs", 1, "epoch"),
-        ("dry run", 0, "would be sent: orders-0 from offset"),
-        ("sent", 0, "sent: orders-0 from offset"),
-        ("sent again", 0, "nothing to do: orders-0 from offset"),
+        ("dry run", 0, "would be sent: orders-0@"),
+        ("sent", 0, "sent: orders-0@"),
+        ("sent again", 0, "nothing to do: orders-0@"),
     ],
 )
 def test_it_says_why(told: Told, tried: str, code: int, says: str) -> None:

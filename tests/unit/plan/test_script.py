@@ -53,7 +53,7 @@ def executor(request: pytest.FixtureRequest, tmp_path: Path) -> Executor:
 
 def test_what_holds_is_sent(executor: Executor) -> None:
     done = executor.runs(script_of(UNKNOWN), "--yes")
-    assert (done.code, done.said) == (0, "sent: orders-2 from offset 155, producer id 987654321\n")
+    assert (done.code, done.said) == (0, "sent: orders-2@155, producer id 987654321\n")
     assert [call[:2] for call in done.calls] == [["--bootstrap-server", "broker:9092"]] * 2
     assert done.calls[0][2:] == ["describe-producers", "--topic", "orders", "--partition", "2"]
     assert done.aborts == [LOOK_UP]
@@ -113,7 +113,7 @@ def test_it_does_not_begin(executor: Executor, changes: dict[str, object], argum
 )
 def test_at_a_terminal_it_asks(executor: Executor, answer: str, is_sent: bool) -> None:
     done = executor.runs_at_a_terminal(script_of(UNKNOWN), f"{answer}\n")
-    assert "Abort orders-2 from offset 155, producer id 987654321? [y/N]" in done.said
+    assert "Abort orders-2@155, producer id 987654321? [y/N]" in done.said
     assert done.aborts == ([LOOK_UP] if is_sent else [])
     assert done.code == (0 if is_sent else 1)
 
@@ -165,7 +165,7 @@ def test_what_the_partition_does_not_confirm_is_refused(
 def test_what_is_ended_already_needs_nothing(executor: Executor, seen: Said) -> None:
     done = executor.but(describe_producers=seen).runs(script_of(UNKNOWN), "--yes")
     assert (done.code, done.aborts) == (0, [])
-    assert done.said.startswith("nothing to do: orders-2 from offset 155")
+    assert done.said.startswith("nothing to do: orders-2@155")
 
 
 def test_producer_ids_that_a_float_cannot_tell_apart(executor: Executor) -> None:
@@ -327,7 +327,7 @@ def test_topics_are_no_options(executor: Executor, topic: str) -> None:
 
 
 def test_what_brokers_say_does_not_steer_the_terminal(executor: Executor) -> None:
-    evil = Said(err="no \x1b[2J\u202e\nsent: orders-2 from offset 155\n", code=1)
+    evil = Said(err="no \x1b[2J\u202e\nsent: orders-2@155\n", code=1)
     done = executor.but(describe_producers=evil).runs(script_of(UNKNOWN), "--yes")
     assert all(line.isprintable() for line in done.said.splitlines())
     assert not any(line.startswith("sent") for line in done.said.splitlines())

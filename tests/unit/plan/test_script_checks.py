@@ -173,7 +173,7 @@ def test_help_prints_what_there_is(executor: Executor) -> None:
 def test_a_dry_run_says_what_would_be_sent_and_sends_nothing(executor: Executor) -> None:
     done = executor.runs(script_of(UNKNOWN, RETURNING), "--dry-run", "--ended", "billing")
     assert (done.code, done.aborts) == (0, [])
-    would = "would be sent: orders-2 from offset 155, producer id 987654321: abort --topic orders --partition 2"
+    would = "would be sent: orders-2@155, producer id 987654321: abort --topic orders --partition 2"
     epochs = "--producer-id 987654321 --producer-epoch 3 --coordinator-epoch 0"
     assert done.said.splitlines() == [f"{would} --start-offset 155", f"{would} {epochs}"]
     assert executor.runs(script_of(UNKNOWN, RETURNING), "--dry-run", "--yes", "--ended", "billing").aborts == []
@@ -205,7 +205,7 @@ def test_a_dry_run_goes_on_behind_what_time_and_people_can_mend(executor: Execut
         (
             {"moments": (NOW_S + 1_000_000,)},
             1,
-            "would be refused: orders-2 from offset 155, producer id 987654321: too",
+            "would be refused: orders-2@155, producer id 987654321: too",
         ),
         ({"describe_producers": producers((987_654_321, 4, 155))}, 1, "someone wrote since the copy"),
         ({"describe_producers": producers((987_654_321, 3, "None"))}, 0, "nothing to do: "),

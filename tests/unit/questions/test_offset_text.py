@@ -53,7 +53,7 @@ def test_ids_and_topics_are_shown_escaped_and_typed_as_one_word() -> None:
     )
     assert r"a\nFIRED\x1b[2J; rm -rf '" in " ".join(shown.split())
     assert "\x1b" not in shown
-    assert shown.startswith(r"-rf\n-0, offset 12: data of a committed transaction" + "\n")
+    assert shown.startswith(r"-rf\n-0:12: data of a committed transaction" + "\n")
     assert "explain  txn-analysis explain --topic=" in shown
     assert shown.endswith(" --partition 0 --start-offset 10 --run run-1 --warehouse w\n")
 

@@ -17,8 +17,8 @@ def test_what_one_id_has_open_is_one_line_and_what_it_wrote_is_bounded() -> None
         written=tuple(written),
     )
     text = " ".join(owner_text(answer).split())
-    assert "t-4 from offset 10, producer id 7, app: coordinated (in_coordinator), holds the last stable offset" in text
-    assert "; so are t-0 from 10, t-1 from 10" in text
+    assert "t-4@10, producer id 7, app: coordinated (in_coordinator), holds the last stable offset" in text
+    assert "; so are t-0@10, t-1@10" in text
     assert "and 6 more" in text
     assert text.count("txn-analysis explain") == 1
     assert "wrote t-0" in text
