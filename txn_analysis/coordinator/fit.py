@@ -2,7 +2,8 @@
 
 Another cluster's state, a wrong count of partitions, or a state that was copied too early look like a coordinator that
 knows of nothing; a commit that it should know of gives them away. `coordinator.marker_checks` asks
-the markers of one producer; the sums of all producers decide.
+the markers of one producer; the sums of all producers decide. That both are of one cluster, the `cluster.id` of their
+folders can show.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.history import COMMIT
+from txn_analysis.kafka.names import CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import later_of
 from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from txn_analysis.kafka.transactions import TopicPartition
+    from txn_analysis.tables.inputs import InputSection, Manifest
 
+_OF_STATE = frozenset({STATE, CONSOLE_TEXT, CONSOLE_JSON})
 FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 _MORE_AGAINST = "more COMMIT markers in the logs contradict __transaction_state than it confirms"
 _ANOTHERS, _INCOMPLETE = "it is another cluster's", "it lacks records of its own ids"
@@ -266,3 +270,25 @@ def fit_of(
     in_any_case = (*([] if misplaced is None else [misplaced]), *([several] if len(cluster_ids) > 1 else []))
     is_foreign = sums.has_recent and not sums.knows_recent and not has_undecodable
     return Fit((*in_any_case, *([FOREIGN] if is_foreign else [])), sums, in_any_case, is_partial, of_one_cluster)
+
+
+def of_one_cluster(sections: Collection[InputSection], manifests: Collection[Manifest]) -> frozenset[TopicPartition]:
+    """The partitions whose files in the judged capture are all of one cluster, which is that of all of the state's.
+
+    Args:
+        sections: all of the evidence; `cluster_id` is that of the folder of each.
+        manifests: those of the judged capture; one that was cut short proves nothing.
+    """
+    named = {
+        file.input_id: manifest.cluster_id
+        for manifest in manifests
+        if manifest.is_complete
+        for file in manifest.files
+        if file.input_id is not None
+    }
+    clusters = [(s, s.cluster_id or named.get(s.input_id)) for s in sections if not s.capture_rank]
+    of_state = {cluster for section, cluster in clusters if section.kind in _OF_STATE}
+    if len(of_state) != 1 or None in of_state:
+        return frozenset()
+    logs = [(TopicPartition(s.topic, s.partition), cluster in of_state) for s, cluster in clusters if s.kind == LOG]
+    return frozenset(where for where, _ in logs) - {where for where, is_its_own in logs if not is_its_own}

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.values import NAMED, VALUES, rows_named, rows_of_values, values_in
-from txn_analysis.coordinator.fit import MarkerSums, fit_of
-from txn_analysis.coordinator.one_cluster import of_one_cluster
+from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
