@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.history import decides
-from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT
+from txn_analysis.kafka.transactions import EMPTY, LIVE, ONGOING, PREPARE_COMMIT
+from txn_analysis.logic import more
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,21 +129,12 @@ def origins_of(history: Sequence[StateRecord], opened: Transaction, max_clock_sk
 
 def raises_commits(history: Sequence[StateRecord]) -> bool | None:
     """Whether a commit raised the epoch, as only transaction version 2 does; None where no commit is left."""
-    commits = [
-        (ongoing, decision)
+    are_raised = [
+        more(decision.producer_epoch, ongoing.producer_epoch) is True
         for ongoing, decision in pairwise(history)
         if ongoing.state == ONGOING and decision.state == PREPARE_COMMIT and ongoing.producer_id == decision.producer_id
     ]
-    return (
-        any(is_raised(decision.producer_epoch, ongoing.producer_epoch) for ongoing, decision in commits)
-        if commits
-        else None
-    )
-
-
-def is_raised(epoch: int | None, before: int | None) -> bool:
-    """Whether an epoch is above one before it; never where one of them is not known."""
-    return epoch is not None and before is not None and epoch > before
+    return any(are_raised) if are_raised else None
 
 
 def decisions(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> list[tuple[int, int]]:
@@ -209,17 +201,8 @@ def _began_ms(since: Sequence[StateRecord], where: TopicPartition, producer_id: 
 def _taken_over(since: Sequence[StateRecord], opened: Transaction) -> StateRecord | None:
     """InitProducerId alone writes an Empty record; with transaction version 2 every transaction raises the epoch."""
     first_epoch = opened.first_producer_epoch
-    if first_epoch is None:
-        return None
-    later = (
-        r
-        for r in since
-        if r.state == "Empty"
-        and r.producer_id == opened.producer_id
-        and r.producer_epoch is not None
-        and r.producer_epoch > first_epoch
-    )
-    return next(later, None)
+    begun = (r for r in since if r.state == EMPTY and r.producer_id == opened.producer_id)
+    return next((r for r in begun if more(r.producer_epoch, first_epoch) is True), None)
 
 
 def _rotated(history: Sequence[StateRecord], producer_id: int) -> _Rotated:

@@ -23,7 +23,7 @@ from txn_analysis.kafka.transactions import (
     PREPARE_ABORT,
     TWO_PHASE_COMMIT,
 )
-from txn_analysis.logic import minus, plus
+from txn_analysis.logic import minus, more, plus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -297,7 +297,5 @@ def kinds_of_aborts(history: History) -> Iterator[str]:
 
 def _is_raised(before: StateRecord, abort: StateRecord) -> bool:
     """The transaction was going on, and its producer got a newer epoch."""
-    if before.state != ONGOING or before.producer_epoch is None or abort.producer_epoch is None:
-        return False
     is_same = abort.producer_id is not None and before.producer_id == abort.producer_id
-    return is_same and abort.producer_epoch > before.producer_epoch
+    return before.state == ONGOING and is_same and more(abort.producer_epoch, before.producer_epoch) is True
