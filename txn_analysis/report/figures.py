@@ -15,7 +15,7 @@ import numpy as np
 from txn_analysis.judge.applications import blocked_start
 from txn_analysis.judge.causes import cause_named
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, size
+from txn_analysis.text import clip, count, duration, iso_utc, listed, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -188,21 +188,8 @@ def clock_sentence(report: AuditReport) -> str | None:
     number = sum(is_decided_by_clock(report.run, one) for one in report.findings.told(_Times))
     if not number:
         return None
-    return (
-        f"Two clocks: {number} of {count(len(report.findings), 'open transaction')} {'is' if number == 1 else 'are'} "
-        "late by one clock and not by the other: the client's timestamps, the brokers' clocks. Kafka measures by the "
-        "timestamps. You may abort only once the brokers' clocks agree."
-    )
-
-
-def clock_remark(report: AuditReport) -> str | None:
-    """That clients' timestamps are contradicted without any effect; None where all that are have one."""
-    contradicted = (one for one in report.findings.told(_Times) if is_contradicted(report.run, one))
-    number = sum(not is_decided_by_clock(report.run, one) for one in contradicted)
-    if not number:
-        return None
-    of = count(len(report.findings), "open transaction")
-    return f"the brokers' clocks contradict the client's timestamp of {number} of {of}; it is late, or not, by both"
+    of = len(report.findings)
+    return f"{number} of {of} late by one clock alone, a client's or the brokers'; abort once both agree"
 
 
 def age(report: AuditReport, now_ms: int | None) -> str | None:
@@ -251,28 +238,6 @@ def urgent(impact: Impact | None) -> Iterator[str]:
     for groups, what in ((impact.pending_groups, "wait for offsets in it"), (impact.waiting_groups, "share it")):
         if groups:
             yield f"groups that {what}: {listed([clip(g, _ID_WIDTH) for g in groups], _MOST_GROUPS)}"
-
-
-def cluster_sentence(report: AuditReport) -> str | None:
-    """The cluster in one sentence: how much is blocked, where longest and where most; None where nothing is.
-
-    What only transactions in progress hold does not count: it is released in time.
-    """
-    impact = report.impact
-    if impact is None or not impact.partitions_blocked:
-        return None
-    records = hidden_records(impact.hidden_record_count)
-    where = count(impact.partitions_blocked, "partition")
-    parts = [f"Blocked, not counting transactions in progress: {where}, {records} hidden from read_committed consumers"]
-    if impact.oldest_partition is not None:
-        since = f"since {iso_utc(impact.oldest_since_ms)} by the brokers' clocks"
-        parts.append(f"Longest: {escape(impact.oldest_partition)}, {since}")
-    if impact.worst_partition is not None:
-        most = count(impact.worst_hidden_record_count or 0, "record")
-        parts.append(f"Most: {escape(impact.worst_partition)} ({most})")
-    if impact.days_until_full is not None:
-        parts.append(f"The disk is full in {impact.days_until_full:.1f} days at this rate")
-    return ". ".join(parts) + "."
 
 
 def soonest_warnings(report: AuditReport) -> list[WarningItem]:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 _ID_WIDTH = 200
 _NAME_WIDTH = 60
 _OWNER_WIDTH = 400
-_MOST_MISSING = 3
 SCRIPT = "plan.sh"
 BEING_WRITTEN_REMEDY = "Nothing now. If a later capture still lists it from this offset, that audit judges it."
 
@@ -110,7 +109,7 @@ def _facts(scene: Scene, finding: Finding) -> Iterator[Paragraph]:
     if finding.missing_evidence and not finding.is_being_written:
         yield Paragraph("missing", "what would allow an answer", tuple(map(escape, finding.missing_evidence)))
     if finding.verdict is Verdict.HANGING and (after := then_sentence(scene, finding)) is not None:
-        yield Paragraph("then", after)
+        yield Paragraph("then", after, weight=Weight.KNOW if " held by " in after else Weight.EVIDENCE)
     if (ends := ends_sentence(scene.run, finding)) is not None:
         yield Paragraph("ends", ends)
 
@@ -181,13 +180,16 @@ def _steps(scene: Scene, finding: Finding, reader: Reader) -> Iterator[Paragraph
         if is_remark(fact) or fact.endswith(RENAMED):
             yield act("caution", escape(fact))
     if finding.transactional_id is not None:
-        yield act("owner", clip(stop_sentence(finding.transactional_id, scene.groups), _OWNER_WIDTH))
-    yield from _to_do(scene.run, finding, reader, act)
+        # What hangs says whom to stop.
+        weight = Weight.EVIDENCE if finding.verdict is Verdict.HANGING else Weight.ACT
+        words = clip(stop_sentence(finding.transactional_id, scene.groups), _OWNER_WIDTH)
+        yield Paragraph("owner", words, weight=weight)
+    yield from _to_do(scene, finding, reader, act)
     command = explain_command(Address.of_transaction(finding), scene.run.run_id, reader.options)
     yield act("explain", command=command)
 
 
-def _to_do(run: RunItem, finding: Finding, reader: Reader, act: Callable[..., Paragraph]) -> Iterator[Paragraph]:
+def _to_do(scene: Scene, finding: Finding, reader: Reader, act: Callable[..., Paragraph]) -> Iterator[Paragraph]:
     if finding.is_being_written and finding.verdict is Verdict.INCONCLUSIVE:
         yield act("do", BEING_WRITTEN_REMEDY)
         return
@@ -195,22 +197,22 @@ def _to_do(run: RunItem, finding: Finding, reader: Reader, act: Callable[..., Pa
         if (words := words_named(finding.rule)) is not None:
             yield act("do", words.remedy)
         return
-    if has_expired(run, finding.appended_before_ms, reader.now_ms):
-        yield act("do", "copy the files and audit again: a plan from these files has expired")
+    if has_expired(scene.run, finding.appended_before_ms, reader.now_ms):
+        yield act("do", "Copy the files and audit again: a plan from these files has expired.")
         return
     name = finding.transactional_id
     if finding.must_end_producer and name is not None:
-        why = "it is live, and the abort destroys what it writes"
-        why = why if finding.is_producer_live else "else the abort destroys what it writes next"
-        yield act("do", f"First stop its application: {why}. {_before_the_fence(finding, name)}")
+        stop = stopping(name, scene.groups).stop
+        live = ". It is live" if finding.is_producer_live else ""
+        yield act("do", f"{clip(f'Stop {stop}', _OWNER_WIDTH)}{live}. {_before_the_fence(finding, name)}")
         if not _is_fenced(finding):
-            yield act("fence", command=fence_with_kafkas_tool(name, run.max_timeout_ms).line)
+            yield act("fence", command=fence_with_kafkas_tool(name, scene.run.max_timeout_ms).line)
         must_show = f"an epoch above {finding.producer_epoch}, and must not list {escape(finding.topic_partition)}"
         describe = f"{TRANSACTIONS} describe {shell_option('--transactional-id', name)}"
         yield act("check", f"must show {must_show}", command=describe)
     else:
-        yield act("do", f"Abort it with {SCRIPT} (see Next). No producer has to be stopped first.")
-    yield act("abort", _send_sentence(run, finding))
+        yield act("do", f"Abort it with {SCRIPT}. No producer has to be stopped first.")
+    yield Paragraph("abort", _send_sentence(scene.run, finding), weight=Weight.EVIDENCE)
 
 
 def _is_fenced(finding: Finding) -> bool:
@@ -233,15 +235,16 @@ def _before_the_fence(finding: Finding, name: str) -> str:
     if _is_fenced(finding):
         return f"Its id needs no fence: the coordinator has epoch {finding.coordinator_producer_epoch}."
     if finding.coordinator_state in PREPARED:
-        return "What is in progress is decided: wait for its markers, then fence its id."
+        return "What is in progress is decided: wait for its markers, then fence the id."
     if finding.coordinator_state != ONGOING:
-        return "Fence its id once nothing is in progress."
+        return "Once nothing is in progress, fence the id."
     ending = ending_of(finding.coordinator_start_ms, finding.coordinator_timeout_ms)
     end_ms = ending.aborted_by_ms
     by = "never" if ending.never_times_out else "unknown" if end_ms is None else f"by {iso_utc(end_ms)}"
     costs = None if ending.never_times_out else framework_of(name)[0].costs
-    loses = "" if costs is None else f" ({costs})"
-    return f"What is in progress ends before the fence: {stopping(name).ends}. Its timeout: {by}{loses}."
+    loses = "" if costs is None else f": {costs.partition(':')[0]}"
+    ways = [way[0].upper() + way[1:] for way in stopping(name).ends.split("; ")]
+    return f"What is in progress ends first. {'. '.join(ways)}. Its timeout: {by}{loses}."
 
 
 def window_of(run: RunItem, appended_before_ms: int | None) -> Window | None:
@@ -265,7 +268,7 @@ def _send_sentence(run: RunItem, finding: Finding) -> str:
     found = window_of(run, finding.appended_before_ms)
     if found is None:
         return "unknown: no broker's clock dates it"
-    return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}, see Next"
+    return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}"
 
 
 def ends_sentence(run: RunItem, finding: Finding) -> str | None:
@@ -343,22 +346,13 @@ def topic_options(report: AuditReport) -> str:
     return "".join(f" {shell_option('--topic', topic)}" for topic in report.topics)
 
 
-def why_line(finding: Finding) -> str:
-    """What is missing where the verdict is inconclusive, else why it was given; for a line or two of a table."""
-    if not finding.missing_evidence or finding.is_being_written:
-        return escape("; ".join(finding.evidence)) or "-"
-    shown, more = finding.missing_evidence[:_MOST_MISSING], len(finding.missing_evidence) - _MOST_MISSING
-    rest = f"; and {more} more, which `--format json` lists" if more > 0 else ""
-    return "missing: " + escape("; ".join(shown)) + rest
-
-
 def what(finding: Finding) -> str:
     """Which transaction it is, in one line."""
     transactional_id = finding.transactional_id
     shown = "" if transactional_id is None else clip(transactional_id, _ID_WIDTH)
     named = f"transactional id {shown}" if shown else "no transactional id"
     epoch = "" if finding.producer_epoch is None else f", epoch {finding.producer_epoch}"
-    return f"{escape(finding.topic_partition)}: producer id {finding.producer_id}{epoch}, {named}"
+    return f"{Address.of_transaction(finding).words}: producer id {finding.producer_id}{epoch}, {named}"
 
 
 def _where(finding: Finding) -> str:

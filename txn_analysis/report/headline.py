@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report import nights
 from txn_analysis.report.build import looks_like, what_to_do
-from txn_analysis.report.figures import ANYBODY, age, by_damage, clock_sentence, cluster_sentence
+from txn_analysis.report.figures import ANYBODY, age, by_damage, hidden_records
 from txn_analysis.report.finding_text import (
     has_expired,
 )
+from txn_analysis.report.upcoming import Risk
 from txn_analysis.settings import flag_name
 from txn_analysis.text import clip, count, escape, iso_utc, listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 MOST_PLACES = 5
 _TOPIC_WIDTH = 80
+_ID_WIDTH = 80
+_MOST_GROUPS = 5
 _WAIVERS = (
     ("state_copied_last", "--state-copied-last"),
     ("transaction_state_complete", "--transaction-state-complete"),
@@ -42,9 +45,8 @@ class Kind(StrEnum):
     SETTLES = "settles"  # what is missing, and what would settle it
     BLOCKED = "blocked"  # of the whole cluster
     NARROWED = "narrowed"  # which topics and partitions it is about
-    SURE = "sure"  # what the word hanging rests on
+    ASSERTED = "asserted"  # by the operator, and the word hanging rests on it
     EXPIRED = "expired"  # it is too late for an abort
-    CLOCKS = "clocks"
     DOUBT = "doubt"  # beside what hangs
 
 
@@ -100,18 +102,17 @@ class Headline:
 
 
 def lead(report: AuditReport, reader: Reader = ANYBODY) -> Iterator[Statement]:
-    """The first statements, in the order in which each form that has one says it."""
+    """The first statements, in the order in which each form that has one says it; doubts come behind what to do."""
     first = headline(report, reader.fail_on)
     yield Statement(Kind.ANSWER, first.text, first.verdict)
     texts = {
         Kind.ANONYMIZED: report.anonymized,
         Kind.SINCE: nights.second_line(report),
         Kind.SETTLES: what_settles(report) if report.outcome.answer is Outcome.COULD_NOT_TELL else None,
-        Kind.BLOCKED: cluster_sentence(report),
+        Kind.BLOCKED: _blocked(report),
         Kind.NARROWED: narrowed(report),
-        Kind.SURE: _how_sure(report) if report.hanging else None,
+        Kind.ASSERTED: _asserted(report) if report.hanging else None,
         Kind.EXPIRED: expired_sentence(report, reader.now_ms),
-        Kind.CLOCKS: clock_sentence(report),
     }
     for kind, text in texts.items():
         if text is not None:
@@ -152,17 +153,30 @@ def what_settles(report: AuditReport) -> str:
     return escape(f"Nothing is known to hang, but {first.missing}. What would settle {settled}: {first.text}{rest}.")
 
 
-def _how_sure(report: AuditReport) -> str:
-    """What the word hanging rests on, and which assertions of the operator."""
+def _blocked(report: AuditReport) -> str | None:
+    """The cluster in short: what is blocked, since when, and who waits; None where nothing is.
+
+    What only transactions in progress hold does not count: it is released in time.
+    """
+    impact = report.impact
+    if impact is None or not impact.partitions_blocked:
+        return None
+    since = "" if impact.oldest_since_ms is None else f" since {iso_utc(impact.oldest_since_ms)}"
+    where = count(impact.partitions_blocked, "partition")
+    parts = [f"Blocked{since}: {where}, {hidden_records(impact.hidden_record_count)} hidden"]
+    groups = dict.fromkeys(one.whom for one in report.upcoming if one.risk is Risk.GROUP_STUCK)
+    if groups:
+        parts.append(f"Waiting: {listed([clip(group, _ID_WIDTH) for group in groups], _MOST_GROUPS)}")
+    if impact.days_until_full is not None:
+        parts.append(f"Disk full in {impact.days_until_full:.1f} days")
+    return ". ".join(parts) + "."
+
+
+def _asserted(report: AuditReport) -> str | None:
+    """Which assertions of the operator the word hanging rests on; None without any."""
     disproved = report.coverage.disproved
     waived = [option for name, option in _WAIVERS if report.run.parameters.get(name) and name not in disproved]
-    word = f" This relies on {' and '.join(waived)}, which you asserted." if waived else ""
-    is_one = len(report.hanging) == 1
-    it, logs = ("it", "its log is") if is_one else ("them", "their logs are")
-    return (
-        f"Nobody can end {it} any more: {logs} whole to the end, and the coordinator's state reaches past {it}.{word} "
-        f"The plan states {'the' if is_one else 'each'} abort's precondition: check it before you abort."
-    )
+    return f"You asserted {' and '.join(waived)}." if waived else None
 
 
 def _settled(report: AuditReport) -> str:
@@ -207,18 +221,20 @@ def narrowed(report: AuditReport) -> str | None:
     """That a report is about some topics alone, or its run about some partitions; None where it is about all."""
     said = []
     if report.coverage.asked:
-        said.append(f"This run judged only {_asked(report)}, with __transaction_state. {_NOT_ASKED}")
+        said.append(f"This run judged only {_asked(report)}, with __transaction_state.")
     if report.topics:
         topics = listed([clip(topic, _TOPIC_WIDTH) for topic in report.topics], MOST_PLACES)
-        said.append(f"This report shows only {topics}. It leaves out the run's other topics and its early warnings.")
+        said.append(f"This report shows only {topics}.")
     return " ".join(said) or None
 
 
-_NOT_ASKED = (
-    "It says nothing about other partitions, and their logs were not used to disprove what you assert "
-    "(--state-copied-last, --no-records-lost) or what a manifest says of the copying. To use them, audit without "
-    "--topic and --partition."
-)
+def left_out(report: AuditReport) -> Iterator[str]:
+    """What a report that is about some topics or partitions says nothing of."""
+    if report.coverage.asked:
+        yield "other partitions: nothing is said of them. To see them, audit without --topic and --partition"
+        yield "their logs disproved nothing of what you assert, or of what a manifest says of the copying"
+    if report.topics:
+        yield "the run's other topics, and its early warnings"
 
 
 def _asked(report: AuditReport) -> str:
@@ -231,7 +247,7 @@ def doubts(report: AuditReport) -> Iterator[Statement]:
     counts = report.unaccepted.verdict_counts
     inconclusive, suspect = (counts[verdict] for verdict in (Verdict.INCONCLUSIVE, Verdict.SUSPECT))
     if suspect:
-        text = f"{count(suspect, 'open transaction')} suspect: do not abort. The list below says what is wrong."
+        text = f"{count(suspect, 'open transaction')} suspect: do not abort. The list says what is wrong."
         yield _doubt(text, Verdict.SUSPECT)
     if written := len(report.being_written):
         were = "transaction was" if written == 1 else "transactions were"
@@ -240,7 +256,7 @@ def doubts(report: AuditReport) -> Iterator[Statement]:
     inconclusive -= written
     is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.doubtful_count
     if inconclusive and not is_said:
-        text = f"{count(inconclusive, 'open transaction')} without an answer: the list below says what is missing."
+        text = f"{count(inconclusive, 'open transaction')} without an answer: the list says what is missing."
         is_told = report.outcome.answer is Outcome.COULD_NOT_TELL
         yield _doubt(text if is_told else text + _settled(report), Verdict.INCONCLUSIVE)
     yield from _quiet_since(report)
@@ -284,9 +300,8 @@ def _quiet_since(report: AuditReport) -> Iterator[Statement]:
         return
     if any((one.appended_before_ms or as_of_ms) < as_of_ms for one in going.told(_Going)):
         return
-    what = f"{count(len(going), 'open transaction')} {'is' if len(going) == 1 else 'are'} in progress"
-    newest = f"{iso_utc(as_of_ms)}, the newest timestamp of a broker's clock in the files"
-    text = f"{what} as of {newest}. If the files were copied later, say when with --as-of TIME."
+    as_of = iso_utc(as_of_ms)
+    text = f"{count(len(going), 'transaction')} in progress as of {as_of}. If copied later: --as-of TIME."
     yield _doubt(text, Verdict.INCONCLUSIVE)
 
 

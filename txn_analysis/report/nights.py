@@ -41,9 +41,7 @@ def second_line(report: AuditReport) -> str | None:
     since = _unaccepted_since(report)
     if since is None:
         return f"Decided by people: {', '.join(decided)}." if decided else None
-    longest = max(since.still, key=lambda one: (one.night_count, not one.is_counted_whole), default=None)
-    nights = f" (for up to {_nights(longest)})" if longest else ""
-    counted = f"{len(since.new)} new", f"{len(since.gone)} gone", f"{len(since.still)} still there{nights}"
+    counted = f"{len(since.new)} new", f"{len(since.gone)} gone", f"{len(since.still)} still there"
     return f"Since last run: {', '.join((*counted, *decided))}."
 
 

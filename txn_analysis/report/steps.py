@@ -1,4 +1,4 @@
-"""What to do now: the steps that stand at the end of a text and at the top of a page, each with what is to be typed."""
+"""What to do: the steps that stand before the findings, what would tell more, and notes for who does it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
 
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.address import Address
-from txn_analysis.plan.standing import ToldFinding
 from txn_analysis.report.figures import ANYBODY, by_damage
 from txn_analysis.report.finding_text import (
     SCRIPT,
     explain_command,
     has_expired,
-    name_of,
     run_option,
     topic_options,
     window_of,
 )
 from txn_analysis.report.headline import expired_sentence, moments_of
-from txn_analysis.text import count, escape, iso_utc, listed, shell_word
+from txn_analysis.report.terminal import Paragraph
+from txn_analysis.text import count, escape, iso_utc, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -40,17 +40,37 @@ class Step(NamedTuple):
     command: str | None = None
 
 
-def next_steps(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
-    """What to do now, in order; nothing for whoever reads an anonymized report."""
+class Steps(NamedTuple):
+    """What to do: `now`, which stands before the findings, then what would tell more; `notes` are for who does it."""
+
+    now: tuple[Step, ...] = ()
+    later: tuple[Step, ...] = ()
+    notes: tuple[Paragraph, ...] = ()
+
+
+def steps_of(report: AuditReport, reader: Reader = ANYBODY) -> Steps:
+    """What to do, in order; nothing for whoever reads an anonymized report."""
     if report.anonymized is not None:
-        return []
-    steps = [*_repair(report, reader), *_look(report), *_complete(report)] or [Step(_nothing_to_do(report))]
+        return Steps()
+    repair, others = (*_repair(report, reader),), (*_look(report), *_complete(report))
     # How one sees that a repair is done, where no plan of this run comes first.
     has_no_plan = not report.hanging or expired_sentence(report, reader.now_ms) is not None
     if has_no_plan and report.run.earlier_captures:
         verify = f"txn-analysis verify{reader.options}"
-        steps.append(Step("This tells whether the aborts that earlier runs recommended worked:", verify))
-    return steps
+        asked = Step("This tells whether the aborts that earlier runs recommended worked:", verify)
+        return Steps(repair, (*others, asked)) if repair else Steps(others or _nothing_to_do(report), (asked,))
+    if repair:
+        return Steps(repair, others, () if has_no_plan else tuple(_notes(report)))
+    return Steps(others or _nothing_to_do(report))
+
+
+def _notes(report: AuditReport) -> Iterator[Paragraph]:
+    hanging = report.hanging
+    if pc.any(pc.or_(hanging.column("is_producer_live"), hanging.column("producer_may_return"))).as_py():
+        yield Paragraph("stop first", "an abort destroys what a producer that still runs writes there afterwards")
+        yield Paragraph("fence, check", f"with Kafka's tools of 4.1, of 3.0, or newer; for older ones see {SCRIPT}")
+        yield Paragraph("start again", "once `verify` says `repaired`")
+    yield Paragraph("refused", "if a broker refuses, copy and audit again; never raise an epoch")
 
 
 def _look(report: AuditReport) -> Iterator[Step]:
@@ -61,7 +81,8 @@ def _look(report: AuditReport) -> Iterator[Step]:
 
 
 def _complete(report: AuditReport) -> Iterator[Step]:
-    for remedy in report.outcome.settled_by:
+    # The first statements have the one step that settles most.
+    for remedy in report.outcome.settled_by[1:]:
         if not remedy.transaction_count:
             yield Step(escape(f"Since {remedy.missing}, give {remedy.text}."))
             continue
@@ -69,7 +90,11 @@ def _complete(report: AuditReport) -> Iterator[Step]:
         yield Step(escape(f"For {number} without an answer, since {remedy.missing}: {remedy.text}."))
 
 
-def _nothing_to_do(report: AuditReport) -> str:
+def _nothing_to_do(report: AuditReport) -> tuple[Step, ...]:
+    return () if report.outcome.answer is Outcome.COULD_NOT_TELL else (Step(_in_order(report)),)
+
+
+def _in_order(report: AuditReport) -> str:
     if not report.findings:
         return "Nothing. No transaction is open in what was read."
     if not report.unaccepted:
@@ -92,37 +117,25 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
     hanging = by_damage(report, report.hanging)
     if not len(hanging):
         return
-    if (too_old := expired_sentence(report, now_ms)) is not None:
+    if expired_sentence(report, now_ms) is not None:
         yield Step(
-            f"{too_old} Copy the files again, the logs first and `__transaction_state` last, and "
-            "audit them. This explains the first finding:",
+            "Copy the files again, the logs first and `__transaction_state` last. Audit them. This explains the first "
+            "finding:",
             explain_command(Address.of_transaction(hanging[0]), report.run.run_id, options),
         )
         return
     moments = [ms for ms in moments_of(hanging) if not has_expired(report.run, ms, now_ms)]
     current = hanging.where_one_of("appended_before_ms", moments)
     yield Step(
-        "Write the abort plan, a script. Before each abort it checks the time and the brokers, and asks you.",
+        "Write the plan:",
         f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {SCRIPT}",
     )
     returning = current.where(pc.or_(current.column("is_producer_live"), current.column("producer_may_return")))
     if returning:
-        places = listed([f"{escape(f.topic_partition)} ({name_of(f)})" for f in returning.told(ToldFinding)], 3)
-        whose, it = ("producer", "it") if len(returning) == 1 else ("producers", "they")
-        yield Step(
-            f"First end the {whose} of {places}: {it} may write there again, and an abort would destroy that as well. "
-            "Stop the application, and let what it has in progress end: the fence asks first, and goes on only where "
-            "nothing is. "
-            f"Then run the command beside `fence` (Kafka's tools of 4.1 or newer), and the one "
-            f"beside `check` (3.0 or newer). For older ones {SCRIPT} prints the commands. Both ask the brokers at:",
-            "export BROKERS=host:9092",
-        )
+        number = len(returning.column("transactional_id").unique())
+        yield Step(f"Stop and fence {count(number, 'producer')}, as `do` says:", "export BROKERS=host:9092")
     yield _sending(report, returning, moments)
-    yield Step(
-        "When the markers are written, copy the files and audit again. This tells whether each abort worked"
-        f"{'; start the applications again once it says `repaired`' if returning else ''}:",
-        f"txn-analysis verify{options}",
-    )
+    yield Step("Copy and audit again. Verify:", f"txn-analysis verify{options}")
 
 
 def _sending(report: AuditReport, returning: FindingRows, moments: Iterable[int | None]) -> Step:
@@ -131,12 +144,7 @@ def _sending(report: AuditReport, returning: FindingRows, moments: Iterable[int 
     windows = [found for ms in moments if (found := window_of(report.run, ms)) is not None]
     when = ""
     if windows and (start := max(w.not_before_ms for w in windows)) < (end := min(w.not_after_ms for w in windows)):
-        when = f" All aborts may be sent from {iso_utc(start)} to {iso_utc(end)}."
-    with_ids = ", with `--ended ID` for each producer that you have stopped and fenced" if ids else ""
-    more = f"; the script names the other {count(len(ids) - _MOST_ENDED, 'id')}" if len(ids) > _MOST_ENDED else ""
+        when = f" from {iso_utc(start)} to {iso_utc(end)}"
+    more = f" The script names the other {count(len(ids) - _MOST_ENDED, 'id')}." if len(ids) > _MOST_ENDED else ""
     words = "".join(f" --ended {shell_word(name)}" for name in ids[:_MOST_ENDED])
-    text = (
-        f"Read the script, then run it{with_ids}{more}.{when} If a broker refuses, copy and audit again; never raise "
-        "an epoch."
-    )
-    return Step(text, f"BROKERS=host:9092 sh {SCRIPT}{words}")
+    return Step(f"Read it, run it{when}:{more}", f"BROKERS=host:9092 sh {SCRIPT}{words}")

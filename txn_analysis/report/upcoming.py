@@ -93,29 +93,36 @@ def upcoming_of(
 def shown(report: AuditReport) -> list[str]:
     """What will happen after the copy as lines, escaped: a few, and how many more there are.
 
-    What has happened by then is not among them: the findings themselves say it.
+    What has happened by then is not among them, nor when a transaction ends by itself at no cost: the findings say it.
     """
     groups: dict[tuple[object, ...], list[Upcoming]] = {}
     for one in report.upcoming:
-        if one.at_ms is not None:
+        if one.at_ms is not None and not _is_of_row(one):
             whose = (one.topic, one.partition) if one.transactional_id is None else one.transactional_id
             groups.setdefault((one.at_ms, one.risk, whose, one.what), []).append(one)
     lines = [_line(own) for own in list(groups.values())[:_MOST_SHOWN]]
-    more = len(groups) - len(lines) + report.upcoming_left_out_count
+    more = len(groups) - len(lines) + (report.upcoming_left_out_count if groups else 0)
     return [*lines, f"and {count(more, 'more thing')}: `upcoming` of --format json has them"] if more else lines
+
+
+def _is_of_row(one: Upcoming) -> bool:
+    """It is an end that costs nothing, or a word: the row of the finding says it, and `explain`."""
+    costs = framework_of(one.transactional_id or "")[0].costs
+    return one.risk is Risk.LATE or (one.risk is Risk.TIMED_OUT and costs is None)
 
 
 def _line(group: list[Upcoming]) -> str:
     first = group[0]
     named = "" if first.transactional_id is None else f" ({clip(first.transactional_id, _ID_WIDTH)})"
     places = listed([escape(one.whom) for one in group], _MOST_PLACES)
-    return f"{iso_utc(first.at_ms)} {first.risk.value}: {places}{named}: {escape(first.what)}"
+    costs = framework_of(first.transactional_id or "")[0].costs or ""
+    shortly = first.what.replace(costs, costs.partition(":")[0])
+    return f"{iso_utc(first.at_ms)} {first.risk.value}: {places}{named}: {escape(shortly)}"
 
 
 def upcoming_lines(report: AuditReport, width: int) -> Iterator[Line]:
     """The section of the report; nothing where nothing is known to come."""
     if lines := shown(report):
-        yield Line("")
         yield rule_line(TITLE, width)
         for text in lines:
             yield from paragraph(text, width, rest="    ")

@@ -10,7 +10,7 @@ import pytest
 from tests.tools import in_memory
 from tests.tools.repository import CASES
 from txn_analysis.report.model import AuditReport
-from txn_analysis.report.text_report import statements
+from txn_analysis.report.what_was_read import statements
 
 CASE = CASES / "kafka-4.4-tomorrow"
 NAMES = ("topic", "partition", "producer_id", "verdict", "rule", "transactional_id")

@@ -3,18 +3,25 @@ import pytest
 from tests.tools import report_rows as rows
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.build import build_report
-from txn_analysis.report.figures import Reader
-from txn_analysis.report.headline import doubts
-from txn_analysis.report.steps import next_steps
+from txn_analysis.report.figures import ANYBODY, Reader
+from txn_analysis.report.headline import doubts, what_settles
+from txn_analysis.report.model import AuditReport
+from txn_analysis.report.steps import Step, steps_of
 from txn_analysis.report.text_report import text_report
 from txn_analysis.text import iso_utc
 
 
+def every_step(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
+    steps = steps_of(report, reader)
+    return [*steps.now, *steps.later]
+
+
 @pytest.mark.parametrize("is_live", [True, False])
 def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_live: bool) -> None:
-    steps = [step.text for step in next_steps(rows.report(rows.live_finding(is_producer_live=is_live)))]
-    first = "First end the producer of payments-0 (inventory-sync): it may write there again"
-    assert any(step.startswith(first) for step in steps)
+    steps = [step.text for step in every_step(rows.report(rows.live_finding(is_producer_live=is_live)))]
+    assert steps.index("Stop and fence 1 producer, as `do` says:") < steps.index(
+        next(step for step in steps if step.startswith("Read it, run it"))
+    )
 
 
 @pytest.mark.parametrize(
@@ -22,18 +29,16 @@ def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_li
     [("suspect", "marker_overdue"), ("inconclusive", "state_older_than_log"), ("in_progress", "not_late")],
 )
 def test_no_abort_is_named_where_nothing_hangs(verdict: str, rule: str) -> None:
-    steps = next_steps(rows.report(rows.finding(verdict=verdict, rule=rule)))
-    assert steps
-    assert not any(step.command for step in steps)
+    assert not any(step.command for step in every_step(rows.report(rows.finding(verdict=verdict, rule=rule))))
 
 
 def test_without_an_answer_the_step_says_how_to_get_one() -> None:
     missing = ["__transaction_state up to a later moment, or --state-copied-last"]
     report = rows.report(rows.inconclusive(rule="state_older_than_log", missing_evidence=missing))
-    (step,) = next_steps(report)
-    assert step.text == (
-        "For 1 transaction without an answer, since `__transaction_state` is not proven to reach up to the data: "
-        "copy the files again: the logs first and `__transaction_state` last, from the leaders; or "
+    assert every_step(report) == []
+    assert what_settles(report) == (
+        "Nothing is known to hang, but `__transaction_state` is not proven to reach up to the data. What would settle "
+        "it: copy the files again: the logs first and `__transaction_state` last, from the leaders; or "
         "`--state-copied-last`, if it was copied after all logs, from the leaders."
     )
 
@@ -41,25 +46,24 @@ def test_without_an_answer_the_step_says_how_to_get_one() -> None:
 def test_what_is_not_late_needs_an_answer_later() -> None:
     young = rows.inconclusive(late_by_ms=-1)
     report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [], [young])
-    assert [step.text for step in next_steps(report)] == [
+    assert [step.text for step in every_step(report)] == [
         "Nothing yet. 1 transaction without an answer, and not late. Audit again later."
     ]
 
 
 def test_nothing_open_needs_nothing() -> None:
-    assert [step.text for step in next_steps(rows.report())] == ["Nothing. No transaction is open in what was read."]
+    assert [step.text for step in every_step(rows.report())] == ["Nothing. No transaction is open in what was read."]
 
 
 def test_where_nothing_hangs_any_more_it_is_said_how_that_is_verified() -> None:
     later = build_report(rows.run(earlier_captures=["capture-1"]), [], [], [])
-    assert [step.command for step in next_steps(later, Reader(" --cluster east"))] == [
-        None,
+    assert [step.command for step in every_step(later, Reader(" --cluster east"))] == [
         "txn-analysis verify --cluster east",
     ]
     still = build_report(rows.run(earlier_captures=["capture-1"]), [], [], [rows.finding()])
-    assert str([step.command for step in next_steps(still)]).count("verify") == 1
+    assert str([step.command for step in every_step(still)]).count("verify") == 1
     too_late_ms = rows.AS_OF_MS + 40 * 24 * rows.HOUR_MS
-    assert [step.command for step in next_steps(still, Reader(now_ms=too_late_ms))][-1] == "txn-analysis verify"
+    assert [step.command for step in every_step(still, Reader(now_ms=too_late_ms))][-1] == "txn-analysis verify"
 
 
 def test_what_was_written_while_it_was_copied_is_said_and_asks_for_nothing() -> None:
@@ -71,7 +75,7 @@ def test_what_was_written_while_it_was_copied_is_said_and_asks_for_nothing() -> 
     ]
     text = text_report(report)
     assert "Nothing hangs in what was read." in text
-    assert "copy" not in text.partition("Next")[2].partition("explain")[0].lower().replace("copied", "")
+    assert "copy" not in text.partition("Do now")[2].partition("explain")[0].lower().replace("copied", "")
     assert report.impact is not None
     assert report.impact.partitions_blocked == 0
 
@@ -83,7 +87,7 @@ def test_of_a_cluster_that_wrote_nothing_more_the_moment_of_the_copy_is_asked_fo
     going = rows.finding(verdict="in_progress", rule="not_late", appended_before_ms=appended_before_ms)
     run = rows.run(as_of_basis="newest_broker_timestamp")
     said = [doubt.text for doubt in doubts(build_report(run, [], [rows.health()], [going]))]
-    assert any("say when with --as-of TIME" in text for text in said) is is_asked
+    assert any("--as-of TIME" in text for text in said) is is_asked
 
 
 def test_of_a_cluster_whose_clocks_went_on_elsewhere_nothing_is_claimed() -> None:
@@ -99,7 +103,4 @@ def test_of_a_cluster_whose_clocks_went_on_elsewhere_nothing_is_claimed() -> Non
     run = rows.run(as_of_basis="newest_broker_timestamp")
     (said,) = [doubt.text for doubt in doubts(build_report(run, [], [rows.health()], [going])) if "as of" in doubt.text]
     when = iso_utc(rows.AS_OF_MS)
-    assert said == (
-        f"1 open transaction is in progress as of {when}, the newest timestamp of a broker's clock in the files. "
-        "If the files were copied later, say when with --as-of TIME."
-    )
+    assert said == (f"1 transaction in progress as of {when}. If copied later: --as-of TIME.")

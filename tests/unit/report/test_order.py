@@ -27,10 +27,10 @@ def test_headline_and_first_finding_are_what_hides_most() -> None:
         "HANGING: 5 transactions on 5 partitions: payments-2, ledger-2, orders-2, audit-2, unseen-2"
     )
     text = text_report(found)
-    assert "\n1. payments-2: " in text
-    assert "\n2. ledger-2: " in text
+    assert "\n1. payments-2@155: " in text
+    assert "\n2. ledger-2@155: " in text
     assert (
-        "explain payments-" in text_report(found, reader=Reader(now_ms=rows.AS_OF_MS * 2)).rpartition("-- Next --")[2]
+        "explain payments-" in text_report(found, reader=Reader(now_ms=rows.AS_OF_MS * 2)).partition("-- Do now --")[2]
     )
 
 

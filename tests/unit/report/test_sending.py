@@ -9,12 +9,17 @@ from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import scene_of, then_sentence, window_of
 from txn_analysis.report.model import AuditReport
-from txn_analysis.report.steps import next_steps
+from txn_analysis.report.steps import Step, steps_of
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
 
 DAY_MS = 24 * rows.HOUR_MS
 EVIL = "evil\n'$(rm -rf ~)' -x"
+
+
+def every_step(report: AuditReport) -> list[Step]:
+    steps = steps_of(report)
+    return [*steps.now, *steps.later]
 
 
 def text_of(found: AuditReport, now_ms: int | None = None) -> str:
@@ -33,18 +38,13 @@ def test_the_report_says_the_times_of_the_plan(before_ms: int | None) -> None:
     assert window_of(found.run, found.findings[0].appended_before_ms) == (record.not_before_ms, record.not_after_ms)
 
 
-def test_of_one_transaction_it_is_not_spoken_as_of_many() -> None:
-    assert "Nobody can end it any more: its log is whole to the end" in text_of(rows.report(rows.finding()))
-    assert "Nobody can end them any more: their logs are" in text_of(rows.report(rows.finding(), rows.live_finding()))
-
-
 def test_nothing_is_promised_where_it_is_not_known_what_blocks() -> None:
     assert after(rows.report(rows.finding(blocks_partition=False))) is None
 
 
 def test_the_run_of_the_plan_names_each_producer_that_must_be_ended_once_and_quoted() -> None:
     returning = [rows.live_finding(), rows.live_finding(partition=1), rows.live_finding(transactional_id=EVIL)]
-    steps = next_steps(rows.report(rows.finding(), *returning))
+    steps = every_step(rows.report(rows.finding(), *returning))
     (command,) = [step.command for step in steps if "sh plan.sh" in str(step.command)]
     assert command is not None
     assert command.isprintable()
@@ -54,12 +54,14 @@ def test_the_run_of_the_plan_names_each_producer_that_must_be_ended_once_and_quo
 
 
 def test_before_a_line_is_typed_that_asks_the_brokers_it_is_said_where_they_are() -> None:
-    told = text_of(rows.report(rows.live_finding())).partition("-- Next --")[2]
-    assert told.index("beside `fence`") < told.index("export BROKERS=host:9092") < told.index("sh plan.sh")
+    text = text_of(rows.report(rows.live_finding())).partition("-- Do now --")[2]
+    assert (
+        text.index("export BROKERS=host:9092") < text.index("sh plan.sh") < text.index(" fence kafka-transactions.sh")
+    )
 
 
 def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:
-    steps = next_steps(rows.report(rows.finding()))
+    steps = every_step(rows.report(rows.finding()))
     assert "export" not in "".join(map(str, steps))
     assert [step.command for step in steps][1] == "BROKERS=host:9092 sh plan.sh"
     assert "--ended" not in "".join(step.text for step in steps)
@@ -67,9 +69,9 @@ def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:
 
 def test_of_very_many_producers_the_command_names_some_and_says_how_many_more_there_are() -> None:
     many = [rows.live_finding(partition=number, transactional_id=f"id-{number:02}") for number in range(23)]
-    (step,) = [step for step in next_steps(rows.report(*many)) if "sh plan.sh" in str(step.command)]
+    (step,) = [step for step in every_step(rows.report(*many)) if "sh plan.sh" in str(step.command)]
     assert str(step.command).count("--ended ") == 20
-    assert "the script names the other 3 ids" in step.text
+    assert "The script names the other 3 ids." in step.text
 
 
 def test_of_old_files_no_plan_is_printed() -> None:
@@ -78,5 +80,5 @@ def test_of_old_files_no_plan_is_printed() -> None:
     assert "abort-plan" not in text
     assert "sh plan.sh" not in text
     assert "Copied at 2026-11-21T03:00:00.000Z, 40 d 0 h ago: a plan from these files has expired." in text
-    assert "do copy the files and audit again: a plan from these files has expired" in text
+    assert "do Copy the files and audit again: a plan from these files has expired." in text
     assert "txn-analysis explain orders-2@" in text

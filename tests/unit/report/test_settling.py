@@ -28,8 +28,8 @@ def settled(*findings: Finding, state: str | None = None, **run: object) -> tupl
 
 
 def head(found: AuditReport) -> str:
-    """The first paragraph, without its line breaks."""
-    return " ".join(text_report(found).partition("\n\n")[0].split())
+    """The first statements, without line breaks."""
+    return " ".join(text_report(found).partition("\n-- ")[0].split())
 
 
 def test_without_a_state_the_headline_asks_for_one() -> None:
@@ -214,9 +214,9 @@ def test_the_remedy_of_most_comes_first_and_the_rest_is_said() -> None:
 
 def test_beside_what_hangs_the_doubt_names_its_remedy() -> None:
     older = rows.inconclusive(rule="state_older_than_log", missing_evidence=[COPIED_LAST])
-    text = head(report(rows.finding(), older))
+    text = " ".join(text_report(report(rows.finding(), older)).split())
     assert text.startswith("HANGING: 1 transaction on 1 partition: orders-2 ")
-    assert "1 open transaction without an answer: the list below says what is missing." in text
+    assert "1 open transaction without an answer: the list says what is missing." in text
     assert "What would settle 1 of them: copy the files again: the logs first" in text
 
 

@@ -14,8 +14,8 @@ from txn_analysis.report.finding_text import report_command, run_option, scene_o
 from txn_analysis.report.html.drawings import sections
 from txn_analysis.report.html.rendering import rendered
 from txn_analysis.report.pictures import Pictures
-from txn_analysis.report.steps import next_steps
-from txn_analysis.report.text_report import statements
+from txn_analysis.report.steps import steps_of
+from txn_analysis.report.what_was_read import statements
 from txn_analysis.text import count, escape
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def html_report(
         "since_title": nights.title(report),
         "verdict_counts": report.unaccepted.verdict_counts,
         "history_command": None if report.since is None or report.anonymized else nights.history_command(reader),
-        "steps": next_steps(report, reader),
+        "steps": steps_of(report, reader),
         "findings": views,
         "table_file": table_file,
         "all_command": None if report.anonymized else f"{again} --format json",
