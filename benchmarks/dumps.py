@@ -1,6 +1,6 @@
 """Large, valid `kafka-dump-log` texts (4.2 grammar), shallow or deep: one file per segment.
 
-`python -m benchmarks.dumps FOLDER --mib 1024 --partitions 16` writes one set.
+`python -m benchmarks.dumps FOLDER 1024 16` writes one set.
 """
 
 from __future__ import annotations
