@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -108,30 +109,44 @@ def may_be_in_records(lines: Lines, under: BatchText, *, ends_segment: bool) -> 
     return contested
 
 
-def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, under: BatchText, rows: Array) -> Array:
+@dataclass(frozen=True)
+class Chain:
+    """The batches of a slice of a section, and what stands under its lines that look like batch lines."""
+
+    text: Text
+    section: Section
+    start: int  # of the slice in the text
+    lines: Lines
+    under: BatchText
+    rows: Array  # those of these lines that are batches
+
+    @cached_property
+    def batches(self) -> Candidates:
+        """Their lines."""
+        return self.under.batches.take(self.rows)
+
+    @cached_property
+    def stop(self) -> Array:
+        """Of each where the line of the next one begins, in the slice."""
+        return np.append(self.lines.starts[self.batches.line[1:]], len(self.lines.data))
+
+
+def may_be_header_keys(chain: Chain) -> Array:
     """Which of the batches of a slice may stand inside the header keys of a record before them.
 
     Where that record is in the slice's last batch, and the section goes on, that batch stands for those behind it. What
     contradicts the text from outside of this file is asked where files are linked.
-
-    Args:
-        text: the input.
-        section: its section.
-        start: where the slice begins in the text.
-        lines: the slice.
-        under: what stands under the lines of the slice.
-        rows: the lines that are batches.
     """
-    batches = under.batches.take(rows)
-    begin, stop = lines.stops[batches.line], np.append(lines.starts[batches.line[1:]], len(lines.data))
+    section, start, lines, under, batches = chain.section, chain.start, chain.lines, chain.under, chain.batches
+    begin, stop = lines.stops[batches.line], chain.stop
     room = batches.columns["size"] - HEADER_BYTES
     is_plain = batches.columns["codec"] == _PLAIN
     may_hide = ~np.asarray(batches.columns["is_control"], bool) & (stop > begin)
     doubtful = np.zeros(len(batches), bool)
     # Record lines that are left over may be true ones, behind header keys that print all before them.
-    if under.has_more[rows].any():
-        left_over = int(np.flatnonzero(under.has_more[rows])[-1])
-        hidden = begin[left_over] - stop
+    has_more = np.flatnonzero(under.has_more[chain.rows])
+    if len(has_more):
+        hidden = begin[has_more[-1]] - stop
         can_hide = np.flatnonzero(may_hide & (hidden > 0) & (~is_plain | (hidden < len(REPLACED) * room)))
         doubtful[int(can_hide[0]) + 1 if len(can_hide) else len(doubtful) :] = True
         doubtful |= not len(can_hide) and section.text_start_bytes < start
@@ -139,7 +154,7 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, u
     may_hide &= (left > 0) & (~is_plain | (left < len(REPLACED) * room))
     if not may_hide.any():
         return doubtful
-    end = _end_of(text, section)
+    end = _end_of(chain.text, section)
     packed = np.flatnonzero(may_hide & ~is_plain)
     may_hide[packed] = end.fits(left[packed], room[packed])
     for row in np.flatnonzero(may_hide).tolist():
@@ -155,62 +170,49 @@ def may_be_header_keys(text: Text, section: Section, start: int, lines: Lines, u
     return doubtful
 
 
-def noise_ends(
-    text: Text, section: Section, start: int, lines: Lines, under: BatchText, rows: Array, is_doubted: Array
-) -> tuple[Array, Array]:
+def noise_ends(chain: Chain, is_doubted: Array) -> tuple[Array, Array]:
     """Where the text of each of the batches ends with the noise behind it, and which stand behind a line that says that
-    the tool stopped.
+    the tool stopped; `is_doubted` says which can be text of a client.
 
     Noise is taken away where no header key can go on: in a text without records, behind a broker's own records, behind
     those of a batch without room for it, or where the text does not end as a record must.
-
-    Args:
-        text: the input.
-        section: its section.
-        start: where the slice begins in the text.
-        lines: the slice.
-        under: what stands under the lines of the slice.
-        rows: the lines that are batches.
-        is_doubted: which of these can be text of a client.
     """
-    batches, end = under.batches.take(rows), under.end[rows].copy()
-    stop = np.append(lines.starts[batches.line[1:]], len(lines.data))
-    has_stopped = np.zeros(len(rows), bool)
+    lines, stop, end = chain.lines, chain.stop, chain.under.end[chain.rows].copy()
+    has_stopped = np.zeros(len(end), bool)
     for row in np.flatnonzero((end < stop) & ~is_doubted).tolist():
         at = noise_end(lines.data, int(end[row]), int(stop[row]))
         is_stop = says_stop(lines.data, at, int(stop[row]))
         if not (at > end[row] or is_stop):
             continue
         # Between a line of a batch and its first record no client's text stands.
-        has_no_record = is_stop and end[row] == lines.stops[batches.line[row]]
-        up_to = int(stop[row]) if is_stop else at
-        if not (has_no_record or _is_closed(text, section, start, lines, under, rows, row, up_to)):
+        has_no_record = is_stop and end[row] == lines.stops[chain.batches.line[row]]
+        if not (has_no_record or _is_closed(chain, row, int(stop[row]) if is_stop else at)):
             continue
         end[row] = at
-        if is_stop and start + stop[row] < section.text_end_bytes:
-            has_stopped[row if row == len(rows) - 1 else row + 1 :] = True
+        if is_stop and chain.start + stop[row] < chain.section.text_end_bytes:
+            has_stopped[row if row == len(end) - 1 else row + 1 :] = True
     return end, has_stopped
 
 
-def _is_closed(
-    text: Text, section: Section, start: int, lines: Lines, under: BatchText, rows: Array, row: int, at: int
-) -> bool:
+def _is_closed(chain: Chain, row: int, at: int) -> bool:
     """Whether a batch has all of its records, and what stands behind them, up to `at`, can be none of their keys."""
+    lines, under, columns = chain.lines, chain.under, chain.batches.columns
     if not under.prints_records:
         return True
-    batch, number = BatchRange.of(under.batches, int(rows[row])), int(rows[row])
+    batch, number = BatchRange.of(chain.batches, row), int(chain.rows[row])
     if under.record_count[number] < batch.record_count:
         return False
-    if under.batches.columns["is_control"][number] or section.topic in BROKER_WRITTEN_TOPICS:
+    if columns["is_control"][row] or chain.section.topic in BROKER_WRITTEN_TOPICS:
         return True
     own_end = int(under.end[number])
-    records = walk_records(lines.data, int(lines.stops[under.batches.line[number]]), own_end, batch).records
+    records = walk_records(lines.data, int(lines.stops[chain.batches.line[row]]), own_end, batch).records
     if len(records) < batch.record_count:
         return False
-    end, behind = _end_of(text, section), section.text_end_bytes - start - own_end
-    room = int(under.batches.columns["size"][number]) - HEADER_BYTES - least_bytes(records)
-    is_plain = under.batches.columns["codec"][number] == _PLAIN
-    return (is_plain and at - own_end > len(REPLACED) * room) or not end.can_end(behind, records[-1])
+    room = int(columns["size"][row]) - HEADER_BYTES - least_bytes(records)
+    if columns["codec"][row] == _PLAIN and at - own_end > len(REPLACED) * room:
+        return True
+    end = _end_of(chain.text, chain.section)
+    return not end.can_end(chain.section.text_end_bytes - chain.start - own_end, records[-1])
 
 
 class _End:

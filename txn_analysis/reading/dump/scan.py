@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT, rows_at
+from txn_analysis.columns.arrays import ABSENT, rows_at, together
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
 from txn_analysis.reading.dump.batch_text import read_batch_text, whole_texts
-from txn_analysis.reading.dump.doubt import are_linked, follow_chain, may_be_header_keys, may_be_in_records, noise_ends
+from txn_analysis.reading.dump.doubt import (
+    Chain,
+    are_linked,
+    follow_chain,
+    may_be_header_keys,
+    may_be_in_records,
+    noise_ends,
+)
 from txn_analysis.reading.grammar.batch_lines import (
     COLUMNS,
     Candidates,
@@ -101,28 +108,26 @@ def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> 
     is_decoded = section.kind == "state"
     under = whole_texts(lines, candidates) if is_decoded else read_batch_text(lines, candidates, **limits)
     rows, is_contested = follow_chain(under.batches, under.claims, starts_segment=is_first)
+    chain = Chain(text, section, start, lines, under, rows)
     may_be_text = np.zeros(len(rows), bool)
     if under.prints_records:
         is_contested |= may_be_in_records(lines, under, ends_segment=ends_segment)[rows]
         if has_header_keys:
-            may_be_text = may_be_header_keys(text, section, start, lines, under, rows)
-    end, has_stopped = noise_ends(text, section, start, lines, under, rows, is_contested | may_be_text)
+            may_be_text = may_be_header_keys(chain)
+    end, has_stopped = noise_ends(chain, is_contested | may_be_text)
     may_be_text |= has_stopped
-    batches = under.batches.take(rows)
-    line_start = lines.starts[batches.line]
-    stop = np.append(line_start[1:], len(lines.data))
-    read = batches.columns
+    line_start, read = lines.starts[chain.batches.line], chain.batches.columns
     is_counted = (read["record_count"] >= 0) & under.prints_records
     columns = _as_printed(read) | {
         "is_contested": is_contested,
         "may_be_header_keys": may_be_text,
         "text_start_bytes": line_start + start,
-        "text_bytes": np.minimum(end, stop) - line_start,
+        "text_bytes": np.minimum(end, chain.stop) - line_start,
         "record_line_count": np.where(is_counted, under.record_count[rows], ABSENT),
         "marker": under.marker[rows],
         "coordinator_epoch": under.coordinator_epoch[rows],
     }
-    groups = read_group_lines(lines, batches) if section.topic == GROUP_TOPIC and not is_decoded else None
+    groups = read_group_lines(lines, chain.batches) if section.topic == GROUP_TOPIC and not is_decoded else None
     return Batches(part.place(ingest_id), columns, groups)
 
 
@@ -228,7 +233,11 @@ class SmallSections:
     def __init__(self, ingest_id: str) -> None:
         self.left: list[ScanRange] = []
         self._ingest_id = ingest_id
-        self._dumps, self._segments = _Held(_scan_small_dumps), _Held(scan_small_segments)
+        self._waiting: dict[ReadTogether, list[tuple[ScanRange, bytes]]] = {
+            _scan_small_dumps: [],
+            scan_small_segments: [],
+        }
+        self._waiting_bytes = 0
 
     def takes(self, text: Text, part: ScanRange) -> bool:
         """Whether a range of a section of a log is all of a small one, which is read now and understood later."""
@@ -238,37 +247,20 @@ class SmallSections:
         data = text.read(part.start, part.end)
         if len(data) < part.end - part.start or not (is_broker_file or _is_shallow(data)):
             return False
-        (self._segments if is_broker_file else self._dumps).add(part, data)
+        self._waiting[scan_small_segments if is_broker_file else _scan_small_dumps].append((part, data))
+        self._waiting_bytes += len(data)
         return True
 
     def batches(self, *, is_end: bool = False) -> Iterator[Batches]:
         """The batches of sections that were taken, once there are enough of them; of all at the end."""
-        for buffer in (self._dumps, self._segments):
-            for batches in buffer.batches(self._ingest_id, is_end=is_end):
-                if isinstance(batches, Batches):
-                    yield batches
-                else:
-                    self.left.append(batches)
-
-
-class _Held:
-    """Sections of one kind, with what is in them: groups of which none but the last is added to."""
-
-    def __init__(self, read_together: ReadTogether) -> None:
-        self._read_together = read_together
-        self._groups: list[list[tuple[ScanRange, bytes]]] = [[]]
-        self._last_bytes = 0
-
-    def add(self, part: ScanRange, data: bytes) -> None:
-        if self._last_bytes + len(data) > TOGETHER_BYTES:
-            self._groups.append([])
-            self._last_bytes = 0
-        self._groups[-1].append((part, data))
-        self._last_bytes += len(data)
-
-    def batches(self, ingest_id: str, *, is_end: bool) -> Iterator[Batches | ScanRange]:
-        while len(self._groups) > 1:
-            yield from self._read_together(self._groups.pop(0), ingest_id)
-        if is_end and self._groups[0]:
-            yield from self._read_together(self._groups.pop(), ingest_id)
-            self._groups.append([])
+        if self._waiting_bytes <= TOGETHER_BYTES and not is_end:
+            return
+        for read_together, waiting in self._waiting.items():
+            for group in together(waiting, lambda each: len(each[1]), TOGETHER_BYTES):
+                for batches in read_together(group, self._ingest_id):
+                    if isinstance(batches, Batches):
+                        yield batches
+                    else:
+                        self.left.append(batches)
+            waiting.clear()
+        self._waiting_bytes = 0

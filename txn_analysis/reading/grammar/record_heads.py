@@ -29,18 +29,19 @@ class RecordHead(NamedTuple):
 
 def read_head(data: bytes, at: int, stop: int) -> RecordHead | None:
     """The head of the record line that begins at a byte, of tools 2.2 on; None where none does that ends by `stop`."""
-    if printed := _NEW.match(data, at, stop):
-        return _head(printed, is_valid=True)
-    printed = _OF_2_8.match(data, at, stop)
-    return _head(printed, is_valid=printed["is_valid"] == b"true") if printed else None
+    if printed := _NEW.match(data, at, stop):  # as nearly all are, so that nothing is looked up by name
+        offset, timestamp_ms, key_bytes, value_bytes = map(int, printed.groups())
+        return RecordHead(offset, timestamp_ms, key_bytes, value_bytes, True, printed.end())
+    return _head(_OF_2_8.match(data, at, stop))
 
 
 def read_old_head(data: bytes, at: int, stop: int) -> RecordHead | None:
     """The same of tools up to 2.1, whose records stand alone, without batch lines."""
-    printed = _OLD.match(data, at, stop)
-    return _head(printed, is_valid=printed["is_valid"] == b"true") if printed else None
+    return _head(_OLD.match(data, at, stop))
 
 
-def _head(printed: re.Match[bytes], *, is_valid: bool) -> RecordHead:
+def _head(printed: re.Match[bytes] | None) -> RecordHead | None:
+    if printed is None:
+        return None
     offset, timestamp_ms, key_bytes, value_bytes = map(int, printed.group(*_NUMBERS))
-    return RecordHead(offset, timestamp_ms, key_bytes, value_bytes, is_valid, printed.end())
+    return RecordHead(offset, timestamp_ms, key_bytes, value_bytes, printed["is_valid"] == b"true", printed.end())
