@@ -222,7 +222,7 @@ def check_ended(records: Iterable[AbortRecord], ended: Iterable[str]) -> None:
     for name in ended:
         if name not in wanted:
             fitting = f"it needs {', '.join(map(escape, wanted))} ended" if wanted else "it needs no producer ended"
-            raise AuditError(f"--ended {escape(name)}: the plan does not ask for this; {fitting}")
+            raise AuditError(f"--fenced {escape(name)}: the plan does not ask for this; {fitting}")
 
 
 def expired(records: Iterable[AbortRecord], now_ms: int) -> list[str]:
