@@ -105,7 +105,7 @@ def _text(file: str) -> str | None:
 
         remote = RemoteFile(place)
         return remote.read(0, remote.size_bytes).decode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as problem:
         why = getattr(problem, "strerror", None) or problem
