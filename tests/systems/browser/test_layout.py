@@ -115,7 +115,7 @@ def test_a_finding_takes_sixteen_lines_and_folds_its_evidence(open_page: Callabl
     page = open_page(ten_findings(), viewport=DESK).page
     finding = page.locator("#finding-1")
     assert finding.evaluate(LINES) <= 16  # one names whom to stop, three are the fence that asks first
-    assert "abort" in finding.inner_text()
+    assert "fence" in finding.inner_text()
     assert "a fact of the evidence" not in finding.inner_text()
     finding.locator("details.evidence summary").click()
     assert "a fact of the evidence" in finding.inner_text()
