@@ -144,9 +144,13 @@ def _decision(history: Sequence[StateRecord], place: int, written_ms: Sequence[i
 
 
 def decides(record: StateRecord, where: TopicPartition, producer_id: int) -> bool:
-    """Whether a record is a *decision*: a Prepare under this producer id, current or previous, that lists the place."""
-    is_its_own = producer_id in (record.producer_id, record.previous_producer_id)
-    return record.state in PREPARED and is_its_own and where in record.topic_partitions
+    """Whether a record is a *decision* about a place, see `is_decision`."""
+    return is_decision(record, producer_id) and where in record.topic_partitions
+
+
+def is_decision(record: StateRecord, producer_id: int) -> bool:
+    """Whether a record is a *decision*: a Prepare under this producer id, current or previous."""
+    return record.state in PREPARED and producer_id in (record.producer_id, record.previous_producer_id)
 
 
 def left_over(decisions: Sequence[Decision], markers: Iterable[EndMarker], max_clock_skew_ms: int) -> list[Decision]:

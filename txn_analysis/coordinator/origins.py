@@ -18,6 +18,7 @@ from txn_analysis.logic import more
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from txn_analysis.coordinator.view import Asked
     from txn_analysis.kafka.transactions import StateRecord, TopicPartition
     from txn_analysis.tables import Transaction
 
@@ -94,7 +95,7 @@ class Origins(NamedTuple):
     is_version_2: bool = False
 
 
-def origins_of(history: Sequence[StateRecord], opened: Transaction, max_clock_skew_ms: int) -> Origins:
+def origins_of(history: Sequence[StateRecord], opened: Asked | Transaction, max_clock_skew_ms: int) -> Origins:
     """What the history of one id that has, or had, the producer id says of the origin of open data."""
     where, producer_id = opened.topic_partition, opened.producer_id
     decided = decisions(history, where, producer_id)
@@ -198,7 +199,7 @@ def _began_ms(since: Sequence[StateRecord], where: TopicPartition, producer_id: 
     return record.start_ms if record.start_ms is not None else record.moment_ms
 
 
-def _taken_over(since: Sequence[StateRecord], opened: Transaction) -> StateRecord | None:
+def _taken_over(since: Sequence[StateRecord], opened: Asked | Transaction) -> StateRecord | None:
     """InitProducerId alone writes an Empty record; with transaction version 2 every transaction raises the epoch."""
     first_epoch = opened.first_producer_epoch
     begun = (r for r in since if r.state == EMPTY and r.producer_id == opened.producer_id)

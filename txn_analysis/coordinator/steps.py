@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, numbers
 from txn_analysis.columns.records import records_of
-from txn_analysis.columns.values import named, rows_of_values
+from txn_analysis.columns.values import named, rows_of_values, unpickled
 from txn_analysis.coordinator.chain import chains_of
 from txn_analysis.coordinator.coverage import state_evidence_of
-from txn_analysis.coordinator.history import decides
+from txn_analysis.coordinator.history import is_decision
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
@@ -33,7 +35,7 @@ from txn_analysis.coordinator.state_records import (
     read_at,
     read_with,
 )
-from txn_analysis.coordinator.view import Views, views_of
+from txn_analysis.coordinator.view import Asked, Views, views_of
 from txn_analysis.tables import TRANSACTIONS, Transaction
 from txn_analysis.tables.schema import AUDIT, by_audit
 
@@ -44,11 +46,10 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.coordinator.history import History
+    from txn_analysis.coordinator.history import EndMarker, History
     from txn_analysis.coordinator.producer_bounds import StateAtHand
     from txn_analysis.coordinator.sections import StateSums
     from txn_analysis.coordinator.state_records import Placing, Placings, StateFiles
-    from txn_analysis.coordinator.view import CoordinatorView
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.tables import PartitionHealth
 
@@ -60,7 +61,38 @@ VIEWED = pa.schema([*OPENED, ("view", pa.binary()), ("bears_on_others", pa.bool_
 
 `bears_on_others` says that what becomes of others may depend on it: see `CoordinatorView.bears_on_others`.
 """
+VIEWS = pa.schema([("place", pa.int64()), *(VIEWED.field(name) for name in ("view", "bears_on_others"))])
+"""One row is the view of one open transaction, by its place among all."""
+_PRODUCER = (AUDIT, pa.field("producer_id", pa.int64()))
+_ASKED = pa.struct(
+    [pa.field(name, OPENED.field(name).type if name in OPENED.names else pa.int64()) for name in Asked._fields]
+)
+ASKED = pa.schema([*_PRODUCER, ("opened", pa.list_(_ASKED))])
+"""One row is one producer id with its open transactions, as far as the state is asked about them."""
+STATED = pa.schema([*_PRODUCER, ("state", pa.binary())])
+"""One row is one producer id that an id has, or had, with its `ProducerState`, pickled."""
+JOINED = pa.schema([*ASKED, STATED.field("state")])
+"""One row is one of `ASKED` with what is stated of its producer id; NULL where no id has, or had, it."""
 
+
+class ProducerState(NamedTuple):
+    """What the state says of one producer id, and what the logs say beside it.
+
+    Attributes:
+        histories: of the ids that have, or had, it.
+        markers: by partition its end markers, from the first decision on that one of them can serve.
+    """
+
+    histories: list[History]
+    markers: dict[TopicPartition, list[EndMarker]]
+
+    def views(self, opened: Sequence[Asked] | Sequence[Transaction], max_clock_skew_ms: int) -> Views:
+        """What the coordinator knows of open transactions of the producer id."""
+        markers = {one.key: self.markers.get(one.topic_partition, ()) for one in opened}
+        return views_of(self.histories, opened, markers, max_clock_skew_ms)
+
+
+_PRODUCERS_AT_ONCE = 2_048  # records of no others are in memory
 _PLACE = ("audit", "topic", "partition", "txn_start_offset", "producer_id")
 
 
@@ -125,9 +157,9 @@ def _chains(states: pa.Table, placings: Placings) -> dict[int, tuple[dict[int, S
 
 
 def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collection[int]]) -> GroupFunction:
-    """By audit and `producer_id`, of `histories`, `opened` and `markers`, as named rows.
+    """By audit and `producer_id`, of `histories` and `markers`: rows of `STATED`, of the ids that somebody asks about.
 
-    `viewed` are rows of `VIEWED`; `sums` are values: by audit `MarkerSums`.
+    One more row of each audit has no producer id, and its `MarkerSums` in place of a state.
 
     Args:
         states: by audit, what was given of the state.
@@ -135,31 +167,113 @@ def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collect
     """
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
-        opened = tables["opened"]
-        of_audit: defaultdict[int, list[Transaction]] = defaultdict(list)
-        audits = opened["audit"].to_pylist()
-        for audit, transaction in zip(audits, records_of(Transaction, opened), strict=True):
-            of_audit[audit].append(transaction)
         histories, markers = (by_audit(tables[name]) for name in ("histories", "markers"))
         no_histories, no_markers = (tables[name].slice(0, 0) for name in ("histories", "markers"))
-        views, sums = dict[int, Views](), {}
-        for n in {*histories, *of_audit, *markers} & states.keys():
+        rows = list[tuple[int, int | None, bytes]]()
+        for n in {*histories, *markers} & states.keys():
             given = histories.get(n, no_histories), markers.get(n, no_markers)
-            views[n] = views_of_producers(*given, of_audit.get(n, ()), states[n].max_clock_skew_ms)
-            sums[n] = sums_of_markers(given[1], given[0], states[n], asked[n])
-        of_audit_next = {n: iter(transactions) for n, transactions in of_audit.items()}
-        in_order = [views.get(n, {}).get(next(of_audit_next[n]).key) for n in audits]
-        return named(viewed=_batch(with_views(opened, in_order)), sums=_batch(rows_of_values(sums)))
+            rows.append((n, None, pickle.dumps(sums_of_markers(given[1], given[0], states[n], asked[n]))))
+            producers = pc.unique(given[0]["producer_id"])
+            producers = producers.filter(pc.is_in(producers, pa.array(asked[n], pa.int64())))
+            for start in range(0, len(producers), _PRODUCERS_AT_ONCE):
+                some = producers.slice(start, _PRODUCERS_AT_ONCE)
+                of_histories, of_markers = (own.filter(pc.is_in(own["producer_id"], some)) for own in given)
+                stated = states_by_producer(of_histories, of_markers, states[n].max_clock_skew_ms)
+                rows += [(n, producer_id, pickle.dumps(state)) for producer_id, state in stated.items()]
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        return pa.table([pa.array(own, field.type) for own, field in zip(columns, STATED, strict=True)], schema=STATED)
 
     return run
 
 
-def with_views(opened: pa.Table, views: Sequence[CoordinatorView | None]) -> pa.Table:
-    """Rows of `VIEWED`, from those of `OPENED` and what the coordinator knows of each."""
-    packed = pa.array([None if view is None else pickle.dumps(view) for view in views], pa.binary())
-    bears = pa.array([view is not None and view.bears_on_others for view in views], pa.bool_())
+def states_by_producer(histories: pa.Table, markers: pa.Table, max_clock_skew_ms: int) -> dict[int, ProducerState]:
+    """What the state says of each of some producer ids.
+
+    Args:
+        histories: rows of `OF_PRODUCER`: all that these producers have.
+        markers: rows of `MARKERS`: all that these producers have.
+        max_clock_skew_ms: by how much two brokers' clocks may differ.
+    """
+    known: defaultdict[int, list[History]] = defaultdict(list)
+    for producer_id, history in zip(
+        histories["producer_id"].to_pylist(), histories_in(histories["history"]), strict=True
+    ):
+        known[producer_id].append(history)
+    of_places: dict[int, dict[TopicPartition, list[EndMarker]]] = {producer_id: {} for producer_id in known}
+    since_ms = _decided_since(known, max_clock_skew_ms)
+    for (where, producer_id), own_markers in markers_since(markers, since_ms).items():
+        of_places[producer_id][where] = own_markers
+    return {producer_id: ProducerState(known[producer_id], of_places[producer_id]) for producer_id in known}
+
+
+def _decided_since(
+    histories: Mapping[int, Iterable[History]], max_clock_skew_ms: int
+) -> dict[tuple[TopicPartition, int], int]:
+    """By partition and producer id since when, at the earliest, there are decisions that an end marker can serve.
+
+    A decision that was written again counts from where it was written first.
+    """
+    since_ms: dict[tuple[TopicPartition, int], int] = {}
+    for producer_id, of_one in histories.items():
+        for record in (record for history in of_one for record in history):
+            for where in record.topic_partitions if is_decision(record, producer_id) else ():
+                ms = (record.moment_ms or 0) - max_clock_skew_ms
+                since_ms[where, producer_id] = min(ms, since_ms.get((where, producer_id), ms))
+    return since_ms
+
+
+def asked_of(opened: pa.Table) -> pa.Table:
+    """Rows of `ASKED`, of all rows of `OPENED`."""
+    rows = opened.append_column("place", pa.array(range(len(opened)), pa.int64()))
+    rows = rows.sort_by([("audit", "ascending"), ("producer_id", "ascending")]).combine_chunks()
+    keys = [numbers(rows[field.name], ABSENT) for field in _PRODUCER]
+    is_first = np.append(True, np.logical_or.reduce([np.diff(key) != 0 for key in keys]))[: len(rows)]
+    starts = pa.array(np.flatnonzero(is_first), pa.int32())
+    columns = [numbers_of.combine_chunks() for numbers_of in (rows[field.name] for field in _ASKED)]
+    bounds = pa.concat_arrays([starts, pa.array([len(rows)], pa.int32())])
+    lists = pa.ListArray.from_arrays(bounds, pa.StructArray.from_arrays(columns, fields=[*_ASKED]))
+    return pa.table([*(rows[field.name].take(starts) for field in _PRODUCER), lists], schema=ASKED)
+
+
+def views_in(max_clock_skew_ms: Mapping[int, int]) -> BatchFunction:
+    """Rows of `VIEWS` from rows of `JOINED`.
+
+    Args:
+        max_clock_skew_ms: by audit, by how much two brokers' clocks may differ.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            known = batch.filter(batch["state"].is_valid())
+            lists, listed = known["opened"], list[tuple[int, Any]]()
+            opened = iter(records_of(Asked, lists.flatten()))
+            counts = pc.list_value_length(lists).to_pylist()
+            of_rows = zip(known["audit"].to_pylist(), counts, unpickled(known["state"].to_pylist()), strict=True)
+            for n, count, state in of_rows:
+                asked = [*islice(opened, count)]
+                views = state.views(asked, max_clock_skew_ms[n])
+                listed += [(one.place, views[one.key]) for one in asked]
+            columns = [
+                pa.array([place for place, _ in listed], pa.int64()),
+                pa.array([pickle.dumps(view) for _, view in listed], pa.binary()),
+                pa.array([view.bears_on_others for _, view in listed], pa.bool_()),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=VIEWS)
+
+    return run
+
+
+def with_views(opened: pa.Table, views: pa.Table) -> pa.Table:
+    """Rows of `VIEWED`, in the order of `opened`.
+
+    Args:
+        opened: rows of `OPENED`.
+        views: rows of `VIEWS`.
+    """
+    place = pc.index_in(pa.array(range(len(opened)), pa.int64()), views["place"].combine_chunks())
+    bears = pc.fill_null(views["bears_on_others"].take(place), fill_value=False)
     bears = pc.or_(bears, opened["other_copy_commit_offset"].is_valid())
-    return pa.table([*opened.columns, packed, bears], schema=VIEWED)
+    return pa.table([*opened.columns, views["view"].take(place), bears], schema=VIEWED)
 
 
 def _batch(rows: pa.Table) -> pa.RecordBatch:
@@ -198,44 +312,3 @@ def state_seen(
         doubt = (f"{lost.undecodable_count} records of an export could not be decoded",)
         doubts |= {n: (*doubts.get(n, ()), *doubt) for n in range(placing.partition_count) if n not in console}
     return state_evidence_of(placing.state_count, sections, console, chains, followed, doubts)
-
-
-def views_of_producers(
-    histories: pa.Table, markers: pa.Table, opened: Iterable[Transaction], max_clock_skew_ms: int
-) -> Views:
-    """What the state says of open transactions of some producers.
-
-    Args:
-        histories: rows of `OF_PRODUCER`: all that these producers have.
-        markers: rows of `MARKERS`: all that these producers have.
-        opened: open transactions of these producers.
-        max_clock_skew_ms: by how much two brokers' clocks may differ.
-    """
-    of_producer: defaultdict[int, list[Transaction]] = defaultdict(list)
-    for transaction in opened:
-        of_producer[transaction.producer_id].append(transaction)
-    known: defaultdict[int, list[History]] = defaultdict(list)
-    wanted = histories.filter(pc.is_in(histories["producer_id"], pa.array([*of_producer], pa.int64())))
-    for producer_id, history in zip(wanted["producer_id"].to_pylist(), histories_in(wanted["history"]), strict=True):
-        known[producer_id].append(history)
-    asked_of, views = {producer_id: of_producer[producer_id] for producer_id in known}, Views()
-    own_markers = markers_since(markers, dict(_decided_since(known, asked_of, max_clock_skew_ms)))
-    for producer_id, of_one in asked_of.items():
-        views |= views_of(known[producer_id], of_one, own_markers, max_clock_skew_ms)
-    return views
-
-
-def _decided_since(
-    histories: Mapping[int, Sequence[History]], opened: Mapping[int, Iterable[Transaction]], max_clock_skew_ms: int
-) -> Iterator[tuple[tuple[TopicPartition, int], int]]:
-    """Of open transactions since when, at the earliest, the state has decisions that an end marker can serve.
-
-    None where it has none; a decision that was written again counts from where it was written first.
-    """
-    for producer_id, of_one in opened.items():
-        records = [record for history in histories[producer_id] for record in history]
-        for transaction in of_one:
-            where = transaction.topic_partition
-            prepared_ms = [record.moment_ms or 0 for record in records if decides(record, where, producer_id)]
-            if prepared_ms:
-                yield transaction.key, min(prepared_ms) - max_clock_skew_ms

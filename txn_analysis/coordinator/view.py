@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.records import Int32
 from txn_analysis.coordinator.history import (
     WithoutMarker,
     current_transaction,
@@ -18,13 +19,13 @@ from txn_analysis.coordinator.history import (
     written_by_ms,
 )
 from txn_analysis.coordinator.origins import Origins, origins_of
-from txn_analysis.kafka.transactions import LIVE, TOMBSTONE
+from txn_analysis.kafka.transactions import LIVE, TOMBSTONE, TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txn_analysis.coordinator.history import EndMarker
-    from txn_analysis.kafka.transactions import StateRecord, TopicPartition
+    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.logic import Truth
     from txn_analysis.tables import Transaction
 
@@ -33,6 +34,31 @@ Markers = Mapping[tuple["TopicPartition", int], Sequence["EndMarker"]]
 Views = dict[tuple["TopicPartition", int], "CoordinatorView"]
 """By `Transaction.key`; without those whose producer id no transactional id has, or had."""
 _LISTED: tuple[Truth, ...] = (False, None, True)
+
+
+class Asked(NamedTuple):
+    """An open transaction, as far as the coordinator is asked about it: fields as of `Transaction`.
+
+    `place` is its place among all.
+    """
+
+    place: int
+    topic: str
+    partition: Int32
+    producer_id: int
+    first_producer_epoch: Int32 | None
+    last_marker_ms: int | None
+    first_appended_after_ms: int | None
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Where it is."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def key(self) -> tuple[TopicPartition, int]:
+        """The partition and the producer id."""
+        return self.topic_partition, self.producer_id
 
 
 class CoordinatorView(NamedTuple):
@@ -97,7 +123,7 @@ class CoordinatorView(NamedTuple):
 
 
 def view_of(
-    history: Sequence[StateRecord], opened: Transaction, markers: Iterable[EndMarker], max_clock_skew_ms: int
+    history: Sequence[StateRecord], opened: Asked | Transaction, markers: Iterable[EndMarker], max_clock_skew_ms: int
 ) -> CoordinatorView:
     """What the history of one transactional id says of an open transaction whose producer id it has, or had.
 
@@ -138,7 +164,7 @@ def view_of(
 
 def views_of(
     histories: Iterable[Sequence[StateRecord]],
-    opened: Sequence[Transaction],
+    opened: Sequence[Asked] | Sequence[Transaction],
     markers: Markers,
     max_clock_skew_ms: int,
 ) -> Views:

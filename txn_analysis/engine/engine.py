@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import pyarrow as pa
+
 from txn_analysis.engine import memory
 from txn_analysis.errors import ConfigError
 from txn_analysis.settings import EngineName
@@ -20,8 +22,6 @@ from txn_analysis.text import size
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
-
-    import pyarrow as pa
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.settings import Settings
@@ -70,6 +70,11 @@ KeySizes = Mapping[tuple[Any, ...], int]
 """Bytes of text, by the values of the columns of a key."""
 
 
+def joined_schema(left: pa.Schema, right: pa.Schema, key: Collection[str]) -> pa.Schema:
+    """The columns of rows that are joined by a key."""
+    return pa.schema([*left, *(field for field in right if field.name not in key)])
+
+
 class Engine(ABC, Generic[Rows]):
     """Runs steps on rows that it holds in a way of its own (`Rows`).
 
@@ -112,6 +117,17 @@ class Engine(ABC, Generic[Rows]):
             schema: of what it makes.
             size_bytes: how much text the rows of each key were read from, where that is known: tasks get equal shares.
             inputs: the rows, by the name under which the function gets them.
+        """
+
+    @abstractmethod
+    def without(self, rows: Rows, name: str) -> Rows:
+        """The rows that have NULL in a column."""
+
+    @abstractmethod
+    def joined(self, left: Rows, right: Rows, key: Sequence[str]) -> Rows:
+        """Every row of the left, with the columns of the one on the right that has its key; NULL where none has.
+
+        No row of the left has NULL in its key.
         """
 
     @abstractmethod

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from txn_analysis.columns.values import packed, unpacked
 from txn_analysis.engine.buckets import Buckets, gathered, in_buckets
-from txn_analysis.engine.engine import Engine, no_search_for_cycles
+from txn_analysis.engine.engine import Engine, joined_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
 if TYPE_CHECKING:
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from txn_analysis.engine.engine import KeySizes
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
+
+
+_JOINED_AT_ONCE = 2_048
 
 
 class HeldRows(NamedTuple):
@@ -94,6 +97,15 @@ class InProcess(Engine[HeldRows]):
                 tables = {n: pa.Table.from_batches(_batches(parts[n]), rows.schema) for n, rows in inputs.items()}
                 yield from _made_of(tables, function)
 
+    def without(self, rows: HeldRows, name: str) -> HeldRows:
+        """As of `Engine`."""
+        return HeldRows(rows.schema, lambda: (batch.filter(batch[name].is_null()) for batch in rows.batches()))
+
+    def joined(self, left: HeldRows, right: HeldRows, key: Sequence[str]) -> HeldRows:
+        """As of `Engine`."""
+        schema = joined_schema(left.schema, right.schema, key)
+        return HeldRows(schema, lambda: _joined(left.held, right.held, key, schema))
+
     @contextmanager
     def kept(self, rows: HeldRows) -> Iterator[HeldRows]:
         """As of `Engine`; packed, as they are read several times, and are as many as there are keys."""
@@ -112,6 +124,19 @@ class InProcess(Engine[HeldRows]):
         if self._warehouse is None:
             raise ValueError(table.name)
         self._warehouse.replace(function(rows.batches()), table, **slice_of)
+
+
+def _joined(left: pa.Table, right: pa.Table, key: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Some rows at a time, as those of the right may be large."""
+    places = {values: place for place, values in enumerate(_values(right, key))}
+    for some in left.to_batches(_JOINED_AT_ONCE):
+        beside = right.take(pa.array([places.get(values) for values in _values(some, key)], pa.int64()))
+        columns = [*some.columns, *(beside[name] for name in schema.names[some.num_columns :])]
+        yield from pa.table(columns, schema=schema).to_batches()
+
+
+def _values(rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    return zip(*(rows[name].to_pylist() for name in names), strict=True)
 
 
 def _batches(streams: Sequence[bytes]) -> Iterator[pa.RecordBatch]:

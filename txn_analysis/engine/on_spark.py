@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from txn_analysis.columns.types import typed
 from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked
 from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, numbers_for_parts
-from txn_analysis.engine.engine import Engine, no_search_for_cycles
+from txn_analysis.engine.engine import Engine, joined_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jobs import named_jobs
 from txn_analysis.spark.workers import columns_of, cores_of, in_tasks, prepare_worker, work_in
@@ -166,6 +167,16 @@ class OnSpark(Engine[FrameRows]):
         if has_parts_by_number:
             return rows.repartitionById(self.task_count, _BUCKET)
         return rows.repartition(self.task_count, _BUCKET)
+
+    def without(self, rows: FrameRows, name: str) -> FrameRows:
+        """As of `Engine`."""
+        return _rows(_frame(rows).where(f.col(name).isNull()), rows.schema)
+
+    def joined(self, left: FrameRows, right: FrameRows, key: Sequence[str]) -> FrameRows:
+        """As of `Engine`; in as many parts as what is grouped."""
+        schema = joined_schema(left.schema, right.schema, key)
+        one, other = (_frame(rows).repartition(self.task_count, *key) for rows in (left, right))
+        return _rows(one.join(other, [*key], "left").select(*schema.names), schema)
 
     @contextmanager
     def kept(self, rows: FrameRows) -> Iterator[FrameRows]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.values import NAMED, VALUES, rows_named, rows_of_values, values_in
+from txn_analysis.columns.values import NAMED, VALUES, rows_named, rows_of_values, unpickled, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
@@ -26,14 +26,16 @@ from txn_analysis.coordinator.state_records import (
     by_producer_id,
 )
 from txn_analysis.coordinator.steps import (
-    VIEWED,
+    STATED,
+    VIEWS,
+    asked_of,
     id_sums,
-    in_place_order,
     placed,
     producer_step,
     state_seen,
     state_step,
     sums_of,
+    views_in,
     with_views,
 )
 from txn_analysis.judge.applications import CONNECT_LEADERS, NO_GROUPS, ConnectGroups, groups_led, with_topics
@@ -175,28 +177,30 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
 def _of_producers(
     given: Given, states: States, logs: Logs, at_hand: Mapping[int, StateAtHand]
 ) -> tuple[pa.Table, dict[int, MarkerSums]]:
-    """By bucket of producers their histories, open transactions and end markers; only views and sums travel.
+    """One row for each producer id, with its histories and end markers, is joined to its open transactions.
 
     Returns:
         Rows of `VIEWED`, and by audit what the end markers say.
     """
     if not at_hand:
-        return with_views(logs.opened, [None] * len(logs.opened)), {}
-    engine = given.engine
+        return with_views(logs.opened, VIEWS.empty_table()), {}
+    engine, key = given.engine, ["audit", "producer_id"]
     asked = {n: frozenset(own["producer_id"].to_pylist()) for n, own in by_audit(logs.opened).items()}
     made = engine.grouped(
-        ["audit", "producer_id"],
+        key,
         producer_step(at_hand, {n: asked.get(n, frozenset()) for n in at_hand}),
-        NAMED,
+        STATED,
         histories=engine.mapped(states.histories, by_producer_id, OF_PRODUCER),
-        opened=engine.made(logs.opened),
         markers=logs.end_markers(),
     )
-    with described("judge: join open transactions with the coordinator's state by producer_id"):
-        found = engine.collected(made)
-    viewed = pa.Table.from_batches(rows_named("viewed")(iter(found.to_batches())), VIEWED)
-    sums = [value for rows in rows_named("sums")(iter(found.to_batches())) for value in values_in(rows)]
-    return in_place_order(viewed), sums_of(sums)
+    skews_ms = {n: own.max_clock_skew_ms for n, own in at_hand.items()}
+    words = described("judge: join open transactions with the coordinator's state by producer_id")
+    with words, engine.kept(made) as stated:
+        sums = engine.collected(engine.without(stated, "producer_id"))
+        joined = engine.joined(engine.made(asked_of(logs.opened)), stated, key)
+        views = engine.collected(engine.mapped(joined, views_in(skews_ms), VIEWS))
+    of_audits = zip(sums["audit"].to_pylist(), unpickled(sums["state"].to_pylist()), strict=True)
+    return with_views(logs.opened, views), sums_of({n: own} for n, own in of_audits)
 
 
 def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:

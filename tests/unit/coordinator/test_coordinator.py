@@ -11,7 +11,7 @@ from tests.tools.coordinator_rows import marker_rows, of_producers_ids, read_his
 from tests.tools.judged_cases import KNOWN, OPEN
 from txn_analysis.coordinator.history import EndMarker
 from txn_analysis.coordinator.partition_count import positive_hashes
-from txn_analysis.coordinator.steps import views_of_producers
+from txn_analysis.coordinator.steps import states_by_producer
 from txn_analysis.coordinator.view import CoordinatorView, Views, best_of, views_of
 from txn_analysis.kafka.names import state_partition
 from txn_analysis.kafka.transactions import TopicPartition
@@ -19,8 +19,10 @@ from txn_analysis.kafka.transactions import TopicPartition
 
 def views_of_all(*rows: dict[str, Any], opened: Iterable[int], markers: pa.Table | None = None) -> Views:
     """What is known of open transactions of some producers on orders-0, none of which was ever marked there."""
-    transactions = [OPEN._replace(producer_id=p, last_marker_ms=None) for p in opened]
-    return views_of_producers(of_producers_ids(*rows), markers or marker_rows({}), transactions, 0)
+    states, views = states_by_producer(of_producers_ids(*rows), markers or marker_rows({}), 0), Views()
+    for producer_id in states.keys() & {*opened}:
+        views |= states[producer_id].views([OPEN._replace(producer_id=producer_id, last_marker_ms=None)], 0)
+    return views
 
 
 def test_the_last_record_in_offset_order_is_the_current_state() -> None:

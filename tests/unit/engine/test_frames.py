@@ -111,3 +111,37 @@ def test_columns_of_other_types_hold_the_same_rows(values: list[dict[str, Any]])
     there = typed(batch, others)
     assert there.schema == others
     assert typed(there, ROWS).equals(batch)
+
+
+LEFT = pa.schema(
+    [("audit", pa.int32()), ("producer_id", pa.int64()), ("opened", pa.list_(pa.struct([("place", pa.int64())])))]
+)
+RIGHT = pa.schema([("audit", pa.int32()), ("producer_id", pa.int64()), ("histories", pa.list_(pa.string()))])
+
+
+def rows_of(schema: pa.Schema, *rows: tuple[Any, ...]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+
+OPEN_OF_PRODUCERS = rows_of(LEFT, (0, 7, [{"place": 1}]), (0, 8, [{"place": 0}]), (1, 7, [{"place": 2}]))
+STATE_OF_PRODUCERS = rows_of(RIGHT, (0, 7, ["billing"]), (1, 8, ["ledger"]), (0, 9, ["payments"]))
+
+
+def joined(engine: Engine[Any], left: pa.Table, right: pa.Table) -> list[dict[str, Any]]:
+    rows = engine.joined(engine.made(left), engine.made(right), ["audit", "producer_id"])
+    return sorted(engine.collected(rows).to_pylist(), key=repr)
+
+
+def test_what_is_open_meets_the_state_by_audit_and_producer_id_and_is_never_lost(spark: SparkSession) -> None:
+    by_spark, here = (
+        joined(engine, OPEN_OF_PRODUCERS, STATE_OF_PRODUCERS) for engine in (OnSpark(spark, 5), InProcess())
+    )
+    assert by_spark == here
+    assert [(row["audit"], row["producer_id"], row["histories"]) for row in here] == [
+        (0, 7, ["billing"]),
+        (0, 8, None),
+        (1, 7, None),
+    ]
+    nobody = joined(InProcess(), OPEN_OF_PRODUCERS, STATE_OF_PRODUCERS[:0])
+    assert [row["histories"] for row in nobody] == [None] * 3
+    assert joined(OnSpark(spark, 5), OPEN_OF_PRODUCERS, STATE_OF_PRODUCERS[:0]) == nobody
