@@ -198,10 +198,10 @@ class _Reader(DataSourceReader):
         files = find_files(self._asked.paths)
         neighbours = _neighbours(files)
         shares = []
-        for own in together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES):
-            folders = {file.path.rpartition("/")[0] for file in own}
-            beside = {near for folder in folders for near in neighbours(folder)}.difference(own)
-            shares.append(_Share(tuple(own), tuple(sorted(beside))))
+        for share in together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES):
+            folders = {file.path.rpartition("/")[0] for file in share}
+            beside = {near for folder in folders for near in neighbours(folder)}.difference(share)
+            shares.append(_Share(tuple(share), tuple(sorted(beside))))
         return shares
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -177,11 +177,13 @@ def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collect
             producers = producers.filter(pc.is_in(producers, pa.array(asked[n], pa.int64())))
             for start in range(0, len(producers), _PRODUCERS_AT_ONCE):
                 some = producers.slice(start, _PRODUCERS_AT_ONCE)
-                of_histories, of_markers = (own.filter(pc.is_in(own["producer_id"], some)) for own in given)
+                of_histories, of_markers = (rows.filter(pc.is_in(rows["producer_id"], some)) for rows in given)
                 stated = states_by_producer(of_histories, of_markers, states[n].max_clock_skew_ms)
                 rows += [(n, producer_id, pickle.dumps(state)) for producer_id, state in stated.items()]
         columns = zip(*rows, strict=True) if rows else ((), (), ())
-        return pa.table([pa.array(own, field.type) for own, field in zip(columns, STATED, strict=True)], schema=STATED)
+        return pa.table(
+            [pa.array(rows, field.type) for rows, field in zip(columns, STATED, strict=True)], schema=STATED
+        )
 
     return run
 

@@ -215,8 +215,8 @@ def verdicts_by(
                 findings = batch_of(Finding, found, FINDINGS.arrow_schema)
                 plan = plan_rows(planned(found, settings, as_of_ms))
             yield FINDINGS.name, findings
-            told = named(findings=findings, plan=plan, nearest=rows_of_values(*soonest(near_bound(judged))))
-            yield from ((_TOLD, rows) for rows in told.to_batches())
+            of_driver = named(findings=findings, plan=plan, nearest=rows_of_values(*soonest(near_bound(judged))))
+            yield from ((_TOLD, rows) for rows in of_driver.to_batches())
 
     return run
 

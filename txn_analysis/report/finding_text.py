@@ -259,16 +259,16 @@ def window_of(run: RunItem, appended_before_ms: int | None) -> Window | None:
 
 def has_expired(run: RunItem, appended_before_ms: int | None, now_ms: int | None) -> bool:
     """Whether it is too late to send the abort; never where nobody says what the time is."""
-    found = window_of(run, appended_before_ms)
-    return now_ms is not None and found is not None and now_ms > found.not_after_ms
+    window = window_of(run, appended_before_ms)
+    return now_ms is not None and window is not None and now_ms > window.not_after_ms
 
 
 def _send_sentence(run: RunItem, finding: Finding) -> str:
     """From when until when the abort may be sent."""
-    found = window_of(run, finding.appended_before_ms)
-    if found is None:
+    window = window_of(run, finding.appended_before_ms)
+    if window is None:
         return "unknown: no broker's clock dates it"
-    return f"from {iso_utc(found.not_before_ms)} to {iso_utc(found.not_after_ms)}"
+    return f"from {iso_utc(window.not_before_ms)} to {iso_utc(window.not_after_ms)}"
 
 
 def ends_sentence(run: RunItem, finding: Finding) -> str | None:

@@ -67,8 +67,8 @@ class DeltaFolder:
         """What a commit says of itself in its first line; nothing where it is not listed any more."""
         file = f"{version:020}.json"
         first = self._root.text(f"{self._name}/{LOG}/{file}", log[file]).partition("\n")[0] if file in log else "{}"
-        said: dict[str, Any] = json.loads(first).get("commitInfo", {})
-        return said
+        info: dict[str, Any] = json.loads(first).get("commitInfo", {})
+        return info
 
     def _opened(self) -> DeltaTable:
         place, options = self._root.for_delta(self._name)
@@ -155,8 +155,8 @@ class DeltaFolder:
     def notes(self) -> Iterator[str]:
         """The notes of the log's commits, newest first; no commit is read before it is asked for."""
         log = self._root.log(self._name)
-        said = (self._said(log, version) for version in range(self.version, -1, -1))
-        return (each[_NOTE] for each in said if _NOTE in each)
+        infos = (self._said(log, version) for version in range(self.version, -1, -1))
+        return (each[_NOTE] for each in infos if _NOTE in each)
 
     def grow(self, table: Table) -> bool:
         """Add what the table declares and Delta's schema lacks, columns and fields of structs, in one commit.

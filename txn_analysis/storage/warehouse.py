@@ -222,16 +222,16 @@ class Warehouse:
         names = sorted({name for key in unless for name in (*key.same, *key.but)})
 
         def insert(stored: DeltaFolder) -> int:
-            own = rows_without_match(rows, self._held(table, stored, names, {}), unless) if names else rows
-            if not len(own):
+            fresh = rows_without_match(rows, self._held(table, stored, names, {}), unless) if names else rows
+            if not len(fresh):
                 return 0
             # In the same commit: who reads the table as it was still finds its files.
             if stored.is_small_in(MOST_FILES):
-                every = [*self._streamed(table, stored, (), {}), own]
+                every = [*self._streamed(table, stored, (), {}), fresh]
                 stored.replace(self._written(every, table, {}))
             else:
-                stored.append(self._written([own], table, {}))
-            return len(own)
+                stored.append(self._written([fresh], table, {}))
+            return len(fresh)
 
         return self._change(table, insert)
 
@@ -242,9 +242,9 @@ class Warehouse:
         """
 
         def revise(stored: DeltaFolder) -> None:
-            held = self._held(table, stored, (), {})
-            rows = revised(held)
-            if not rows.equals(held):
+            before = self._held(table, stored, (), {})
+            rows = revised(before)
+            if not rows.equals(before):
                 stored.replace(self._written(rows.to_batches(), table, {}))
 
         self._change(table, revise)
@@ -257,7 +257,7 @@ class Warehouse:
             keys: values of some of its columns, the one by which it is partitioned among them; none is NULL.
         """
         if not table.partition_by:
-            self.revise(table, lambda held: without(held, keys))
+            self.revise(table, lambda rows: without(rows, keys))
             return
         (column,) = table.partition_by
 
@@ -272,25 +272,25 @@ class Warehouse:
         (column,) = table.partition_by
         if keys.column_names == [column]:
             return []
-        held = self._held(table, stored, (), {column: [name]})
-        return self._written(without(held, keys).to_batches(), table, {column: name})
+        rows = self._held(table, stored, (), {column: [name]})
+        return self._written(without(rows, keys).to_batches(), table, {column: name})
 
     def size(self, table: Table, keys: pa.Table) -> Size:
         """How much `remove` with these keys would take out."""
         stored, found = self._plain(table), Size()
         if not table.partition_by:
-            held = self._held(table, stored, keys.column_names, {})
-            return Size(len(held) - len(without(held, keys)))
+            rows = self._held(table, stored, keys.column_names, {})
+            return Size(len(rows) - len(without(rows, keys)))
         (column,) = table.partition_by
         for name in _slices(stored, keys[column]):
             files = [file for file in stored.files if file.slice == name]
-            own = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
+            size = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
             if keys.column_names != [column]:
-                held = self._held(table, stored, keys.column_names, {column: [name]})
-                kept_count = len(without(held, keys))
-                gone = len(held) - kept_count
-                own = Size(gone, 0, own.size_bytes * gone // len(held)) if kept_count else own
-            found = found.plus(own)
+                rows = self._held(table, stored, keys.column_names, {column: [name]})
+                kept_count = len(without(rows, keys))
+                gone = len(rows) - kept_count
+                size = Size(gone, 0, size.size_bytes * gone // len(rows)) if kept_count else size
+            found = found.plus(size)
         return found
 
     def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:
