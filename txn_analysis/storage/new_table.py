@@ -12,6 +12,7 @@ from deltalake.transaction import CommitProperties
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import DAMAGED
+from txn_analysis.storage.roots import NoTable
 from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def create_table(root: Root, table: Table) -> None:
         WarehouseError: there are data files here, and no log of what they are.
         OSError: the disk fails it; no half of a file is left under its name.
     """
-    if root.has_files(table.name):
+    if root.has_files(table.name) and not _is_logged(root, table):
         raise WarehouseError(f"{root.place}/{table.name}: {DAMAGED}")
     place, options = root.for_delta(table.name)
     schema = Schema.from_json(json.dumps({"type": "struct", "fields": fields_of(table)}))
@@ -52,6 +53,13 @@ def create_table(root: Root, table: Table) -> None:
             commit_properties=CommitProperties(max_commit_retries=0),
             raise_if_key_not_exists=False,  # of the configuration: some properties are ours
         )
+
+
+def _is_logged(root: Root, table: Table) -> bool:
+    """Whether another audit has made it meanwhile: its first commit is there before its first data file."""
+    with suppress(NoTable):
+        return f"{0:020}.json" in root.log(table.name)
+    return False
 
 
 def fields_of(table: Table) -> list[dict[str, Any]]:

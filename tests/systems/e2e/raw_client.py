@@ -8,7 +8,8 @@ from tests.systems.e2e.wire import Place, batch
 
 __all__ = ["Producer", "RawClient", "RefusedError"]
 
-_TRY_AGAIN = {14, 15, 16, 51}  # coordinator loading, not available, moved; concurrent transactions
+# Coordinator loading, not available, moved; concurrent transactions; a topic that the broker does not know or lead yet.
+_TRY_AGAIN = {14, 15, 16, 51, 3, 6}
 _ATTEMPTS = 100
 _PAUSE_S = 0.2
 
@@ -48,8 +49,15 @@ class RawClient:
         """Write one transactional batch without asking the coordinator; returns its base offset."""
         records = [(None, b"value %d" % number) for number in range(count)]
         written = batch(producer.producer_id, producer.producer_epoch, sequence, records, at_ms=at_ms)
-        code, offset = self._requests.produce(producer.transactional_id, place, written)
-        return refuse(f"Produce {place}", code) if code else offset
+        offsets: list[int] = []
+
+        def ask() -> int:
+            code, offset = self._requests.produce(producer.transactional_id, place, written)
+            offsets.append(offset)
+            return code
+
+        _until_accepted(f"Produce {place}", ask)
+        return offsets[-1]
 
     def commit_group_offset(self, producer: Producer, group: str, place: Place, offset: int) -> None:
         """Write a group's offset without adding the group to the transaction (TxnOffsetCommit)."""

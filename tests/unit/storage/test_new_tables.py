@@ -54,3 +54,12 @@ def test_one_that_is_there_is_left_as_it_is(tmp_path: Path) -> None:
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     create_table(disk_root(tmp_path), first)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
+
+
+def test_one_that_another_audit_has_made_and_filled_meanwhile_is_left_as_it_is(tmp_path: Path) -> None:
+    # The log was looked for before the other audit made it, so nothing says any more that the table is there.
+    root = disk_root(tmp_path)
+    create_table(root, FINDINGS)
+    (tmp_path / FINDINGS.name / "part-0.parquet").write_bytes(b"rows")
+    create_table(root, FINDINGS)
+    assert len(root.log(FINDINGS.name)) == 1
