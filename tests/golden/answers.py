@@ -40,6 +40,7 @@ def answers_to(case: Case, folder: Path) -> dict[str, str]:
         the program.
     """
     with contextlib.chdir(folder):  # the warehouse is the one that the program takes by default
+        Path("data").symlink_to(ROOT / "data")  # a path that a report wraps is as long in every checkout
         return _asked(case, folder)
 
 
@@ -75,7 +76,7 @@ def _audited(case: Case, night: int, given: Words | Wide) -> tuple[Done, Words]:
         paths: tuple[str, ...] = ("wide",)
     else:
         paths = tuple(str(CAPTURES / part) for part in given)
-    flags = [str(CAPTURES / flag) if (CAPTURES / flag).is_file() else flag for flag in case.flags]
+    flags = [f"data/cases/{flag}" if (CAPTURES / flag).is_file() else flag for flag in case.flags]
     words = ("audit", *paths, *flags, "--capture", f"night-{night}", *NOW)
     return program(*words, "--format", "json", "-o", "-", "-o", METRICS, "--quiet"), words
 
