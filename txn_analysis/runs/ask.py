@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _MEMORY = "200M"
 _STORED = "stored_"
 _VIEW = re.compile(r"CREATE VIEW (\w+) AS\n(.*?);", re.DOTALL)
+# Literals and comments; and as the group what holds a name, and may hold an apostrophe.
+_NO_NAMES = re.compile(r"""'[^']*'|--[^\n]*|/\*.*?\*/|("[^"]*"|`[^`]*`)""", re.DOTALL)
 _TABLES = {table.name: table for table in ALL_TABLES}
 ASKED = "asked"
 
@@ -153,12 +155,9 @@ def needed(text: str, more: Mapping[str, str] | None = None, *, has_tables: bool
             if name in own:
                 add(_words(own[name]))
             elif name in _TABLES and not has_tables:
-                add(
-                    [
-                        f"{_STORED}{name}",
-                        *([f"{_STORED}{PARTITION_HEALTH.name}"] if name == "ended_transactions" else []),
-                    ]
-                )
+                add([f"{_STORED}{name}"])
+                if name == ENDED_TRANSACTIONS.name:
+                    add([f"{_STORED}{PARTITION_HEALTH.name}"])
             found[name] = None
 
     add(_words(text))
@@ -166,7 +165,8 @@ def needed(text: str, more: Mapping[str, str] | None = None, *, has_tables: bool
 
 
 def _words(text: str) -> list[str]:
-    return [*dict.fromkeys(word.lower() for word in re.findall(r"\w+", text))]
+    """What can be names in a text: nothing in literals, where a topic may be called as a view is, or in comments."""
+    return [*dict.fromkeys(word.lower() for word in re.findall(r"\w+", _NO_NAMES.sub(r" \1 ", text)))]
 
 
 @cache

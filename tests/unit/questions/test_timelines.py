@@ -95,6 +95,17 @@ def test_markers_close_together_are_counted() -> None:
     assert sum(row["count"] for row in busy) == MANY // 2
 
 
+@pytest.mark.parametrize("topic", ["order-markers", "held", "log_points", "runs's shown.ends"])
+def test_topic_may_be_called_as_a_view_is(topic: str) -> None:
+    batches = row_values(APPENDS, [(topic, 0, 4, 4, 1000, True)])
+    logs = {**LOGS, "log_batches": f"SELECT *, NULL AS timestamp_type FROM ({batches}) one"}
+    given = {**series({(topic, 0): Shown(0, 10)}, AS_OF_MS), **logs}
+    assert ask(NO_RUN, "SELECT topic, end_offset FROM log_points", given).to_pylist() == [
+        {"topic": topic, "end_offset": 5}
+    ]
+    assert ask(NO_RUN, "SELECT * FROM markers", given).num_rows == 0
+
+
 def test_worst_partition_is_shown_first_with_as_much_before_its_last_stable_offset_as_after() -> None:
     findings = [
         rows.inconclusive(),
