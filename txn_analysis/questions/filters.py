@@ -151,12 +151,11 @@ _LOOK = "the verbs `list` and `describe-producers` show those that it saw"
 
 
 _SQL = Path(__file__).with_name("producers.sql")
-# Sums, as DataFusion refuses a union of columns whose comments differ, where it is filtered.
 _PRODUCERS = """
-    SELECT producer_id + 0 AS producer_id FROM transactions
-    UNION ALL SELECT producer_id + 0 FROM ended_transactions
-    UNION ALL SELECT producer_id + 0 FROM ids
-    UNION ALL SELECT producer_id + 0 FROM last_producers
+    SELECT producer_id FROM transactions
+    UNION ALL SELECT producer_id FROM ended_transactions
+    UNION ALL SELECT producer_id FROM ids
+    UNION ALL SELECT producer_id FROM last_producers
 """
 
 

@@ -48,6 +48,24 @@ def test_a_question_has_the_answer_of_the_page(asked: Callable[..., Done], sql: 
     assert (done.code, plain(done.out)) == (0, answer), done.err
 
 
+UNITED = """
+    SELECT producer_id, count(*) AS rows FROM (
+        SELECT producer_id FROM transactions
+        UNION ALL SELECT producer_id FROM ended_transactions
+        UNION ALL SELECT producer_id FROM ids
+    ) every WHERE producer_id >= 0 GROUP BY producer_id ORDER BY producer_id
+"""
+
+
+def test_tables_that_comment_a_column_differently_can_be_united(
+    asked: Callable[..., Done], spark: SparkSession, nights: str
+) -> None:
+    done, rows = asked(UNITED), query(None, nights, UNITED).to_pylist()
+    assert (done.code, len(done.out.splitlines())) == (0, len(rows) + 1), done.err
+    assert len(rows) > 1
+    assert query(spark, nights, UNITED).toArrow().to_pylist() == rows
+
+
 def at_utc(value: Any) -> Any:
     return value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC) if isinstance(value, datetime) else value
 
