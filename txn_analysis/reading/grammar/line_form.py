@@ -263,28 +263,27 @@ class LineForm:
         """What stands before a value, as a regular expression."""
         return self.part(name).fields[0].label
 
-    def bounded(self, *named: str, suffix: str = "", **texts: bytes) -> bytes:
+    def bounded(self, *named: str, **texts: bytes) -> bytes:
         """A regular expression for any such line, whose values are no longer than their kind can be.
 
         Args:
             named: the values that it gives, as groups of their names.
-            suffix: of the names of groups, where an expression has two such lines.
             texts: expressions of values that are not just anything.
         """
-        return self._expression(lambda value: value.bounded, named, suffix, texts)
+        return self._expression(lambda value: value.bounded, named, texts)
 
-    def loose(self, *named: str, suffix: str = "", **texts: bytes) -> bytes:
+    def loose(self, *named: str, **texts: bytes) -> bytes:
         """As `bounded`, with values of any length; digits can be the start of a longer number."""
-        return self._expression(lambda value: value.loose, named, suffix, texts)
+        return self._expression(lambda value: value.loose, named, texts)
 
     def _expression(
-        self, text_of: Callable[[Value], bytes], named: tuple[str, ...], suffix: str, texts: Mapping[str, bytes]
+        self, text_of: Callable[[Value], bytes], named: tuple[str, ...], texts: Mapping[str, bytes]
     ) -> bytes:
         parts = []
         for field in self.fields:
             value = texts.get(field.name, text_of(field.value))
             if field.name in named:
-                value = b"(?P<%s>%s)" % ((field.name + suffix).encode(), value)
+                value = b"(?P<%s>%s)" % (field.name.encode(), value)
             parts.append(b"(?:%s)?" % (field.label + value) if field.is_optional else field.label + value)
         return b"".join(parts)
 
