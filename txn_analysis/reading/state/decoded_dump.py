@@ -322,6 +322,8 @@ class StateDumpReader:
         spare_bytes = self._sizes.spare_bytes(value["topic_partitions"], value_bytes, lambda: self._behind(end))
         if spare_bytes is None:
             raise BadValueError(MISFIT)
+        if spare_bytes == 0:
+            return value
         is_newer, names = map(bool, left_open(spare_bytes))
         return value | {"may_list_more": is_newer or None, "may_name_more": names} if is_newer or names else value
 
