@@ -199,10 +199,11 @@ def read_group_lines(lines: Lines, batches: Candidates) -> GroupNames | None:
 def _group_of(line: bytes) -> bytes | None:
     """The group that a record commits an offset of; None where it is another record of the decoder's."""
     key = line.partition(KEY)[2]
-    printed_key, head = _KEY.match(key), read_head(line, 0, len(line))
+    printed_key = _KEY.match(key)
     if printed_key is None:
         raise _NotDecodedError
     if printed_key["text"] is not None:
+        head = read_head(line, 0, len(line))
         return _group_of_text(key, printed_key.end(), head.key_bytes if head else 0)
     if printed_key["json"] is None:
         return None
