@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import google_crc32c
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, names_in
 from txn_analysis.reading.grammar.field_reader import read_every_line
 from txn_analysis.reading.grammar.forms import ABORTED_TRANSACTION, PRODUCER_FORMS
 from txn_analysis.reading.grammar.noise import NOISE_LINE
@@ -83,7 +83,7 @@ def read_snapshot_file(text: Text, section: Section) -> Iterator[Reject | pa.Rec
         yield Reject(section.text_start_bytes, section.text_end_bytes - section.text_start_bytes, CHANGED)
         return
     entries = np.frombuffer(data, _ENTRY, offset=SNAPSHOT_HEAD_BYTES)
-    columns = {name: np.maximum(entries[name].astype(np.int64), ABSENT) for name in _ENTRY.names or ()}
+    columns = {name: np.maximum(entries[name].astype(np.int64), ABSENT) for name in names_in(_ENTRY)}
     columns["last_sequence"] = np.where(columns["last_offset"] < 0, ABSENT, columns["last_sequence"])
     yield snapshot_rows(section, columns)
 

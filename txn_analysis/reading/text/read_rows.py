@@ -31,9 +31,11 @@ def rows_read(table: Table, count: int, columns: Mapping[str, Any]) -> pa.Record
         columns: by name: numbers, of which ABSENT is NULL; an Arrow array as it is; or one value for all.
     """
     schema = schema_read(table)
-    arrays = [_column(field.type, columns[field.name], count) if field.name in columns else None for field in schema]
-    filled = [pa.nulls(count, f.type) if a is None else a for f, a in zip(schema, arrays, strict=True)]
-    return pa.RecordBatch.from_arrays(filled, schema=schema)
+    arrays = [
+        _column(field.type, columns[field.name], count) if field.name in columns else pa.nulls(count, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _column(kind: pa.DataType, values: Any, count: int) -> pa.Array:
