@@ -204,11 +204,12 @@ _CACHED_BATCH = (
 )
 # Of a producer without a cached data batch the line ends with the space before it, which 4.3 leaves out.
 _NO_BATCH = (Field(b" ", "stop", STARTS_HERE),)
+_ENDS_SINCE_3_1 = [(*_SINCE_3_1, *end) for end in (_CACHED_BATCH, _NO_BATCH, ())]
 PRODUCER_FORMS = {
     grammar: LineForms(tuple(LineForm((*begin.fields, *end)) for end in ends))
     for grammar, begin, ends in (
-        ("3.5+", PRODUCER, [(*_SINCE_3_1, *end) for end in (_CACHED_BATCH, _NO_BATCH, ())]),
-        ("3.1-3.4", _SCALA_PRODUCER, [(*_SINCE_3_1, *end) for end in (_CACHED_BATCH, _NO_BATCH, ())]),
+        ("3.5+", PRODUCER, _ENDS_SINCE_3_1),
+        ("3.1-3.4", _SCALA_PRODUCER, _ENDS_SINCE_3_1),
         ("1.1-3.0", _SCALA_PRODUCER, [_CACHED_BATCH, _NO_BATCH]),
     )
 }
