@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from txn_analysis.kafka.names import MANIFEST_FILE
+
 COPY_AGAIN, _COPY_ALL, _COPY_IT = "Copy the file again", "Copy the files again", "Copy it again"
 _NEWER_TOOL = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
 _UNKNOWN_TEXT = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
@@ -126,10 +128,10 @@ class Refused(Enum):
     # Manifests, which are not those of the files beside them.
     MANIFEST_NOT_UNDERSTOOD = "%s: %s", _COPY_ALL
     NAMED_TWICE = "%s: it names a file twice", _COPY_ALL
-    NOT_NAMED = "%s: txn-capture.json does not name it", "Take it out of the folder, or copy again"
-    NOT_THERE = "%s: txn-capture.json names it, and it is not there", _COPY_IT
-    OTHER_SIZE = "%s: it has %s bytes, and txn-capture.json says %s", _COPY_IT
-    OTHER_SUM = "%s: its SHA-256 is not the one that txn-capture.json says", _COPY_IT
+    NOT_NAMED = f"%s: {MANIFEST_FILE} does not name it", "Take it out of the folder, or copy again"
+    NOT_THERE = f"%s: {MANIFEST_FILE} names it, and it is not there", _COPY_IT
+    OTHER_SIZE = f"%s: it has %s bytes, and {MANIFEST_FILE} says %s", _COPY_IT
+    OTHER_SUM = f"%s: its SHA-256 is not the one that {MANIFEST_FILE} says", _COPY_IT
 
     def of(self, *words: object, how: str = COPY_AGAIN) -> Refusal:
         """The refusal in this case.
