@@ -110,7 +110,9 @@ def _the_same(plan: PlannedInput) -> str:
     return f" (the same: {', '.join(names)})" if names else ""
 
 
-def plan_text(source: SourceFile, compression: str | None, facts: Sequence[object]) -> PlannedInput:
+def plan_text(
+    source: SourceFile, compression: str | None, facts: Sequence[ChunkFacts | PlannedInput | ReadFailure]
+) -> PlannedInput:
     """The plan of one input from what its chunks say, and what kept the rest of it from being read; reads nothing."""
     chunks = [fact for fact in facts if isinstance(fact, ChunkFacts)]
     failure = next((fact for fact in facts if isinstance(fact, ReadFailure)), None)
