@@ -129,12 +129,15 @@ def test_snapshots_at_any_offset_agree(history: History, range_bytes: int, data:
 def test_python_and_compiled_code_replay_alike(history: History, range_bytes: int, data: st.DataObject) -> None:
     """With snapshots, some of them of another log, and whatever files are left."""
     offsets = st.sampled_from([b.base_offset for b in history.batches] or [history.end_offset])
+    segments = range(len(history.segments))
+    first = data.draw(st.sampled_from(segments), label="first segment that is left")
     given = history_evidence(
         history,
         DEEP[0],
         range_bytes=range_bytes,
         snapshots=data.draw(st.lists(offsets, max_size=2, unique=True), label="snapshots"),
-        from_segment=data.draw(st.integers(0, len(history.segments) - 1), label="first segment that is left"),
+        from_segment=first,
+        lost=data.draw(st.sets(st.sampled_from(segments)), label="lost segments") - {first},
     )
     for stated in given.stated.values():
         field = data.draw(st.sampled_from(["producer_epoch", "current_txn_start_offset"]), label="stated otherwise")
