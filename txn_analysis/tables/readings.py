@@ -50,6 +50,8 @@ CHANGED_READINGS = (
     # not whether it is the last: this doubts also a whole dump in which records of a client hide lines of their own,
     # until it is given again. In a dump of the state 1.0.0 counted the lines that lack as records not decoded.
     ChangedReading(2, LOG, "goes on where a dump shows that it was cut", is_of_lacking=True),
+    # A record line of tool 2.8 in which a number has more digits than its field can have is none any more, as in dumps
+    # of the state before. It has no line here: no tool prints one, and a client gains nothing by it.
 )
 
 READING_VERSION = max(change.version for change in CHANGED_READINGS)
