@@ -23,7 +23,7 @@ MOST_NAMES = {
     "pipeline": 63,
     "questions": 72,
     "reading": 2,
-    "report": 32,
+    "report": 30,
     "runs": 47,
     "settings.py": 1,
     "sources.py": 6,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, groupby, repeat
+from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -97,7 +97,7 @@ def html_report(
         ],
         "age": figures.age(report, reader.now_ms),
     }
-    return rendered("page.html.j2", context, ("page.css",), "page.js")
+    return rendered("page.html.j2", context, style="page.css", script="page.js")
 
 
 def _finding_views(
@@ -109,9 +109,9 @@ def _finding_views(
         for number, chart in enumerate(section.charts, start=1)
     }
     shown = [
-        (group, number, one, is_first)
+        (group, number, one, at == 0)
         for number, group in enumerate(groups)
-        for one, is_first in zip(group.findings[: group.shown], chain([True], repeat(False)), strict=False)
+        for at, one in enumerate(group.findings[: group.shown])
     ]
     return [
         FindingView(

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from txn_analysis.report import figures, headline
 from txn_analysis.report.upcoming import TITLE, shown
-from txn_analysis.text import clip, count, duration, html_text, iso_utc, size
+from txn_analysis.text import clip, duration, html_text, iso_utc, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -27,20 +27,20 @@ _MOST_SINCE = 50
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
-def rendered(template: str, context: Mapping[str, Any], styles: tuple[str, ...], script: str | None = None) -> str:
+def rendered(template: str, context: Mapping[str, Any], *, style: str, script: str) -> str:
     """The whole page.
 
     Args:
         template: its file in `templates`.
         context: what the template shows.
-        styles: the files that are its style, one after another.
-        script: the file that is its script; None where it needs none.
+        style: the file that is its style.
+        script: the file that is its script.
     """
-    style = "\n".join(map(_asset, styles))
-    own = {"style": Markup(style), "style_hash": _source_hash(style)}  # noqa: S704 our own files
-    if script is not None:
-        own |= {"script": Markup(_asset(script)), "script_hash": _source_hash(_asset(script))}  # noqa: S704 the same
-    return _environment().get_template(template).render({**context, **own})
+    assets: dict[str, str] = {}
+    for name, file in (("style", style), ("script", script)):
+        text = _asset(file)
+        assets |= {name: Markup(text), f"{name}_hash": _source_hash(text)}  # noqa: S704 our own files
+    return _environment().get_template(template).render({**context, **assets})
 
 
 @cache
@@ -56,7 +56,6 @@ def _environment() -> Environment:
     environment.filters.update(utc=iso_utc, duration=duration, size=size, clip=clip, prose=_prose, breakable=_breakable)
     environment.filters.update(moments=_moments, typed=_typed)
     environment.globals.update(
-        count=count,
         warning_subject=figures.warning_subject,
         soonest_warnings=figures.soonest_warnings,
         upcoming=shown,
@@ -64,7 +63,6 @@ def _environment() -> Environment:
         warnings_left_out=figures.warnings_left_out,
         most_places=headline.MOST_PLACES,
         most_since=_MOST_SINCE,
-        most_findings=figures.MOST_FINDINGS,
         verdicts=tuple(reversed(Verdict)),
     )
     return environment
