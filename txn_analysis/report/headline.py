@@ -10,9 +10,7 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report import nights
 from txn_analysis.report.build import looks_like, what_to_do
 from txn_analysis.report.figures import ANYBODY, age, by_damage, hidden_records
-from txn_analysis.report.finding_text import (
-    has_expired,
-)
+from txn_analysis.report.finding_text import has_expired
 from txn_analysis.report.upcoming import Risk
 from txn_analysis.settings import flag_name
 from txn_analysis.text import clip, count, escape, iso_utc, listed, shell_option, shell_word
@@ -254,14 +252,13 @@ def doubts(report: AuditReport) -> Iterator[Statement]:
         text = f"{written} open {were} being written while the files were copied: nothing is known to be wrong there."
         yield _doubt(text, Verdict.INCONCLUSIVE)
     inconclusive -= written
-    is_said = report.outcome.answer is Outcome.COULD_NOT_TELL and inconclusive <= report.outcome.doubtful_count
-    if inconclusive and not is_said:
+    has_no_answer = report.outcome.answer is Outcome.COULD_NOT_TELL
+    if inconclusive and not (has_no_answer and inconclusive <= report.outcome.doubtful_count):
         text = f"{count(inconclusive, 'open transaction')} without an answer: the list says what is missing."
-        is_told = report.outcome.answer is Outcome.COULD_NOT_TELL
-        yield _doubt(text if is_told else text + _settled(report), Verdict.INCONCLUSIVE)
+        yield _doubt(text if has_no_answer else text + _settled(report), Verdict.INCONCLUSIVE)
     yield from _quiet_since(report)
     clusters = report.coverage.clusters
-    if clusters is not None and report.outcome.answer is not Outcome.COULD_NOT_TELL:
+    if clusters is not None and not has_no_answer:
         said, remedy = looks_like(clusters), what_to_do(clusters, report.run)
         yield _doubt(escape(f"{said[0].upper()}{said[1:]}: {remedy}."), Verdict.SUSPECT)
     yield from _of_captures(report.run)

@@ -65,8 +65,7 @@ def steps_of(report: AuditReport, reader: Reader = ANYBODY) -> Steps:
 
 
 def _notes(report: AuditReport) -> Iterator[Paragraph]:
-    hanging = report.hanging
-    if pc.any(pc.or_(hanging.column("is_producer_live"), hanging.column("producer_may_return"))).as_py():
+    if _of_producers_to_end(report.hanging):
         yield Paragraph("stop first", "an abort destroys what a producer that still runs writes there afterwards")
         yield Paragraph("fence, check", f"with Kafka's tools of 4.1, of 3.0, or newer; for older ones see {SCRIPT}")
         yield Paragraph("start again", "once `verify` says `repaired`")
@@ -130,12 +129,17 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
         "Write the plan:",
         f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {SCRIPT}",
     )
-    returning = current.where(pc.or_(current.column("is_producer_live"), current.column("producer_may_return")))
+    returning = _of_producers_to_end(current)
     if returning:
         number = len(returning.column("transactional_id").unique())
         yield Step(f"Stop and fence {count(number, 'producer')}, as `do` says:", "export BROKERS=host:9092")
     yield _sending(report, returning, moments)
     yield Step("Copy and audit again. Verify:", f"txn-analysis verify{options}")
+
+
+def _of_producers_to_end(findings: FindingRows) -> FindingRows:
+    """Those with `must_end_producer`, asked of whole columns."""
+    return findings.where(pc.or_(findings.column("is_producer_live"), findings.column("producer_may_return")))
 
 
 def _sending(report: AuditReport, returning: FindingRows, moments: Iterable[int | None]) -> Step:

@@ -132,9 +132,9 @@ def _log_in_words(item: PartitionHealth, start_ms: int, end_ms: int) -> str:
 def _names(end: float, stable: float, last: LogPoint) -> Iterator[Mark]:
     """The names of the two lines, where there is room between them."""
     if stable - end >= 3 * _LINE_HEIGHT:
-        named = {end + _LINE_HEIGHT: f"end of the log {last.end_offset:,}"}
-        named |= {stable - _LINE_HEIGHT / 2: f"last stable offset {last.last_stable_offset:,}"}
-        yield from (Mark("name", text=text, x=_RIGHT - 2, y=at, anchor="end") for at, text in named.items())
+        name = partial(Mark, "name", x=_RIGHT - 2, anchor="end")
+        yield name(text=f"end of the log {last.end_offset:,}", y=end + _LINE_HEIGHT)
+        yield name(text=f"last stable offset {last.last_stable_offset:,}", y=stable - _LINE_HEIGHT / 2)
 
 
 _ID_HEIGHT = 72
