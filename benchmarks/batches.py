@@ -18,6 +18,7 @@ COORDINATOR_EPOCH = 7
 PRODUCER_EPOCH = 0
 
 _RECORD_BYTES = 110
+_SEED = 1
 _FIRST_PRODUCER_ID = 1000
 _FIRST_TIMESTAMP_MS = 1_795_229_916_182
 _MOST_BATCHES_PER_TRANSACTION = 7
@@ -64,13 +65,13 @@ class Batches:
 
 
 class Partition:
-    """The log of one partition, made as it is asked for: the same seed and the same calls give the same log."""
+    """The log of one partition, made as it is asked for: the same number and the same calls give the same log."""
 
-    def __init__(self, number: int, shape: Shape, *, producers: int = 200, seed: int = 1) -> None:
+    def __init__(self, number: int, shape: Shape, *, producers: int = 200) -> None:
         self.number = number
         self.next_offset = 0
         self._shape = shape
-        self._random = np.random.default_rng((seed, number))
+        self._random = np.random.default_rng((_SEED, number))
         self._position = 0
         self._timestamp_ms = _FIRST_TIMESTAMP_MS
         # One endless list of transactions, which every producer walks from a place of its own.

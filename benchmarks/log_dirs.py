@@ -1,7 +1,4 @@
-"""Broker log directories with invented batches: real headers, checksums and end markers, records that are noise.
-
-`python -m benchmarks.log_dirs FOLDER --mib 1024 --batch-bytes 681` writes one partition.
-"""
+"""Broker log directories with invented batches: real headers, checksums and end markers, records that are noise."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -40,51 +40,36 @@ class Finished:
     cpu_seconds: float
     peak_memory_bytes: int
     stdout: str
-    stderr: str
 
 
-def run(
-    command: Sequence[str],
-    *,
-    output: Path | None = None,
-    code: int = 0,
-    folder: Path | None = None,
-) -> Finished:
+def run(command: Sequence[str], *, folder: Path | None = None) -> Finished:
     """Run a command to its end.
 
     Args:
         command: program and arguments.
-        output: a file for its standard output instead of `Finished.stdout`.
-        code: the exit code that it ends with where all is well.
         folder: where it runs; by default where this process does.
 
     Raises:
-        FailedError: it cannot be started, or ended with another exit code.
+        FailedError: it cannot be started, or ended with an exit code that is not 0.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.perf_counter()
-        with open(output, "wb") if output else nullcontext() as chosen:
-            try:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=chosen or out,
-                    stderr=err,
-                    cwd=folder,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise FailedError(f"{command[0]}: {error.strerror}") from error
-            watch = _Watch(process.pid)
-            while process.poll() is None:
-                watch.sample()
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_SAMPLE_EVERY_S)
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=folder, start_new_session=True
+            )
+        except OSError as error:
+            raise FailedError(f"{command[0]}: {error.strerror}") from error
+        watch = _Watch(process.pid)
+        while process.poll() is None:
+            watch.sample()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_SAMPLE_EVERY_S)
         seconds = time.perf_counter() - began
         stdout, stderr = (_text(file) for file in (out, err))
-    if process.returncode != code:
+    if process.returncode != 0:
         raise FailedError(_last_line(stderr) or f"exit code {process.returncode}")
-    return Finished(seconds, watch.cpu_ticks.total() / _TICKS_PER_S, watch.peak_memory_bytes, stdout, stderr)
+    return Finished(seconds, watch.cpu_ticks.total() / _TICKS_PER_S, watch.peak_memory_bytes, stdout)
 
 
 def read_once(paths: Iterable[Path]) -> None:

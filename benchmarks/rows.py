@@ -21,12 +21,12 @@ from benchmarks.wide_history import Hanging, History, Width
 from tests.systems.e2e.broker import QUIET
 from tests.tools.kafka_jars import class_path, dump_tool
 from tests.tools.maven_jars import FetchError
+from tests.tools.repository import CASES
 
 GIB, MIB = 2**30, 2**20
 PARTITIONS = 16
 BY_SPARK = ("--engine", "spark")
-_CAPTURE = Path(__file__).parents[1] / "data/cases/kafka-4.2-tv2/capture-1"
-_TINY = (_CAPTURE / "segments", _CAPTURE / "transaction-state")
+_TINY = tuple(CASES / "kafka-4.2-tv2/capture-1" / part for part in ("segments", "transaction-state"))
 _OF_TINY = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0")
 _KAFKA = "4.3.1"
 _SMALL_BATCH_BYTES = 681
@@ -199,7 +199,7 @@ def fixed(bench: Bench) -> Measured:
     folder = bench.work / "bare"
     shutil.rmtree(folder, ignore_errors=True)
     return Measured(
-        bench.seconds(bench.tiny()), bench.seconds(run([sys.executable, "-c", _BARE, str(folder)])), "s", {}
+        bench.seconds(bench.tiny()), bench.seconds(run([sys.executable, "-c", _BARE, str(folder)])), bench.s, {}
     )
 
 
@@ -214,11 +214,9 @@ spark.range(1).write.format("delta").save(sys.argv[1])
 
 def again(bench: Bench) -> Measured:
     """A second audit, with 1 % of new input, less a tiny one, against the first."""
-    sizes_bytes = {"old": int(3 * bench.scale * GIB), "new": int(0.03 * bench.scale * GIB)}
-
-    sizes = list(sizes_bytes.items())
-    files, _ = bench.made("again", lambda at: write_dumps([(at / name, size) for name, size in sizes], PARTITIONS))
-    old, new = (files / name for name in sizes_bytes)
+    sizes = {name: int(gib * bench.scale * GIB) for name, gib in (("old", 3), ("new", 0.03))}
+    files, _ = bench.made("again", lambda at: write_dumps([(at / n, size) for n, size in sizes.items()], PARTITIONS))
+    old, new = (files / name for name in sizes)
     first = bench.audit([old], *BY_SPARK)
     kept = bench.work / "kept"
     shutil.rmtree(kept, ignore_errors=True)

@@ -34,6 +34,7 @@ _PARTITIONS_PER_KEEPER = 50
 _BATCHES_OF_HANGING = 2
 _BETWEEN_MS = 40
 _MOST_RECORDS = 20
+_SEED = 1
 
 
 @dataclass(frozen=True)
@@ -137,11 +138,11 @@ Rows = TypeVar("Rows", bound=Columns)
 
 
 class History:
-    """A cluster up to the moment at which it is copied; the same seed gives the same history."""
+    """A cluster up to the moment at which it is copied; the same width gives the same history."""
 
-    def __init__(self, width: Width, seed: int = 1) -> None:
+    def __init__(self, width: Width) -> None:
         self.width = width
-        self._random = np.random.default_rng(seed)
+        self._random = np.random.default_rng(_SEED)
         self._keepers = -(-width.partitions // _PARTITIONS_PER_KEEPER)
         self._regular = width.producers * width.transactions_per_id
         wanted = max(self._regular, width.partitions * width.batches // _BATCHES_PER_VISIT)
