@@ -10,9 +10,8 @@ from benchmarks.captures import write_capture
 from benchmarks.wide_history import History
 from tests.golden.cases import NOW, Case, Wide, Words, questions
 from tests.tools.program import Done, program
-from tests.tools.repository import ROOT
+from tests.tools.repository import CASES, ROOT
 
-CAPTURES = ROOT / "data/cases"
 _OF_EVERY_SCRIPT = (ROOT / "txn_analysis/plan/plan_script.sh").read_text(encoding="ascii")
 CODES, METRICS = "codes.txt", "metrics.prom"
 _SUCCESS = re.compile(r"^(txn_analysis_last_success_timestamp_seconds\S*) \S+$", re.MULTILINE)
@@ -59,7 +58,7 @@ def _asked(case: Case, folder: Path) -> dict[str, str]:
         answers[file] = _OF_EVERY_PAGE.sub("", ended.out) if file.endswith(".html") else own_lines_of(ended.out)
         codes.append(_as_typed(words, ended))
     answers[CODES] = "".join(codes)
-    differing = {str(CAPTURES): "data/cases", str(folder): "/here"}
+    differing = {str(CASES): "data/cases", str(folder): "/here"}
     differing |= {run: f"run-{night:016}" for night, run in enumerate(runs, 1)}
     differing |= dict.fromkeys(_FINGERPRINT.findall(answers["abort-plan.ndjson"]), "0" * 32)
     return {file: _replaced(text, differing) for file, text in answers.items()}
@@ -75,8 +74,8 @@ def _audited(case: Case, night: int, given: Words | Wide) -> tuple[Done, Words]:
         write_capture(History(given.width), Path("wide"), given.form)
         paths: tuple[str, ...] = ("wide",)
     else:
-        paths = tuple(str(CAPTURES / part) for part in given)
-    flags = [f"data/cases/{flag}" if (CAPTURES / flag).is_file() else flag for flag in case.flags]
+        paths = tuple(str(CASES / part) for part in given)
+    flags = [f"data/cases/{flag}" if (CASES / flag).is_file() else flag for flag in case.flags]
     words = ("audit", *paths, *flags, "--capture", f"night-{night}", *NOW)
     return program(*words, "--format", "json", "-o", "-", "-o", METRICS, "--quiet"), words
 

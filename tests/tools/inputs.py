@@ -38,13 +38,14 @@ from txn_analysis.tables.logs import TextGap
 Row = dict[str, Any]
 
 RANGE_BYTES = 33_554_432
-_READERS = {
+READERS = {
     "state": (read_state_section, TRANSACTION_STATES),
     "console_text": (read_console_text, TRANSACTION_STATES),
     "console_json": (read_console_json, TRANSACTION_STATES),
     "snapshot": (read_snapshot_section, PRODUCER_SNAPSHOTS),
     "txnindex": (read_txnindex_section, ABORTED_TRANSACTIONS),
 }
+"""By the kind of a section what reads it whole, and the table of its rows."""
 _STRUCTURE = (b"Dumping ", b"Starting offset: ", b"Log starting offset: ", b"Found ", b"kafka.serializer.")
 _KEPT_INPUTS = 512
 _KEPT_FOLDS = 8
@@ -147,9 +148,9 @@ def _no_session() -> NoReturn:
 
 
 def _records(text: Text, input_id: str, section: Section, range_bytes: int) -> list[Row | RejectedSpan]:
-    if section.kind not in _READERS or section.text_end_bytes <= section.text_start_bytes:
+    if section.kind not in READERS or section.text_end_bytes <= section.text_start_bytes:
         return []
-    reader, table = _READERS[section.kind]
+    reader, table = READERS[section.kind]
     place = {"input_id": input_id, "section_index": section.index}
     absent = dict.fromkeys(table.names)
     if section.kind == "state":

@@ -3,23 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tests.tools.bodies import plain_rows, read_state_section
+from tests.tools.bodies import plain_rows
 from tests.tools.dump_texts import plan
+from tests.tools.inputs import READERS
 from tests.tools.log_evidence import MemoryText
 from txn_analysis.kafka.names import LOG
 from txn_analysis.reading.dump.scan import scan_range
-from txn_analysis.reading.log_dir.producer_files import read_snapshot_section, read_txnindex_section
-from txn_analysis.reading.state.console_export import read_console_json, read_console_text
 from txn_analysis.reading.text.section import ScanRange, Section
 from txn_analysis.reading.text.window import Reject
 
-READERS: dict[str, Any] = {
-    "state": read_state_section,
-    "snapshot": read_snapshot_section,
-    "txnindex": read_txnindex_section,
-    "console_text": read_console_text,
-    "console_json": read_console_json,
-}
 KINDS = {
     "blank": b"\n",
     "slf4j": b'SLF4J: Failed to load class "org.slf4j.impl.StaticLoggerBinder".\n',
@@ -59,7 +51,8 @@ def _read(text: bytes, section: Section) -> tuple[list[Any], list[tuple[int, int
         rows = [] if found is None else found.rows().to_pylist()
         spans = list(_between(rows, section))
     else:
-        items = list(READERS[section.kind](MemoryText(text), section))
+        reader, _ = READERS[section.kind]
+        items = list(reader(MemoryText(text), section))
         spans = [(item.offset_bytes, item.end_bytes) for item in items if isinstance(item, Reject)]
         rows = plain_rows(items)
     return [{name: value for name, value in row.items() if name not in PLACE} for row in rows], spans

@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from tests.tools.repository import ROOT
+from tests.tools.repository import CASES
 from tests.tools.table_rows import committed, listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
@@ -20,7 +20,7 @@ from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
 
-CAPTURE = ROOT / "data/cases/kafka-4.2-tv2/capture-1"
+CAPTURE = CASES / "kafka-4.2-tv2/capture-1"
 EARLIER = [str(CAPTURE / "segments/n1.refunds-0.txt"), str(CAPTURE / "transaction-state")]
 LATER = [str(CAPTURE / "segments"), str(CAPTURE / "transaction-state")]
 WORDS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero")

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import txn_analysis
+from tests.tools.repository import CASES
 from tests.unit.test_rooms import MAY_KNOW
 from txn_analysis.cli.main import app
 from txn_analysis.kafka.names import STATE
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 CODE = Path(txn_analysis.__file__).parent
-CAPTURE = CODE.parent / "data/cases/kafka-4.2/capture-1"
+CAPTURE = CASES / "kafka-4.2/capture-1"
 OPTIONS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero", "--quiet")
 
 BATCH_LINES, STATE_RECORDS, VERDICTS = "batch lines", "state records", "verdicts"

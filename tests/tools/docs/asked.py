@@ -8,19 +8,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.tools.captures import PARAMETERS
+from tests.tools.captures import PARAMETERS, SEGMENTS
 from tests.tools.program import program
 from tests.tools.repository import CASES
 
-_SEGMENTS = ("segments", "transaction-state")
 _SETTINGS = [
     *("--transaction-state-partitions", str(PARAMETERS["transaction_state_partitions"])),
     *("--max-clock-skew-ms", str(PARAMETERS["max_clock_skew_ms"])),
 ]
-DEMO = ("kafka-4.2/capture-1", _SEGMENTS)
-EDGE = ("kafka-4.2-edge/capture-2", (*_SEGMENTS, "producer-snapshots", "group-offsets"))
+DEMO = ("kafka-4.2/capture-1", SEGMENTS)
+EDGE = ("kafka-4.2-edge/capture-2", (*SEGMENTS, "producer-snapshots", "group-offsets"))
 DELETED = ("kafka-4.2-edge/capture-2", ("log-dirs",))
-ENDED = ("kafka-4.2-tv2/capture-1", _SEGMENTS)
+ENDED = ("kafka-4.2-tv2/capture-1", SEGMENTS)
 BUSY = ("kafka-4.3-busy/capture-1", ("log-dirs",))
 TIERED = ("kafka-4.3-tiered/capture-1", ("log-dirs",))
 _OF_TIERED = (

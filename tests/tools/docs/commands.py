@@ -39,9 +39,7 @@ KAFKA_OPTIONS = {
     "kafka-leader-election.sh": {"--bootstrap-server", "--election-type", "--all-topic-partitions"},
 }  # fmt: skip
 
-
 _BROKERS = "--bootstrap-server"
-_ROOT = ROOT
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def wrong_with(command: Command, *, is_whole: bool = True) -> str | None:
     if program in KAFKA_OPTIONS:
         known: set[str] | None = KAFKA_OPTIONS[program]
     elif program.endswith(".py"):
-        known = verb_options("audit") if (_ROOT / "jobs" / Path(program).name).exists() else None
+        known = verb_options("audit") if (ROOT / "jobs" / Path(program).name).exists() else None
     else:
         # `txn-analysis VERB --help` speaks of all of them.
         verbs = [word for word in rest if not word.startswith("-") and word != "VERB"]

@@ -4,10 +4,9 @@ In the text each stands between `<!-- example NAME -->` and `<!-- /example -->`.
 """
 
 import re
-from pathlib import Path
 
 from tests.tools.docs.one_batch_line import walk
-from tests.tools.repository import ROOT
+from tests.tools.repository import CASES, ROOT
 from txn_analysis.questions import answers as queries
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.chat import chat_message
@@ -19,33 +18,29 @@ _TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "data/README.md")
 DOCUMENTS = sorted([*(ROOT / n for n in _TOP), *(ROOT / "docs").rglob("*.md")])
 _OPTIONS = " --warehouse build/demo-warehouse"
 READ_MS = 1_795_230_000_000  # the `--now` of `make demo`
-_ORACLE = ROOT / "data/cases/kafka-4.2/capture-1/oracle"
+_ORACLE = CASES / "kafka-4.2/capture-1/oracle"
 _EXAMPLE = re.compile(r"(?<=<!-- example )([a-z-]+)( -->\n)```\n.*?```\n(?=<!-- /example -->)", re.DOTALL)
 
 
 def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
     """Every output by its name, of a report of the capture that `make demo` audits, and the tables of its run."""
-    every = Filters()
+    every, oracles = Filters(), sorted(_ORACLE.glob("find-hanging-*.txt"))
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
     return {
         "demo-chat": chat_message(report, Reader(_OPTIONS, now_ms=READ_MS)),
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
         "describe": describe.text(),
         "describe-producers": queries.describe_producers(tables, Filters(("payments",), (0,)), is_all=False).text(),
-        "kafka-find-hanging": "".join(_answer(file) for file in sorted(_ORACLE.glob("find-hanging-*.txt"))),
+        "kafka-find-hanging": "".join(file.read_text(encoding="utf-8") for file in oracles),
         "one-batch-line": walk(tables),
     }
 
 
-def _answer(file: Path) -> str:
-    return file.read_text(encoding="utf-8")
-
-
 def with_examples(text: str, found: dict[str, str]) -> str:
     """The text with its examples as they are printed now."""
-    return _EXAMPLE.sub(lambda match: f"{match[1]}{match[2]}```\n{_plain(found[match[1]])}```\n", text)
+    return _EXAMPLE.sub(lambda match: f"{match[1]}{match[2]}```\n{plain(found[match[1]])}```\n", text)
 
 
-def _plain(output: str) -> str:
+def plain(output: str) -> str:
     """Without the spaces and tabs at the ends of lines, which editors take away."""
     return "".join(line.rstrip() + "\n" for line in output.splitlines())

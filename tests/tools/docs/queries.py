@@ -2,7 +2,8 @@
 
 import re
 
-from tests.tools.captures import PARAMETERS
+from tests.tools.captures import PARAMETERS, SEGMENTS
+from tests.tools.docs.examples import plain
 from tests.tools.repository import CASES, ROOT
 from tests.tools.sessions import no_session
 from txn_analysis import query
@@ -19,18 +20,13 @@ def two_nights(warehouse: str) -> None:
     """A warehouse of two nights, before and after a repair."""
     for night, capture in (("before", "capture-1"), ("after", "capture-3")):
         settings = Settings.model_validate(PARAMETERS | {"warehouse": warehouse, "capture": night})
-        parts = [str(CASES / "kafka-4.2" / capture / part) for part in ("segments", "transaction-state")]
+        parts = [str(CASES / "kafka-4.2" / capture / part) for part in SEGMENTS]
         steps.audit(no_session, parts, settings)
 
 
 def questions(text: str) -> list[tuple[str, str, str]]:
     """Of each question its heading, its SQL and the answer on the page."""
     return _ASKED.findall(text)
-
-
-def plain(printed: str) -> str:
-    """Without the spaces and tabs at the ends of lines, which editors take away."""
-    return "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
 
 
 def answered(text: str, warehouse: str) -> str:

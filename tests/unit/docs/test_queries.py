@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.tools.docs.queries import PAGE, plain, questions, two_nights
+from tests.tools.docs.examples import plain
+from tests.tools.docs.queries import PAGE, questions, two_nights
 from tests.unit.cli.conftest import Done
 from tests.unit.warehouses.kept import unpacked
 from txn_analysis import query
