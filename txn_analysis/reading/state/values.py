@@ -39,7 +39,6 @@ PRINTED_STATES = (*STATES, *map(str, range(len(STATES))))
 """The strings that may stand for a state, in the order of their numbers: all names, and all numbers as digits."""
 _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
-_NEXT_EPOCH = "next_producer_epoch"  # no column: nothing asks for it
 _TOPIC_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -49,7 +48,7 @@ _FIELDS = {
     "previousProducerId": ("previous_producer_id", ABSENT, _INT64_MAX),
     "nextProducerId": ("next_producer_id", ABSENT, _INT64_MAX),
     "producerEpoch": ("producer_epoch", ABSENT, _INT16_MAX),
-    "nextProducerEpoch": (_NEXT_EPOCH, ABSENT, _INT16_MAX),
+    "nextProducerEpoch": ("next_producer_epoch", ABSENT, _INT16_MAX),
     "transactionTimeoutMs": ("timeout_ms", 0, _INT32_MAX),
     STATUS: ("status", 0, len(STATES) - 1),
     "transactionLastUpdateTimestampMs": ("last_update_ms", ABSENT, LAST_TIME_MS),
@@ -64,7 +63,8 @@ TAGGED_FIELDS = {
 }
 """Those of them that are tagged, by the numbers of their tags: what is not written, and the bytes of the others."""
 JSON_NUMBERS = tuple(_FIELDS)
-NUMBER_COLUMNS = {column: name for name, (column, *_) in _FIELDS.items()}
+_NO_COLUMNS = {"next_producer_epoch", "status"}  # nothing asks for the first one; the column `state` has names
+NUMBER_COLUMNS = {column: name for name, (column, *_) in _FIELDS.items() if column not in _NO_COLUMNS}
 """The name in JSON of each column that is a number."""
 JSON_PARTITIONS = "transactionPartitions"
 _PRINTED = {JSON_PARTITIONS, *_FIELDS}
@@ -235,7 +235,7 @@ def json_value(data: Any, *, is_flexible: bool) -> TransactionLogValue:
         raise BadValueError("not the JSON of a transaction state record")
     is_newer = bool(unknown_names(data, is_flexible=is_flexible)) or None
     numbers = _numbers(data)
-    columns = {column: known(number) for column, number in numbers.items() if column not in {"status", _NEXT_EPOCH}}
+    columns = {column: known(numbers[column]) for column in NUMBER_COLUMNS}
     listed = {"state": STATES[numbers["status"]], "topic_partitions": json_partitions(data[JSON_PARTITIONS])}
     return {**columns, **listed, "may_list_more": is_newer, "may_name_more": is_newer}
 
