@@ -49,9 +49,9 @@ READING = deciding(Decides.READING)
 # Of verbs that answer, but not whether something hangs.
 COULD_NOT_TELL = ("exit_zero", "accept_inconclusive")
 
-ARGUMENTS, OWN, OUTPUT = "Arguments", "Options", "Output"
-HEADINGS = (ARGUMENTS, OWN, INPUT, ASSERTED, OUTPUT, EXIT_CODE, RUNNING)
-"""How `--help` sorts arguments and options; the options of a verb's own stand before those of all."""
+OWN, OUTPUT = "Options", "Output"
+HEADINGS = (OWN, INPUT, ASSERTED, OUTPUT, EXIT_CODE, RUNNING)
+"""How `--help` sorts options; those of a verb's own stand before those of all."""
 
 
 class Forms(NamedTuple):
