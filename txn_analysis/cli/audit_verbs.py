@@ -41,6 +41,7 @@ from txn_analysis.cli.output import (
     emit_page,
     is_terminal,
     metrics_of,
+    note,
     quiet_pipe,
     reader_of,
     rows,
@@ -241,8 +242,7 @@ def report(asked: _Report) -> int:
     if asked.schema:
         from txn_analysis.report.formats import report_schema
 
-        deliver_text(asked.targets, json.dumps(report_schema(), indent=2) + "\n")
-        return 0
+        return deliver_text(asked.targets, json.dumps(report_schema(), indent=2) + "\n")
     settings = asked.settings()
     key = pseudonym_key(settings.pseudonym_key) if asked.anonymize else None
     with stored(settings) as warehouse:
@@ -251,7 +251,7 @@ def report(asked: _Report) -> int:
 
         loaded = load_report(warehouse, settings, asked.run_id, asked.topics)
         for words in believed(run_tables(warehouse, settings.cluster, loaded.run.run_id)):
-            print(f"note: {words}", file=sys.stderr)
+            note(words)
         pictures = _pictures(warehouse, loaded) if asked.prints("html") else None
         if key is not None:
             from txn_analysis.questions.loaded_report import names_of

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
+
+from txn_analysis.cli.output import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,4 +66,4 @@ def _answered(word: str, today: str, text: str) -> NoReturn:
 
 
 def _note(word: str, today: str) -> None:
-    print(f"note: {word} is an old name: {today}", file=sys.stderr)
+    note(f"{word} is an old name: {today}")

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from txn_analysis.cli.output import note
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.report.terminal import Progress, progress_on
 from txn_analysis.settings import EngineName
@@ -191,7 +192,7 @@ def note_evidence(tables: RunTables) -> None:
     asked = tables.run.asked
     alone = [] if asked is None else [f"this run was asked for {escape(', '.join(map(str, asked)))} alone"]
     for words in (*doubts_of(tables), *alone):
-        print(f"note: {words}", file=sys.stderr)
+        note(words)
 
 
 def doubts_of(tables: RunTables) -> Iterator[str]:

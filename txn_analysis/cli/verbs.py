@@ -18,7 +18,7 @@ import click
 
 from txn_analysis.cli.old_words import of_today
 from txn_analysis.cli.options import ENDING, HEADINGS, JUDGING, Forms, Request, output_options, setting_options
-from txn_analysis.cli.output import targets_of
+from txn_analysis.cli.output import note, targets_of
 from txn_analysis.cli.spark import quietly
 from txn_analysis.columns.memory import keep_little_memory, take_from_one_heap
 from txn_analysis.errors import AuditError
@@ -170,4 +170,4 @@ def note_ignored(asked: Request, foreign: Collection[str], *, is_of_run: bool = 
     kept = "; the run keeps the settings it was made with" if is_of_run else ""
     for flags, why in ((asked.given(judging), kept), (asked.given(ending), "")):
         if flags:
-            print(f"note: {', '.join(flags)}: no effect here{why}", file=sys.stderr)
+            note(f"{', '.join(flags)}: no effect here{why}")
