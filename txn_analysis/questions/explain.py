@@ -6,7 +6,6 @@ transaction is what its partition's log holds around it, and what the coordinato
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict, deque
 from functools import partial
 from itertools import chain
@@ -18,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.questions.owners_text import owner_paragraphs
@@ -238,7 +236,7 @@ def _key(one: Finding | Transaction) -> Key:
 
 def _scenes(tables: RunTables, places: set[tuple[str, int]]) -> dict[tuple[str, int], Scene]:
     """What the run says around the transactions of each of some partitions."""
-    run, groups = run_item(tables.run), ConnectGroups.in_coverage(json.loads(tables.run.state_coverage))
+    run, groups = run_item(tables.run), tables.connect_groups
     topics, partitions = ({place[at] for place in places} for at in (0, 1))
     open_at = defaultdict[tuple[str, int], list[Neighbour]](list)
     for one in tables.records(_Open, FINDINGS, topic=topics, partition=partitions):
