@@ -357,8 +357,13 @@ def _did_you_mean(field: str) -> str:
 def _problem(error: ErrorDetails, said_by: Mapping[str, str]) -> str:
     """One line: who said it, what is wrong, what was said, and what the default stands for."""
     field = str(error["loc"][0])
+    return f"{said_by[field]} {what_is_wrong(error)}, got {_shown(error['input'])}; {_default(field)}"
+
+
+def what_is_wrong(error: ErrorDetails) -> str:
+    """What Pydantic says of a value, to stand behind its name."""
     wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    return f"{said_by[field]} {wrong[:1].lower()}{wrong[1:]}, got {_shown(error['input'])}; {_default(field)}"
+    return f"{wrong[:1].lower()}{wrong[1:]}"
 
 
 def _shown(value: object) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.plan.standing import EVIDENCE, TOLD, AcceptedFinding, Decided, accepted_findings, decision_about
-from txn_analysis.settings import Name, TimeMs  # noqa: TC001 pydantic reads the types of fields
+from txn_analysis.settings import Name, TimeMs, what_is_wrong
 from txn_analysis.stores.places import local_path, place_of, shown
 from txn_analysis.tables import ACCEPTED
 from txn_analysis.tables.finding_rows import FindingRows
@@ -21,6 +21,8 @@ from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from pydantic_core import ErrorDetails
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
@@ -134,10 +136,9 @@ def keep(settings: Settings, decisions: Sequence[Decision]) -> None:
         raise ConfigError(f"--accepted {shown(file)}: cannot be written: {problem.strerror or problem}") from problem
 
 
-def _problem(error: Any) -> str:
+def _problem(error: ErrorDetails) -> str:
     where = [f"entry {part + 1}" if isinstance(part, int) else str(part) for part in error["loc"]]
-    wrong = error["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    said = f"{', '.join(where[1:] or where)}: {wrong[:1].lower()}{wrong[1:]}"
+    said = f"{', '.join(where[1:] or where)}: {what_is_wrong(error)}"
     return f"{said}; `txn-analysis accept --format toml` prints entries"
 
 
