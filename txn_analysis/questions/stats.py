@@ -7,6 +7,8 @@ took, are known where the records of its id are left (`judge.endings`).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
@@ -123,7 +125,8 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
     )
 
 
-class _Wanted(NamedTuple):
+@dataclass(frozen=True)
+class _Wanted:
     """Which rows of a run are wanted, as `stats.sql` takes it."""
 
     tables: RunTables
@@ -132,9 +135,13 @@ class _Wanted(NamedTuple):
     def _ask(self, view: str, **more: Any) -> pa.Table:
         return ask(self.tables.finished, f"SELECT * FROM {view}", views_in(_SQL, **self.values, **more))  # noqa: S608 ours
 
+    @cached_property
+    def _part_count(self) -> int:
+        ended_count: int = self._ask("bounds")["ended_count"][0].as_py()
+        return ended_count // _PART_ROWS + 1
+
     def _each_part(self, view: str) -> Iterator[pa.Table]:
-        parts = self._ask("bounds")["ended_count"][0].as_py() // _PART_ROWS + 1
-        yield from (self._ask(view, parts=parts, part=part) for part in range(parts))
+        return (self._ask(view, parts=self._part_count, part=part) for part in range(self._part_count))
 
     def counted(self) -> pa.Table:
         """Rows of `_ROWS`, of what the logs say."""
