@@ -48,7 +48,7 @@ def _lines(report: AuditReport, reader: Reader) -> Iterator[str]:
 
 
 def _warned(report: AuditReport) -> str:
-    """How many warnings there are, and what comes first; whom it is about may be an id, and is not texts."""
+    """How many warnings there are, and what comes first; whom it is about may be an id, and is not said."""
     first = figures.soonest_warnings(report)[0]
     when = "" if first.at_ms is None else f", at {iso_utc(first.at_ms)}"
     return f"{count(len(report.warnings), 'early warning')}; first {first.kind}{when}."
