@@ -33,12 +33,12 @@ class Case:
     Attributes:
         name: of its folder.
         nights: what each audit in turn is given: files and folders under data/cases/, or a capture to make.
-        who: a transactional id, of which `describe` and `who` are asked.
+        who: a transactional id, of which `describe` and `explain` are asked.
         offset: topic, partition and offset, of which `explain` is asked.
         flags: of each audit; a file is meant as one under data/cases/.
-        group: a consumer group, of which `who` is asked as well.
+        group: a consumer group, of which `explain` is asked as well.
         is_text_too: the text of each answer is kept as well.
-        is_page_too: the page of the report, and that of the nights.
+        is_page_too: the page of the report is kept as well.
     """
 
     name: str

@@ -63,16 +63,17 @@ def tools_version(version: str) -> str:
 
 def dump_tool(version: str) -> str:
     """The class behind `kafka-dump-log.sh` of the tools of a version: 4.3 moved it to `kafka-tools`."""
-    return "org.apache.kafka.tools.DumpLogSegments" if _number(version) >= (4, 3) else "kafka.tools.DumpLogSegments"
+    return "org.apache.kafka.tools.DumpLogSegments" if number_of(version) >= (4, 3) else "kafka.tools.DumpLogSegments"
 
 
-def _number(version: str) -> tuple[int, ...]:
+def number_of(version: str) -> tuple[int, ...]:
+    """A version as it is compared: its first two numbers."""
     return tuple(map(int, version.split(".")[:2]))
 
 
 def _fetch(version: str, folder: Path) -> None:
     wanted = [("org.apache.kafka", "kafka_2.13", version), ("org.slf4j", "slf4j-simple", "1.7.36")]
-    if _number(version) >= _FIRST_WITH_TOOLS and tools_version(version) == version:
+    if number_of(version) >= _FIRST_WITH_TOOLS and tools_version(version) == version:
         wanted.append(("org.apache.kafka", "kafka-tools", version))
     fetch_jars(f"Kafka {version}", wanted, folder)
 

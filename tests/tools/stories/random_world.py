@@ -10,8 +10,8 @@ HOUR_MS = 3_600_000
 BATCHES = 50
 
 
-def random_history(seed: int, batch_count: int = BATCHES) -> History:
-    """One or two producers and one or two partitions; so many batches in the logs, those of the state included.
+def random_history(seed: int) -> History:
+    """One or two producers and one or two partitions; BATCHES batches in the logs, those of the state included.
 
     Most transactions are ended; sometimes a write comes late, after its marker, and hangs. Hours pass at the end.
     """
@@ -21,7 +21,7 @@ def random_history(seed: int, batch_count: int = BATCHES) -> History:
     world.logs = {place: [] for place in places}
     producers = range(source.choice((1, 2)))
     written = 0
-    while written < batch_count:
+    while written < BATCHES:
         producer, place = source.choice(producers), source.choice(places)
         name, listed = f"id-{producer}", [{"topic": place[0], "partition": place[1]}]
         start_ms = now_ms = now_ms + source.randrange(1, 5_000)

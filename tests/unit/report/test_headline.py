@@ -3,22 +3,15 @@ import pytest
 from tests.tools import report_rows as rows
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.build import build_report
-from txn_analysis.report.figures import ANYBODY, Reader
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.headline import doubts, what_settles
-from txn_analysis.report.model import AuditReport
-from txn_analysis.report.steps import Step, steps_of
 from txn_analysis.report.text_report import text_report
 from txn_analysis.text import iso_utc
 
 
-def every_step(report: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
-    steps = steps_of(report, reader)
-    return [*steps.now, *steps.later]
-
-
 @pytest.mark.parametrize("is_live", [True, False])
 def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_live: bool) -> None:
-    steps = [step.text for step in every_step(rows.report(rows.live_finding(is_producer_live=is_live)))]
+    steps = [step.text for step in rows.every_step(rows.report(rows.live_finding(is_producer_live=is_live)))]
     assert steps.index("Stop and fence 1 producer, as `do` says:") < steps.index(
         next(step for step in steps if step.startswith("Read it, run it"))
     )
@@ -29,13 +22,13 @@ def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_li
     [("suspect", "marker_overdue"), ("inconclusive", "state_older_than_log"), ("in_progress", "not_late")],
 )
 def test_no_abort_is_named_where_nothing_hangs(verdict: str, rule: str) -> None:
-    assert not any(step.command for step in every_step(rows.report(rows.finding(verdict=verdict, rule=rule))))
+    assert not any(step.command for step in rows.every_step(rows.report(rows.finding(verdict=verdict, rule=rule))))
 
 
 def test_without_an_answer_the_step_says_how_to_get_one() -> None:
     missing = ["__transaction_state up to a later moment, or --state-copied-last"]
     report = rows.report(rows.inconclusive(rule="state_older_than_log", missing_evidence=missing))
-    assert every_step(report) == []
+    assert rows.every_step(report) == []
     assert what_settles(report) == (
         "Nothing is known to hang, but `__transaction_state` is not proven to reach up to the data. What would settle "
         "it: copy the files again: the logs first and `__transaction_state` last, from the leaders; or "
@@ -46,24 +39,26 @@ def test_without_an_answer_the_step_says_how_to_get_one() -> None:
 def test_what_is_not_late_needs_an_answer_later() -> None:
     young = rows.inconclusive(late_by_ms=-1)
     report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [], [young])
-    assert [step.text for step in every_step(report)] == [
+    assert [step.text for step in rows.every_step(report)] == [
         "Nothing yet. 1 transaction without an answer, and not late. Audit again later."
     ]
 
 
 def test_nothing_open_needs_nothing() -> None:
-    assert [step.text for step in every_step(rows.report())] == ["Nothing. No transaction is open in what was read."]
+    assert [step.text for step in rows.every_step(rows.report())] == [
+        "Nothing. No transaction is open in what was read."
+    ]
 
 
 def test_where_nothing_hangs_any_more_it_is_said_how_that_is_verified() -> None:
     later = build_report(rows.run(earlier_captures=["capture-1"]), [], [], [])
-    assert [step.command for step in every_step(later, Reader(" --cluster east"))] == [
+    assert [step.command for step in rows.every_step(later, Reader(" --cluster east"))] == [
         "txn-analysis verify --cluster east",
     ]
     still = build_report(rows.run(earlier_captures=["capture-1"]), [], [], [rows.finding()])
-    assert str([step.command for step in every_step(still)]).count("verify") == 1
+    assert str([step.command for step in rows.every_step(still)]).count("verify") == 1
     too_late_ms = rows.AS_OF_MS + 40 * 24 * rows.HOUR_MS
-    assert [step.command for step in every_step(still, Reader(now_ms=too_late_ms))][-1] == "txn-analysis verify"
+    assert [step.command for step in rows.every_step(still, Reader(now_ms=too_late_ms))][-1] == "txn-analysis verify"
 
 
 def test_what_was_written_while_it_was_copied_is_said_and_asks_for_nothing() -> None:

@@ -9,17 +9,11 @@ from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import scene_of, then_sentence, window_of
 from txn_analysis.report.model import AuditReport
-from txn_analysis.report.steps import Step, steps_of
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
 
 DAY_MS = 24 * rows.HOUR_MS
 EVIL = "evil\n'$(rm -rf ~)' -x"
-
-
-def every_step(report: AuditReport) -> list[Step]:
-    steps = steps_of(report)
-    return [*steps.now, *steps.later]
 
 
 def text_of(found: AuditReport, now_ms: int | None = None) -> str:
@@ -44,7 +38,7 @@ def test_nothing_is_promised_where_it_is_not_known_what_blocks() -> None:
 
 def test_the_run_of_the_plan_names_each_producer_that_must_be_ended_once_and_quoted() -> None:
     returning = [rows.live_finding(), rows.live_finding(partition=1), rows.live_finding(transactional_id=EVIL)]
-    steps = every_step(rows.report(rows.finding(), *returning))
+    steps = rows.every_step(rows.report(rows.finding(), *returning))
     (command,) = [step.command for step in steps if "sh plan.sh" in str(step.command)]
     assert command is not None
     assert command.isprintable()
@@ -61,7 +55,7 @@ def test_before_a_line_is_typed_that_asks_the_brokers_it_is_said_where_they_are(
 
 
 def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:
-    steps = every_step(rows.report(rows.finding()))
+    steps = rows.every_step(rows.report(rows.finding()))
     assert "export" not in "".join(map(str, steps))
     assert [step.command for step in steps][1] == "BROKERS=host:9092 sh plan.sh"
     assert "--ended" not in "".join(step.text for step in steps)
@@ -69,7 +63,7 @@ def test_a_plan_without_a_producer_to_end_is_run_as_it_stands() -> None:
 
 def test_of_very_many_producers_the_command_names_some_and_says_how_many_more_there_are() -> None:
     many = [rows.live_finding(partition=number, transactional_id=f"id-{number:02}") for number in range(23)]
-    (step,) = [step for step in every_step(rows.report(*many)) if "sh plan.sh" in str(step.command)]
+    (step,) = [step for step in rows.every_step(rows.report(*many)) if "sh plan.sh" in str(step.command)]
     assert str(step.command).count("--ended ") == 20
     assert "The script names the other 3 ids." in step.text
 

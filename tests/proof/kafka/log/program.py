@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.proof.kafka.log.requests import SEGMENT_BYTES, Story
-from tests.tools.kafka_jars import class_path
+from tests.tools.kafka_jars import class_path, number_of
 
 VERSIONS = ("3.9.1", "4.2.2", "4.3.1", "4.4.0")
 """The log code of 3.9 is Scala, that of 4.0 and newer is Java. Random requests to brokers cover 2.8 as well."""
@@ -124,20 +124,16 @@ def tell(version: str, stories: Iterable[Story], root: Path) -> list[Told | None
 
 def _request(version: str, story: Story) -> dict[str, Any]:
     request = story.request()
-    if _number(version) < _FIRST_IN_JAVA or SEGMENT_BYTES not in request["config"]:
+    if number_of(version) < _FIRST_IN_JAVA or SEGMENT_BYTES not in request["config"]:
         return request
     config = {f"internal.{name}" if name == SEGMENT_BYTES else name: value for name, value in request["config"].items()}
     return request | {"config": config}
 
 
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")[:2]))
-
-
 def _compile(version: str, classes: Path) -> None:
     sources = classes / "sources"
     sources.mkdir()
-    number = _number(version)
+    number = number_of(version)
     calls = _SOURCES / (_OF_JAVA if number >= _FIRST_IN_JAVA else _OF_SCALA)
     for file in (*_SOURCES.glob("*.java"), *calls.glob("*.java")):
         text = file.read_text(encoding="utf-8")
