@@ -119,17 +119,13 @@ def with_offsets(rows: list[Row], pieces: list[BatchRangeSummary]) -> list[Row]:
     return found
 
 
-def linked(
-    rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = (), as_of_ms: int | None = None
-) -> LinkedPartition:
+def linked(rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row] = ()) -> LinkedPartition:
     """Cut where the evidence asks for it, compare the copies that differ, and link."""
-    return link(evidence_of(rows, scanned, snapshot_rows, as_of_ms))
+    return link(evidence_of(rows, scanned, snapshot_rows))
 
 
-def evidence_of(
-    rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row], as_of_ms: int | None
-) -> PartitionEvidence:
-    """What linking gets of one partition."""
+def evidence_of(rows: list[Row], scanned: Sequence[Batches], snapshot_rows: Sequence[Row]) -> PartitionEvidence:
+    """What linking gets of one partition, where no moment of the copy is known."""
     sections = log_sections(sections_of(with_offsets(rows, summarized(scanned))))
     pieces = summarized(scanned, cuts_of(sections))
     segments = segments_of([section for section in sections if section.kind != "snapshot"], pieces)
@@ -139,7 +135,7 @@ def evidence_of(
         for pair in pairs_to_compare(segments)
     }
     stated = {key: [row for row in snapshot_rows if key_of(row) == key] for key in map(key_of, snapshot_rows)}
-    return PartitionEvidence(sections, pieces, {k: stated_by(own) for k, own in stated.items()}, comparisons, as_of_ms)
+    return PartitionEvidence(sections, pieces, {k: stated_by(own) for k, own in stated.items()}, comparisons, None)
 
 
 def stated_by(rows: Sequence[Row]) -> Array:
@@ -239,7 +235,7 @@ def history_evidence(
     taken = [snapshot_evidence(history, offset) for offset in snapshots]
     rows = [section_row(s) for s in kept] + [section for section, _ in taken]
     scanned = [certain(part) for part in batches_of(kept, text, range_bytes=range_bytes)]
-    return evidence_of(rows, scanned, [row for _, found in taken for row in found], None)
+    return evidence_of(rows, scanned, [row for _, found in taken for row in found])
 
 
 def certain(part: Batches) -> Batches:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 BEGAN_MS, STEP_MS, PAUSE_MS = 1_800_000_000_000, 100, 10_000
+BROKER_ID = 1
 NAME = "txn-capture.json"
 _FOLDER = re.compile(r"(.+)-(\d+)")
 _EPOCH = re.compile(r"(?m)^(\d+) \d+$")
@@ -18,9 +19,6 @@ Entry = dict[str, Any]
 def manifest_of(
     folder: Path,
     *,
-    began_ms: int = BEGAN_MS,
-    broker_id: int | None = 1,
-    clock: str = "broker",
     changed: Callable[[Entry], Entry] = lambda entry: entry,
     order: Callable[[Path], int] | None = None,
     **said: Any,
@@ -28,10 +26,7 @@ def manifest_of(
     """Write the manifest of all files of a folder, and return its path.
 
     Args:
-        folder: the copy.
-        began_ms: when the first byte was read.
-        broker_id: the broker that it was copied off; it leads all of its partitions.
-        clock: whose times these are.
+        folder: the copy, off a broker that leads all of its partitions, with times of that broker's clock.
         changed: what is said of a file instead.
         order: files with a lower number were copied first, with a pause before those of the next.
         said: what is said of the copy instead.
@@ -39,16 +34,16 @@ def manifest_of(
     files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != NAME)
     place = order or (lambda path: int(path.parent.name.startswith("__transaction_state-")))
     files.sort(key=lambda path: (place(path), str(path)))
-    entries = [changed(entry) for entry in _entries(folder, files, place, began_ms, broker_id)]
+    entries = [changed(entry) for entry in _entries(folder, files, place)]
     whole = {
         "format": "txn-capture",
         "version": 1,
         "made_by": "a test",
-        "clock": clock,
+        "clock": "broker",
         "cluster_id": None,
-        "broker_id": broker_id if clock == "broker" else None,
-        "began_ms": began_ms,
-        "ended_ms": max((entry["ended_ms"] or 0 for entry in entries), default=began_ms),
+        "broker_id": BROKER_ID,
+        "began_ms": BEGAN_MS,
+        "ended_ms": max((entry["ended_ms"] or 0 for entry in entries), default=BEGAN_MS),
         "is_complete": True,
         "files": entries,
     }
@@ -57,11 +52,9 @@ def manifest_of(
     return path
 
 
-def _entries(
-    folder: Path, files: Iterable[Path], place: Callable[[Path], int], began_ms: int, broker_id: int | None
-) -> Iterable[Entry]:
+def _entries(folder: Path, files: Iterable[Path], place: Callable[[Path], int]) -> Iterable[Entry]:
     for number, path in enumerate(files):
-        at_ms = began_ms + number * STEP_MS + place(path) * PAUSE_MS
+        at_ms = BEGAN_MS + number * STEP_MS + place(path) * PAUSE_MS
         found = _FOLDER.fullmatch(path.parent.name)
         topic, partition = (found[1], int(found[2])) if found and path.parent != folder else (None, None)
         yield {
@@ -70,13 +63,13 @@ def _entries(
             "topic": topic,
             "topic_id": None,
             "partition": partition,
-            "leader_id": broker_id if topic else None,
+            "leader_id": BROKER_ID if topic else None,
             "leader_epoch": _epoch(path.parent) if topic else None,
             "is_leader_confirmed": topic is not None,
             "is_end_confirmed": topic is not None,
             "began_ms": at_ms,
             "ended_ms": at_ms + STEP_MS,
-            "began_monotonic_ms": at_ms - began_ms,
+            "began_monotonic_ms": at_ms - BEGAN_MS,
             "first_offset": None,
             "end_offset": None,
             "size_bytes": path.stat().st_size,

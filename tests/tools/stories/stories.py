@@ -114,13 +114,13 @@ class Story:
         """What the audit says."""
         return answer_of(self.world.history())
 
-    def rule(self, producer_id: int = 7, place: tuple[str, int] = ORDERS_0) -> str:
-        """The rule that decides about a producer's open data, and that only what hangs is planned."""
+    def rule(self, producer_id: int = 7) -> str:
+        """The rule that decides about a producer's open data on orders-0, and that only what hangs is planned."""
         answer = self.answer()
         planned = {(r.topic, r.partition, r.producer_id) for r in answer.plan}
         assert planned == {(f.topic, f.partition, f.producer_id) for f in answer.hanging}
         found = {(f.topic, f.partition, f.producer_id): f.rule for f in answer.findings}
-        return found.get((*place, producer_id), "not open")
+        return found.get((*ORDERS_0, producer_id), "not open")
 
 
 def exported(story: Story) -> Story:

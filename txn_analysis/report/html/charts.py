@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WIDTH = 440
 RIGHT, TOP, BOTTOM = 12, 12, 26
 LETTER = 6.6  # width of a letter of an axis, at its font size of 11
+_MOST_TIMES = 4  # on one axis
 _S, _MIN, _H, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 _TIME_STEPS_MS = (
     *(n * _S for n in (1, 2, 5, 10, 15, 30)),
@@ -130,12 +131,12 @@ def count_ticks(scale: Scale, most: int = 5) -> list[Tick]:
     return [Tick(scale(value), f"{value:,}") for value in range(int(first), int(scale.high) + 1, int(step))]
 
 
-def time_ticks(scale: Scale, most: int = 4) -> list[Tick]:
+def time_ticks(scale: Scale) -> list[Tick]:
     """Ticks at round moments, UTC; the date stands where it is needed."""
     span = max(scale.high - scale.low, 1)
-    step = next((s for s in _TIME_STEPS_MS if span / s <= most), None)
+    step = next((s for s in _TIME_STEPS_MS if span / s <= _MOST_TIMES), None)
     if step is None:
-        step = math.ceil(span / most / _TIME_STEPS_MS[-1]) * _TIME_STEPS_MS[-1]
+        step = math.ceil(span / _MOST_TIMES / _TIME_STEPS_MS[-1]) * _TIME_STEPS_MS[-1]
     first = math.ceil(scale.low / step) * step
     moments = range(int(first), int(scale.high) + 1, step)
     return [Tick(scale(ms), _moment(ms, step)) for ms in moments]
