@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from tests.tools.docs.commands import printed_in, wrong_with
+from tests.tools.program import Done, program
 from tests.tools.repository import CASES
-from txn_analysis.cli.main import app
 from txn_analysis.judge.words import WORDS as WORDS_OF_RULES
 from txn_analysis.verdict import Verdict
 
-Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., Done]
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 COPIED_MS = 1_795_229_990_737
@@ -35,7 +35,6 @@ def run(
     empty_warehouse: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> Run:
     """Runs a command in a folder of its own; none starts Spark."""
     shutil.copytree(empty_warehouse, tmp_path / WORDS[1])
@@ -44,19 +43,11 @@ def run(
     def session(*_: Any, **__: Any) -> Iterator[Any]:
         yield no_spark
 
-    for module in ("spark",):
-        monkeypatch.setattr(f"txn_analysis.cli.{module}.spark_session", session)
+    monkeypatch.setattr("txn_analysis.cli.spark.spark_session", session)
     monkeypatch.setattr("txn_analysis.cli.plan_verbs.now_ms", lambda: COPIED_MS)  # read at once, as it should be
     monkeypatch.setattr("txn_analysis.cli.output.now_ms", lambda: COPIED_MS)  # read at once, as it should be
     monkeypatch.chdir(tmp_path)
-
-    def done(*words: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            app(list(words), prog_name="txn-analysis")
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return done
+    return program
 
 
 @pytest.mark.parametrize(

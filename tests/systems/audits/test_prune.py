@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.tools.captures import PARAMETERS, answers, run_audit
+from tests.tools.program import Done, program
 from tests.tools.repository import CASES
 from tests.tools.sessions import no_session, opened
-from txn_analysis.cli.main import app
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import ingest, steps
 from txn_analysis.questions import verify as repairs
@@ -336,45 +336,34 @@ def test_what_was_pruned_and_is_given_again_is_read_and_judged_under_other_names
     assert own_name(warehouse, item.runs_kept[0]) == item.runs_kept[0]
 
 
-def nightly(folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """The exit code and stderr of one more night's audit, whose settings say how long is kept."""
+def nightly(folder: Path) -> Done:
+    """One more night's audit, whose settings say how long is kept."""
     (folder.parent / "nightly.toml").write_text(f"warehouse = '{folder}'\nkeep_ms = '10d'\nprune_grace_ms = '0m'\n")
     given = [str(CASES / SECOND / part) for part in ("segments", "transaction-state")]
     said = ["--config", str(folder.parent / "nightly.toml"), "--transaction-state-partitions", "4"]
-    capsys.readouterr()
-    with pytest.raises(SystemExit) as end:
-        app(["audit", *given, *said, "--capture", "day-102", "--as-of", str(START_MS + 102 * DAY_MS)])
-    assert isinstance(end.value.code, int)
-    return end.value.code, capsys.readouterr().err
+    return program("audit", *given, *said, "--capture", "day-102", "--as-of", START_MS + 102 * DAY_MS)
 
 
-def test_an_audit_ends_with_it_where_settings_say_how_long_is_kept(
-    nights: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, said = nightly(nights, capsys)
+def test_an_audit_ends_with_it_where_settings_say_how_long_is_kept(nights: Path) -> None:
+    code, _, said = nightly(nights)
     assert code == 1
     assert "and 11 files that were too old" in said
     assert len(prunes_of(opened(nights), "default")) == 1
 
 
-def test_an_audit_keeps_its_exit_code_where_pruning_fails(
-    nights: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_audit_keeps_its_exit_code_where_pruning_fails(nights: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: Any, **__: Any) -> Any:
         raise WarehouseError("somebody else holds it")
 
     monkeypatch.setattr("txn_analysis.questions.pruning.prune", fails)
-    code, said = nightly(nights, capsys)
+    code, _, said = nightly(nights)
     assert code == 1
     assert "note: what is old stays, as pruning failed: somebody else holds it" in said
 
 
-def test_the_verb_prints_words_or_json_and_needs_an_age(nights: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def said(*words: str) -> tuple[Any, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            app(["forget", "--warehouse", str(nights), *words], prog_name="txn-analysis")
-        return ended.value.code, *capsys.readouterr()
+def test_the_verb_prints_words_or_json_and_needs_an_age(nights: Path) -> None:
+    def said(*words: str) -> Done:
+        return program("forget", "--warehouse", nights, *words)
 
     assert said()[0] == 2
     assert "--older-than AGE" in said()[2]

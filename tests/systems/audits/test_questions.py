@@ -12,10 +12,10 @@ import pytest
 
 from tests.golden.cases import CASES, questions
 from tests.tools.captures import FIND_HANGING, SEGMENTS, Variant
+from tests.tools.program import Done, program
 from tests.tools.repository import ROOT
 from tests.tools.s3_server import Bucket
 from tests.tools.sessions import no_session
-from txn_analysis.cli.main import app
 from txn_analysis.report.model import AuditReport
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
@@ -89,21 +89,18 @@ print(json.dumps(answers))
 """
 _PROGRESS = re.compile(r"^txn-analysis: .*\n", re.MULTILINE)
 
-Answer = tuple[int, str, str]
 IN_BUCKET = "s3://kept/audits"
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
     """Exit code, stdout and stderr of a command in this process, which starts no Spark."""
 
-    def answer(words: list[str]) -> Answer:
+    def answer(words: list[str]) -> Done:
         with monkeypatch.context() as patched:
             patched.setattr("txn_analysis.cli.spark.spark_session", no_session)
-            with pytest.raises(SystemExit) as ended:
-                app(words, prog_name="txn-analysis")
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, _PROGRESS.sub("", err)
+            done = program(*words)
+        return done._replace(err=_PROGRESS.sub("", done.err))
 
     return answer
 
@@ -116,7 +113,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def test_a_bucket_gives_the_same_answer(
     audit_of: Callable[[Variant], AuditReport],
     warehouse_of: Callable[[Variant], str],
-    asked: Callable[..., Answer],
+    asked: Callable[..., Done],
     bucket: Bucket,
     variant: Variant,
     words: str,
@@ -140,7 +137,7 @@ def test_no_question_needs_spark_or_java(
     audit_of: Callable[[Variant], AuditReport],
     warehouse_of: Callable[[Variant], str],
     tmp_path: Path,
-    asked: Callable[..., Answer],
+    asked: Callable[..., Done],
 ) -> None:
     audit_of(LIVE)
     (tmp_path / "sitecustomize.py").write_text(NO_SPARK)

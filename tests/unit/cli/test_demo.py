@@ -6,30 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.conftest import Done
-from txn_analysis.cli.main import app
-
-
-@pytest.fixture
-def real(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
-    """Runs `txn-analysis` as it is, in this process."""
-
-    def run(*words: str) -> Done:
-        with pytest.raises(SystemExit) as ended:
-            app(list(words), prog_name="txn-analysis")
-        out, err = capsys.readouterr()
-        return Done(int(ended.value.code or 0), out, err)
-
-    return run
+from tests.tools.program import Done, program
 
 
 def test_its_five_commands_go_from_what_hangs_to_what_is_repaired(
-    real: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    printed = real("demo").out
+    printed = program("demo").out
     typed = [shlex.split(line, comments=True)[1:] for line in printed.splitlines() if not line.startswith("#")]
-    done = [real(*words) for words in typed]
+    done = [program(*words) for words in typed]
     assert [one.code for one in done] == [1, 0, 0, 1, 1], [one.err for one in done]
     told = "".join(one.out for one in done)
     places = [told.index(text) for text in ("HANGING: 4 transactions", "late_write_after_marker", "\trepaired ")]

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.program import program
 from txn_analysis.cli import spark
-from txn_analysis.cli.main import app
 from txn_analysis.tables import RUNS
 
 READING = (
@@ -23,14 +23,10 @@ READING = (
 
 
 @pytest.mark.parametrize("words", READING, ids=lambda words: words[0])
-def test_a_warehouse_that_is_not_there_is_refused_before_spark_starts(
-    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        app([*words, "--warehouse", str(tmp_path / "none")], prog_name="txn-analysis")
-    out, err = capsys.readouterr()
-    assert (ended.value.code, out) == (2, "")
-    assert err == f"error: {tmp_path}/none: no warehouse here: give the --warehouse of an audit, or audit first\n"
+def test_a_warehouse_that_is_not_there_is_refused_before_spark_starts(words: tuple[str, ...], tmp_path: Path) -> None:
+    done = program(*words, "--warehouse", tmp_path / "none")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"error: {tmp_path}/none: no warehouse here: give the --warehouse of an audit, or audit first\n"
 
 
 def test_the_folder_that_is_looked_for_is_that_of_the_runs() -> None:

@@ -10,10 +10,9 @@ from pyspark.sql import SparkSession
 
 from tests.tools.docs.examples import plain
 from tests.tools.docs.queries import PAGE, questions, two_nights
-from tests.unit.cli.conftest import Done
+from tests.tools.program import Done, program
 from tests.unit.warehouses.kept import unpacked
 from txn_analysis import query
-from txn_analysis.cli.main import app
 from txn_analysis.errors import ConfigError
 
 TWELVE = [pytest.param(sql, answer, id=heading) for heading, sql, answer in questions(PAGE.read_text(encoding="utf-8"))]
@@ -27,16 +26,9 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def asked(capsys: pytest.CaptureFixture[str], nights: str) -> Callable[..., Done]:
+def asked(nights: str) -> Callable[..., Done]:
     """What `txn-analysis query` prints."""
-
-    def run(*words: str) -> Done:
-        with pytest.raises(SystemExit) as ended:
-            app(["query", *words, "--warehouse", nights], prog_name="txn-analysis")
-        out, err = capsys.readouterr()
-        return Done(int(ended.value.code or 0), out, err)
-
-    return run
+    return lambda *words: program("query", *words, "--warehouse", nights)
 
 
 def test_the_page_has_twelve_questions() -> None:
