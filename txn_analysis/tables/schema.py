@@ -32,13 +32,6 @@ STRING = pa.string()
 BIGINT = pa.int64()
 INT = pa.int32()
 BOOLEAN = pa.bool_()
-BINARY = pa.binary()
-COUNTS = pa.map_(STRING, BIGINT)
-
-
-def array(element: pa.DataType) -> pa.DataType:
-    """An array whose elements are never NULL."""
-    return pa.list_(pa.field("element", element, nullable=False))
 
 
 def struct(**fields: pa.DataType) -> pa.DataType:

@@ -15,7 +15,7 @@ from txn_analysis.storage.errors import BrokenRowError
 from txn_analysis.storage.roots import disk_root
 from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import REJECTS, Col, Table
-from txn_analysis.tables.schema import BIGINT, BOOLEAN, INT, STRING, array, struct
+from txn_analysis.tables.schema import BIGINT, BOOLEAN, INT, STRING, struct
 
 INNER = struct(offset=BIGINT, epoch=INT, marker=STRING)
 EVERYTHING = Table(
@@ -29,7 +29,7 @@ EVERYTHING = Table(
         Col("epoch", INT, "small or NULL"),
         Col("marker", STRING, "words, among them empty and strange ones"),
         Col("flag", BOOLEAN, "or NULL"),
-        Col("transactions", array(INNER), "of any length"),
+        Col("transactions", pa.list_(pa.field("element", INNER, nullable=False)), "of any length"),
     ),
     partition_by=("slice",),
 )
