@@ -11,11 +11,10 @@ from collections import defaultdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, numbers
+from txn_analysis.columns.arrays import ABSENT, equal_runs, numbers
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import named, rows_of_values, unpickled
 from txn_analysis.coordinator.chain import chains_of
@@ -140,9 +139,9 @@ def state_step(placings: Placings, producers: BloomFilter, abort_count: int) -> 
         audit = numbers(states["audit"], 0)
         ordered = by_id(states, audit, placings.each(states["audit"], "dumped_rank"))
         some = asked_about(states, ordered, producers), abort_counts(states, ordered) >= abort_count
-        histories, aborted = (_batch(histories_of(states, audit, ordered.only(chosen))) for chosen in some)
-        chains = _batch(rows_of_values(_chains(read_at(tables["states"], "held_by"), placings)))
-        return named(histories=histories, aborted=aborted, last=_batch(last_records(states, ordered)), chains=chains)
+        histories, aborted = (histories_of(states, audit, ordered.only(chosen)) for chosen in some)
+        chains = rows_of_values(_chains(read_at(tables["states"], "held_by"), placings))
+        return named(histories=histories, aborted=aborted, last=last_records(states, ordered), chains=chains)
 
     return run
 
@@ -169,23 +168,24 @@ def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collect
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
         histories, markers = (by_audit(tables[name]) for name in ("histories", "markers"))
         no_histories, no_markers = (tables[name].slice(0, 0) for name in ("histories", "markers"))
-        rows = list[tuple[int, int | None, bytes]]()
+        rows = list[dict[str, Any]]()
         for n in {*histories, *markers} & states.keys():
             given = histories.get(n, no_histories), markers.get(n, no_markers)
-            rows.append((n, None, pickle.dumps(sums_of_markers(given[1], given[0], states[n], asked[n]))))
+            rows.append(_stated(n, None, sums_of_markers(given[1], given[0], states[n], asked[n])))
             producers = pc.unique(given[0]["producer_id"])
             producers = producers.filter(pc.is_in(producers, pa.array(asked[n], pa.int64())))
             for start in range(0, len(producers), _PRODUCERS_AT_ONCE):
                 some = producers.slice(start, _PRODUCERS_AT_ONCE)
-                of_histories, of_markers = (rows.filter(pc.is_in(rows["producer_id"], some)) for rows in given)
-                stated = states_by_producer(of_histories, of_markers, states[n].max_clock_skew_ms)
-                rows += [(n, producer_id, pickle.dumps(state)) for producer_id, state in stated.items()]
-        columns = zip(*rows, strict=True) if rows else ((), (), ())
-        return pa.table(
-            [pa.array(rows, field.type) for rows, field in zip(columns, STATED, strict=True)], schema=STATED
-        )
+                of_histories, of_markers = (each.filter(pc.is_in(each["producer_id"], some)) for each in given)
+                by_producer = states_by_producer(of_histories, of_markers, states[n].max_clock_skew_ms)
+                rows += [_stated(n, producer_id, state) for producer_id, state in by_producer.items()]
+        return pa.Table.from_pylist(rows, STATED)
 
     return run
+
+
+def _stated(audit: int, producer_id: int | None, state: Any) -> dict[str, Any]:
+    return {"audit": audit, "producer_id": producer_id, "state": pickle.dumps(state)}
 
 
 def states_by_producer(histories: pa.Table, markers: pa.Table, max_clock_skew_ms: int) -> dict[int, ProducerState]:
@@ -228,13 +228,11 @@ def asked_of(opened: pa.Table) -> pa.Table:
     """Rows of `ASKED`, of all rows of `OPENED`."""
     rows = opened.append_column("place", pa.array(range(len(opened)), pa.int64()))
     rows = rows.sort_by([("audit", "ascending"), ("producer_id", "ascending")]).combine_chunks()
-    keys = [numbers(rows[field.name], ABSENT) for field in _PRODUCER]
-    is_first = np.append(True, np.logical_or.reduce([np.diff(key) != 0 for key in keys]))[: len(rows)]
-    starts = pa.array(np.flatnonzero(is_first), pa.int32())
-    columns = [numbers_of.combine_chunks() for numbers_of in (rows[field.name] for field in _ASKED)]
-    bounds = pa.concat_arrays([starts, pa.array([len(rows)], pa.int32())])
+    starts = [start for start, _ in equal_runs(rows, [field.name for field in _PRODUCER])]
+    columns = [rows[field.name].combine_chunks() for field in _ASKED]
+    bounds = pa.array([*starts, len(rows)], pa.int32())
     lists = pa.ListArray.from_arrays(bounds, pa.StructArray.from_arrays(columns, fields=[*_ASKED]))
-    return pa.table([*(rows[field.name].take(starts) for field in _PRODUCER), lists], schema=ASKED)
+    return pa.table([*(rows[field.name].take(bounds[:-1]) for field in _PRODUCER), lists], schema=ASKED)
 
 
 def views_in(max_clock_skew_ms: Mapping[int, int]) -> BatchFunction:
@@ -247,20 +245,18 @@ def views_in(max_clock_skew_ms: Mapping[int, int]) -> BatchFunction:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             known = batch.filter(batch["state"].is_valid())
-            lists, listed = known["opened"], list[tuple[int, Any]]()
+            lists, rows = known["opened"], list[dict[str, Any]]()
             opened = iter(records_of(Asked, lists.flatten()))
             counts = pc.list_value_length(lists).to_pylist()
             of_rows = zip(known["audit"].to_pylist(), counts, unpickled(known["state"].to_pylist()), strict=True)
             for n, count, state in of_rows:
                 asked = [*islice(opened, count)]
                 views = state.views(asked, max_clock_skew_ms[n])
-                listed += [(one.place, views[one.key]) for one in asked]
-            columns = [
-                pa.array([place for place, _ in listed], pa.int64()),
-                pa.array([pickle.dumps(view) for _, view in listed], pa.binary()),
-                pa.array([view.bears_on_others for _, view in listed], pa.bool_()),
-            ]
-            yield pa.RecordBatch.from_arrays(columns, schema=VIEWS)
+                for one in asked:
+                    view = views[one.key]
+                    bears = view.bears_on_others
+                    rows.append({"place": one.place, "view": pickle.dumps(view), "bears_on_others": bears})
+            yield pa.RecordBatch.from_pylist(rows, VIEWS)
 
     return run
 
@@ -276,10 +272,6 @@ def with_views(opened: pa.Table, views: pa.Table) -> pa.Table:
     bears = pc.fill_null(views["bears_on_others"].take(place), fill_value=False)
     bears = pc.or_(bears, opened["other_copy_commit_offset"].is_valid())
     return pa.table([*opened.columns, views["view"].take(place), bears], schema=VIEWED)
-
-
-def _batch(rows: pa.Table) -> pa.RecordBatch:
-    return next(iter(rows.combine_chunks().to_batches()), pa.RecordBatch.from_pylist([], rows.schema))
 
 
 def sums_of(values: Iterable[Mapping[int, Any]]) -> dict[int, Any]:
