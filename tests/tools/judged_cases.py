@@ -14,7 +14,7 @@ from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.history import ABORT, COMMIT, Decision, WithoutMarker
 from txn_analysis.coordinator.origins import Origins
 from txn_analysis.coordinator.partition_count import GIVEN, StateCount
-from txn_analysis.coordinator.view import CoordinatorView
+from txn_analysis.coordinator.view import Asked, CoordinatorView
 from txn_analysis.judge import case as judged_case
 from txn_analysis.judge.case import Moments
 from txn_analysis.judge.judgement import Judgement, judgement_of
@@ -104,6 +104,11 @@ CHAIN = StateChain(
 )
 FOUR = StateCount(4, GIVEN)
 ALL_SEEN = tuple(StatePartition(p, is_seen=True, chain=CHAIN) for p in range(4))
+
+
+def asked(opened: Transaction) -> Asked:
+    """What the coordinator is asked about an open transaction, the first of all."""
+    return Asked(0, *(getattr(opened, name) for name in Asked._fields[1:]))
 
 
 @dataclass(frozen=True)

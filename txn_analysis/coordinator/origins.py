@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.coordinator.view import Asked
     from txn_analysis.kafka.transactions import StateRecord, TopicPartition
-    from txn_analysis.tables import Transaction
 
 VERSION_2 = 2
 """Of transactions, with which every end raises the epoch (KIP-890)."""
@@ -95,7 +94,7 @@ class Origins(NamedTuple):
     is_version_2: bool = False
 
 
-def origins_of(history: Sequence[StateRecord], opened: Asked | Transaction, max_clock_skew_ms: int) -> Origins:
+def origins_of(history: Sequence[StateRecord], opened: Asked, max_clock_skew_ms: int) -> Origins:
     """What the history of one id that has, or had, the producer id says of the origin of open data."""
     where, producer_id = opened.topic_partition, opened.producer_id
     decided = decisions(history, where, producer_id)
@@ -199,7 +198,7 @@ def _began_ms(since: Sequence[StateRecord], where: TopicPartition, producer_id: 
     return record.start_ms if record.start_ms is not None else record.moment_ms
 
 
-def _taken_over(since: Sequence[StateRecord], opened: Asked | Transaction) -> StateRecord | None:
+def _taken_over(since: Sequence[StateRecord], opened: Asked) -> StateRecord | None:
     """InitProducerId alone writes an Empty record; with transaction version 2 every transaction raises the epoch."""
     first_epoch = opened.first_producer_epoch
     begun = (r for r in since if r.state == EMPTY and r.producer_id == opened.producer_id)

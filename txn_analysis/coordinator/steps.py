@@ -69,12 +69,12 @@ _ASKED = pa.struct(
 ASKED = pa.schema([*_PRODUCER, ("opened", pa.list_(_ASKED))])
 """One row is one producer id with its open transactions, as far as the state is asked about them."""
 STATED = pa.schema([*_PRODUCER, ("state", pa.binary())])
-"""One row is one producer id that an id has, or had, with its `ProducerState`, pickled."""
+"""One row is one producer id that an id has, or had, with its `ProducerHistories`, pickled."""
 JOINED = pa.schema([*ASKED, STATED.field("state")])
 """One row is one of `ASKED` with what is stated of its producer id; NULL where no id has, or had, it."""
 
 
-class ProducerState(NamedTuple):
+class ProducerHistories(NamedTuple):
     """What the state says of one producer id, and what the logs say beside it.
 
     Attributes:
@@ -85,10 +85,9 @@ class ProducerState(NamedTuple):
     histories: list[History]
     markers: dict[TopicPartition, list[EndMarker]]
 
-    def views(self, opened: Sequence[Asked] | Sequence[Transaction], max_clock_skew_ms: int) -> Views:
+    def views(self, opened: Sequence[Asked], max_clock_skew_ms: int) -> Views:
         """What the coordinator knows of open transactions of the producer id."""
-        markers = {one.key: self.markers.get(one.topic_partition, ()) for one in opened}
-        return views_of(self.histories, opened, markers, max_clock_skew_ms)
+        return views_of(self.histories, opened, self.markers, max_clock_skew_ms)
 
 
 _PRODUCERS_AT_ONCE = 2_048  # records of no others are in memory
@@ -188,7 +187,7 @@ def _stated(audit: int, producer_id: int | None, state: Any) -> dict[str, Any]:
     return {"audit": audit, "producer_id": producer_id, "state": pickle.dumps(state)}
 
 
-def states_by_producer(histories: pa.Table, markers: pa.Table, max_clock_skew_ms: int) -> dict[int, ProducerState]:
+def states_by_producer(histories: pa.Table, markers: pa.Table, max_clock_skew_ms: int) -> dict[int, ProducerHistories]:
     """What the state says of each of some producer ids.
 
     Args:
@@ -205,7 +204,7 @@ def states_by_producer(histories: pa.Table, markers: pa.Table, max_clock_skew_ms
     since_ms = _decided_since(known, max_clock_skew_ms)
     for (where, producer_id), own_markers in markers_since(markers, since_ms).items():
         of_places[producer_id][where] = own_markers
-    return {producer_id: ProducerState(known[producer_id], of_places[producer_id]) for producer_id in known}
+    return {producer_id: ProducerHistories(known[producer_id], of_places[producer_id]) for producer_id in known}
 
 
 def _decided_since(

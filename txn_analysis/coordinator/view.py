@@ -6,7 +6,6 @@ Pure Python over the histories of the few ids that have, or had, its producer id
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.records import Int32
@@ -22,15 +21,12 @@ from txn_analysis.coordinator.origins import Origins, origins_of
 from txn_analysis.kafka.transactions import LIVE, TOMBSTONE, TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from txn_analysis.coordinator.history import EndMarker
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.logic import Truth
-    from txn_analysis.tables import Transaction
 
-Markers = Mapping[tuple["TopicPartition", int], Sequence["EndMarker"]]
-"""End markers by partition and producer id, as `Transaction.key`."""
 Views = dict[tuple["TopicPartition", int], "CoordinatorView"]
 """By `Transaction.key`; without those whose producer id no transactional id has, or had."""
 _LISTED: tuple[Truth, ...] = (False, None, True)
@@ -123,7 +119,7 @@ class CoordinatorView(NamedTuple):
 
 
 def view_of(
-    history: Sequence[StateRecord], opened: Asked | Transaction, markers: Iterable[EndMarker], max_clock_skew_ms: int
+    history: Sequence[StateRecord], opened: Asked, markers: Iterable[EndMarker], max_clock_skew_ms: int
 ) -> CoordinatorView:
     """What the history of one transactional id says of an open transaction whose producer id it has, or had.
 
@@ -164,8 +160,8 @@ def view_of(
 
 def views_of(
     histories: Iterable[Sequence[StateRecord]],
-    opened: Sequence[Asked] | Sequence[Transaction],
-    markers: Markers,
+    opened: Sequence[Asked],
+    markers: Mapping[TopicPartition, Sequence[EndMarker]],
     max_clock_skew_ms: int,
 ) -> Views:
     """What the coordinator knows of open transactions of one producer id.
@@ -179,7 +175,7 @@ def views_of(
     views_of: defaultdict[tuple[TopicPartition, int], list[CoordinatorView]] = defaultdict(list)
     for history in histories:
         for transaction in opened:
-            of_partition = markers.get(transaction.key, ())
+            of_partition = markers.get(transaction.topic_partition, ())
             views_of[transaction.key].append(view_of(history, transaction, of_partition, max_clock_skew_ms))
     return {key: best_of(views) for key, views in views_of.items()}
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.tools.coordinator_rows import marker_rows, of_producers_ids, read_histories, table_row
-from tests.tools.judged_cases import KNOWN, OPEN
+from tests.tools.judged_cases import KNOWN, OPEN, asked
 from txn_analysis.coordinator.history import EndMarker
 from txn_analysis.coordinator.partition_count import positive_hashes
 from txn_analysis.coordinator.steps import states_by_producer
@@ -21,7 +21,7 @@ def views_of_all(*rows: dict[str, Any], opened: Iterable[int], markers: pa.Table
     """What is known of open transactions of some producers on orders-0, none of which was ever marked there."""
     states, views = states_by_producer(of_producers_ids(*rows), markers or marker_rows({}), 0), Views()
     for producer_id in states.keys() & {*opened}:
-        views |= states[producer_id].views([OPEN._replace(producer_id=producer_id, last_marker_ms=None)], 0)
+        views |= states[producer_id].views([asked(OPEN._replace(producer_id=producer_id, last_marker_ms=None))], 0)
     return views
 
 
@@ -104,7 +104,8 @@ def test_the_id_that_changed_last_counts_before_one_that_still_runs_under_the_pr
 
 def test_the_history_of_an_id_is_told_in_order_and_once_for_every_transaction_asked_about() -> None:
     rows = [table_row(9, "billing", "Ongoing"), table_row(3, "billing", "CompleteCommit")]
-    views = views_of(read_histories(*rows * 2).values(), [OPEN, OPEN._replace(partition=1)], {}, max_clock_skew_ms=0)
+    opened = [asked(OPEN), asked(OPEN._replace(partition=1))]
+    views = views_of(read_histories(*rows * 2).values(), opened, {}, max_clock_skew_ms=0)
     told = [(where.partition, v.state, v.is_listed) for (where, _), v in sorted(views.items())]
     assert told == [(0, "Ongoing", True), (1, "Ongoing", False)]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tools.coordinator_rows import exported, record, tombstone
-from tests.tools.judged_cases import OPEN
+from tests.tools.judged_cases import OPEN, asked
 from txn_analysis.coordinator.history import (
     ABORT,
     COMMIT,
@@ -18,7 +18,7 @@ from txn_analysis.coordinator.view import CoordinatorView, view_of
 from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.logic import UNBOUNDED_MS
 
-DATA = OPEN._replace(last_marker_ms=1_000, first_appended_after_ms=1_000)
+DATA = asked(OPEN._replace(last_marker_ms=1_000, first_appended_after_ms=1_000))
 
 
 def view(history: list[StateRecord], skew_ms: int = 0) -> CoordinatorView:

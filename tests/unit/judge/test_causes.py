@@ -18,6 +18,7 @@ from tests.tools.judged_cases import (
     OPEN,
     WRITTEN_MS,
     Case,
+    asked,
     listed,
     with_partition,
 )
@@ -83,7 +84,7 @@ def cause(
 ) -> FoundCause:
     """The cause of the open data of the proof table, with this history of its id (None: no id has the producer)."""
     opened = OPEN._replace(**changes)
-    known = None if history is None else view_of(history, opened, (), 0)
+    known = None if history is None else view_of(history, asked(opened), (), 0)
     return judged(opened, known, partitions, state_leader_epoch, no_records_lost=no_records_lost)
 
 
@@ -337,10 +338,10 @@ def test_a_state_that_was_not_given_is_not_said_to_be_made_again() -> None:
 
 def test_of_two_decisions_within_the_skew_the_nearest_one_wrote_the_marker() -> None:
     history = [*transaction(MARKER_MS - 12), *transaction(MARKER_MS + 30)]
-    found = origins_of(history, OPEN, max_clock_skew_ms=1_000)
+    found = origins_of(history, asked(OPEN), max_clock_skew_ms=1_000)
     assert (found.ended_ms, found.prepared_ms) == (MARKER_MS - 2, MARKER_MS + 40)
     assert found.is_order_doubtful
-    assert not origins_of(history, OPEN, max_clock_skew_ms=0).is_order_doubtful
+    assert not origins_of(history, asked(OPEN), max_clock_skew_ms=0).is_order_doubtful
 
 
 @pytest.mark.parametrize("cause", CAUSES[:-1], ids=lambda cause: cause.name)
