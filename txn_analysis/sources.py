@@ -29,7 +29,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from txn_analysis.columns.arrays import together
 from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import ConfigError, InputError
-from txn_analysis.kafka.names import CONSOLE_JSON, CONSOLE_TEXT, DESCRIBED, LOG_KINDS, SNAPSHOT, STATE
+from txn_analysis.kafka.names import DESCRIBED, LOG_KINDS, SNAPSHOT, STATE_KINDS
 from txn_analysis.pipeline.ingest import Content
 from txn_analysis.pipeline.ingest_tasks import read_tasks
 from txn_analysis.reading.inputs.accounting import rejected_outside
@@ -139,7 +139,7 @@ class KafkaLogDir(_Files):
 class KafkaTransactionState(_Files):
     """Records of `__transaction_state`: of decoded dumps, console exports and segments."""
 
-    form = _Form("kafka_transaction_state", TRANSACTION_STATES, frozenset({STATE, CONSOLE_TEXT, CONSOLE_JSON}))
+    form = _Form("kafka_transaction_state", TRANSACTION_STATES, STATE_KINDS)
 
 
 class KafkaProducerSnapshot(_Files):

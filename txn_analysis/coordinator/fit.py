@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.history import COMMIT
-from txn_analysis.kafka.names import CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE
+from txn_analysis.kafka.names import LOG, STATE_KINDS
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import later_of
 from txn_analysis.text import utc
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.tables.inputs import InputSection, Manifest
 
-_OF_STATE = frozenset({STATE, CONSOLE_TEXT, CONSOLE_JSON})
 FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 _MORE_AGAINST = "more COMMIT markers in the logs contradict __transaction_state than it confirms"
 _ANOTHERS, _INCOMPLETE = "it is another cluster's", "it lacks records of its own ids"
@@ -287,7 +286,7 @@ def of_one_cluster(sections: Collection[InputSection], manifests: Collection[Man
         if file.input_id is not None
     }
     clusters = [(s, s.cluster_id or named.get(s.input_id)) for s in sections if not s.capture_rank]
-    of_state = {cluster for section, cluster in clusters if section.kind in _OF_STATE}
+    of_state = {cluster for section, cluster in clusters if section.kind in STATE_KINDS}
     if len(of_state) != 1 or None in of_state:
         return frozenset()
     logs = [(TopicPartition(s.topic, s.partition), cluster in of_state) for s, cluster in clusters if s.kind == LOG]

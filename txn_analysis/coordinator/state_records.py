@@ -15,7 +15,7 @@ from txn_analysis.columns.arrays import ABSENT, codes_of, numbers, of_types
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
-from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE, STATE_TOPIC
+from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_KINDS, CONSOLE_TEXT, LOG, STATE, STATE_TOPIC
 from txn_analysis.kafka.transactions import NAMED, PREPARE_ABORT, SAID, StateRecord
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.readings import doubt_in_words
@@ -103,7 +103,7 @@ class StateFiles:
             tuple(
                 f"{s.shown_path} {doubt_in_words(s.doubt)}"
                 for s in sections
-                if s.kind in {CONSOLE_TEXT, CONSOLE_JSON} and not s.capture_rank and s.doubt is not None
+                if s.kind in CONSOLE_KINDS and not s.capture_rank and s.doubt is not None
             ),
             _undecoded([f for f in every if not f.capture_rank], sections),
         )

@@ -74,7 +74,9 @@ def positive_hash(hashed: int) -> int:
 
 LOG, STATE, SNAPSHOT, TXNINDEX = "log", "state", "snapshot", "txnindex"
 CONSOLE_TEXT, CONSOLE_JSON = "console_text", "console_json"  # exports of the console consumer
+CONSOLE_KINDS = frozenset({CONSOLE_TEXT, CONSOLE_JSON})
 LOG_KINDS = frozenset({LOG, STATE})  # sections of batches
+STATE_KINDS = frozenset({STATE, *CONSOLE_KINDS})  # sections of records of the coordinator
 # What a small file of a log directory states, as sections of kinds of their own.
 HIGH_WATERMARK, LOG_START, LEADER_EPOCH = "high_watermark", "log_start", "leader_epoch"
 DESCRIBED = "described_producers"  # an answer to DescribeProducers, beside segments that were fetched

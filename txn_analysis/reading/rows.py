@@ -23,6 +23,7 @@ from txn_analysis.kafka.names import (
     LOG,
     SNAPSHOT,
     STATE,
+    STATE_KINDS,
     TXNINDEX,
 )
 from txn_analysis.reading.dump.scan import SmallSections, places_of, read_slice, scan_range, scan_slice
@@ -71,8 +72,7 @@ _REJECTED_SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
-_STATES = frozenset({STATE, CONSOLE_TEXT, CONSOLE_JSON})
-READ_KINDS = frozenset({LOG, *_STATES, SNAPSHOT, DESCRIBED, TXNINDEX})
+READ_KINDS = frozenset({LOG, *STATE_KINDS, SNAPSHOT, DESCRIBED, TXNINDEX})
 _TABLES_OF_PRODUCERS = {
     SNAPSHOT: PRODUCER_SNAPSHOTS,
     DESCRIBED: PRODUCER_SNAPSHOTS,
@@ -247,7 +247,7 @@ def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> I
 
 def _record_rows(items: Items, part: ScanRange, ingest_id: str) -> Iterator[NamedRows]:
     """Rows of a table, also of records that come one by one; and what was not understood."""
-    table = TRANSACTION_STATES if part.section.kind in _STATES else _TABLES_OF_PRODUCERS[part.section.kind]
+    table = TRANSACTION_STATES if part.section.kind in STATE_KINDS else _TABLES_OF_PRODUCERS[part.section.kind]
     place = ingest_id, part.input_id, part.section.index
     for are_rows, alike in groupby(items, key=lambda item: isinstance(item, pa.RecordBatch)):
         while chunk := list(islice(alike, 1 if are_rows else _ROWS_PER_BATCH)):

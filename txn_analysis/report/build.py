@@ -16,7 +16,7 @@ from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, row
 from txn_analysis.judge.rules import evidence_broken
 from txn_analysis.judge.settling import SHALLOW_DUMP, Doubtful
 from txn_analysis.judge.words import words_named
-from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_JSON, CONSOLE_TEXT, LOG, STATE_TOPIC
+from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_KINDS, LOG, STATE_TOPIC
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.plan.standing import ToldFinding, unaccepted
 from txn_analysis.report.model import (
@@ -243,7 +243,7 @@ def _with_not_understood(state: dict[str, Any], inputs: Iterable[ReadInput]) -> 
     if dumped:
         what = f"{count(len(dumped), 'partition')} of `__transaction_state` {'was' if len(dumped) == 1 else 'were'}"
         given = f"{what} given, and dumped without `--transaction-log-decoder`", _DUMP_DECODED
-    elif not state.get("seen") and any(s.kind in {CONSOLE_TEXT, CONSOLE_JSON} for s in sections):
+    elif not state.get("seen") and any(s.kind in CONSOLE_KINDS for s in sections):
         given = "an export of `__transaction_state` was given, and no record of it was understood", _EXPORT_AGAIN
     else:
         return state

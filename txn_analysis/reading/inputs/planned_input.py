@@ -17,6 +17,7 @@ from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     BROKER_WRITTEN_TOPICS,
     CONSOLE_JSON,
+    CONSOLE_KINDS,
     CONSOLE_TEXT,
     LOG,
     SNAPSHOT,
@@ -128,7 +129,7 @@ def plan_text(
         # The JSON formatter writes no newline after an object, so only the object itself tells whether it is whole.
         torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
         text_end = text_bytes if torn_at is None else torn_at
-        if recognition.kind in {CONSOLE_TEXT, CONSOLE_JSON}:
+        if recognition.kind in CONSOLE_KINDS:
             sections = [_console_section(recognition, text_end)]
         else:
             sections, problems = _dump_sections(recognition, chunks, text_end)
