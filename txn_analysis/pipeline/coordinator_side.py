@@ -53,9 +53,10 @@ from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from txn_analysis.columns.bloom_filter import BloomFilter
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
@@ -243,7 +244,7 @@ def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
     return with_topics(names, topics)
 
 
-def _topics_of(groups: Collection[str]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _topics_of(groups: Collection[str]) -> BatchFunction:
     """Values: of rows of `HISTORIES`, ids that begin like those of some groups' tasks, with their topics."""
     starts = tuple(f"{group}-" for group in groups)
 

@@ -19,12 +19,12 @@ from txn_analysis.errors import MissingToolError
 from txn_analysis.spark.jobs import named_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    from txn_analysis.columns.values import BatchFunction
 
 OLDEST = (4, 0)
 """Spark 3.5 has no `applyInArrow` of groups, and no `toArrow`."""
