@@ -5,7 +5,7 @@ keys, and what is held as columns at once.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -123,6 +123,12 @@ def rows_at(columns: Mapping[str, Array], rows: Array | slice) -> Columns:
     if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.all():
         return dict(columns)
     return {name: values[rows] for name, values in columns.items()}
+
+
+def tuples_of(rows: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Of each row its values in some columns."""
+    columns = [rows[name].to_pylist() for name in names]
+    return zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
 
 
 def together(items: Iterable[T], rows_of: Callable[[T], int], most_rows: int) -> Iterator[list[T]]:

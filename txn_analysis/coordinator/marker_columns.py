@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, is_in, numbers, of_types
+from txn_analysis.columns.arrays import ABSENT, is_in, numbers, of_types, tuples_of
 from txn_analysis.columns.values import rows_named
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
@@ -121,7 +121,7 @@ def markers_since(markers: pa.Table, since_ms: Mapping[Key, int]) -> dict[Key, l
     of_producer = pc.take(earliest, pc.index_in(markers["producer_id"], producers))
     wanted = markers.filter(pc.greater_equal(pc.fill_null(markers["at_ms"], _LATEST), of_producer))
     names = ("topic", "partition", "producer_id", *EndMarker._fields)
-    for topic, partition, producer_id, *fields in zip(*(wanted[name].to_pylist() for name in names), strict=True):
+    for topic, partition, producer_id, *fields in tuples_of(wanted, names):
         key, marker = (TopicPartition(topic, partition), producer_id), EndMarker._make(fields)
         if key in markers_of and (marker.at_ms is None or marker.at_ms >= since_ms[key]):
             markers_of[key].append(marker)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from txn_analysis.columns.arrays import tuples_of
 from txn_analysis.columns.values import packed, unpacked
 from txn_analysis.engine.buckets import Buckets, gathered, in_buckets
 from txn_analysis.engine.engine import Engine, joined_schema, no_search_for_cycles
@@ -128,15 +129,11 @@ class InProcess(Engine[HeldRows]):
 
 def _joined(left: pa.Table, right: pa.Table, key: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Some rows at a time, as those of the right may be large."""
-    places = {values: place for place, values in enumerate(_values(right, key))}
+    places = {values: place for place, values in enumerate(tuples_of(right, key))}
     for some in left.to_batches(_JOINED_AT_ONCE):
-        beside = right.take(pa.array([places.get(values) for values in _values(some, key)], pa.int64()))
+        beside = right.take(pa.array([places.get(values) for values in tuples_of(some, key)], pa.int64()))
         columns = [*some.columns, *(beside[name] for name in schema.names[some.num_columns :])]
         yield from pa.table(columns, schema=schema).to_batches()
-
-
-def _values(rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    return zip(*(rows[name].to_pylist() for name in names), strict=True)
 
 
 def _batches(streams: Sequence[bytes]) -> Iterator[pa.RecordBatch]:

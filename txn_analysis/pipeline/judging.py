@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in
+from txn_analysis.columns.arrays import is_in, tuples_of
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import NAMED, named, packed, rows_named, rows_of_values, unpacked, unpickled, values_in
@@ -274,8 +274,8 @@ def _cases(viewed: pa.Table) -> list[Viewed]:
 
 
 def _costs_of(run: Run, viewed: pa.Table, own: Judge, connect: ConnectGroups) -> Costs:
-    columns = (viewed[name].to_pylist() for name in ("topic", "partition", "producer_id", "txn_start_offset"))
-    starts = [(TopicPartition(topic, number), *rest) for topic, number, *rest in zip(*columns, strict=True)]
+    places = tuples_of(viewed, ("topic", "partition", "producer_id", "txn_start_offset"))
+    starts = [(TopicPartition(topic, number), *rest) for topic, number, *rest in places]
     of_groups = viewed.filter(pc.equal(viewed["topic"], GROUP_TOPIC))
     return Costs(
         holders_of(starts, own.partitions),

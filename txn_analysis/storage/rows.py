@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from txn_analysis.columns.arrays import tuples_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -25,16 +27,10 @@ class MatchKey:
     def is_new(self, rows: pa.RecordBatch, present: pa.Table) -> list[bool]:
         """Of each row, whether it matches none of those that are present."""
         others: defaultdict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
-        for same, but in zip(_values(present, self.same), _values(present, self.but), strict=True):
+        for same, but in zip(tuples_of(present, self.same), tuples_of(present, self.but), strict=True):
             others[same].append(but)
-        own = zip(_values(rows, self.same), _values(rows, self.but), strict=True)
+        own = zip(tuples_of(rows, self.same), tuples_of(rows, self.but), strict=True)
         return [not any(all(map(ne, but, other)) for other in others[same]) for same, but in own]
-
-
-def _values(rows: pa.RecordBatch | pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Of each row its values in some columns."""
-    columns = [rows[name].to_pylist() for name in names]
-    return [*zip(*columns, strict=True)] if columns else [()] * len(rows)
 
 
 def rows_without_match(rows: pa.RecordBatch, present: pa.Table, keys: Iterable[MatchKey]) -> pa.RecordBatch:
@@ -58,8 +54,8 @@ class Size(NamedTuple):
 
 def without(rows: pa.Table, keys: pa.Table) -> pa.Table:
     """The rows that have not the values of any key; they keep their order."""
-    wanted = {*_values(keys, keys.column_names)}
-    return rows.filter(pa.array([own not in wanted for own in _values(rows, keys.column_names)], pa.bool_()))
+    wanted = {*tuples_of(keys, keys.column_names)}
+    return rows.filter(pa.array([own not in wanted for own in tuples_of(rows, keys.column_names)], pa.bool_()))
 
 
 NamedRows = tuple[str, pa.RecordBatch]
