@@ -223,7 +223,7 @@ class DeltaFolder:
             ],
             mode,
             self._table.schema(),
-            list(dict.fromkeys(column for column, *_ in filters)),
+            [column for column, *_ in filters],
             [*filters] or None,
             commit_properties=CommitProperties(custom_metadata=says, max_commit_retries=0),
         )
