@@ -63,7 +63,9 @@ def exported(*history: StateRecord) -> list[StateRecord]:
     return [each._replace(recorded_ms=None, leader_epoch=None) for each in history]
 
 
-def state_row(offset: int | None, *, rank: int = TODAY, state: str = "Empty", **changes: Any) -> Row:
+def state_row(
+    offset: int | None, *, rank: int = TODAY, state: str = "Empty", name: str = "billing", **changes: Any
+) -> Row:
     """A record as it was read: alone in its batch, appended at ten times its offset; without offset of an export."""
     recorded_ms = None if offset is None else 10 * offset
     known: dict[str, Any] = {
@@ -75,7 +77,7 @@ def state_row(offset: int | None, *, rank: int = TODAY, state: str = "Empty", **
         "recorded_ms": recorded_ms,
         "last_update_ms": recorded_ms,
         "capture_rank": rank,
-        "transactional_id": "billing",
+        "transactional_id": name,
         "state": state,
     }
     alike = {"input_id": "input", "section_index": 0, "is_tombstone": False, "is_undecodable": False}
