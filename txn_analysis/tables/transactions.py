@@ -94,11 +94,6 @@ class Transaction(NamedTuple):
         """What tells open transactions of one moment apart: the partition and the producer id."""
         return self.topic_partition, self.producer_id
 
-    @property
-    def is_open(self) -> bool:
-        """No end marker follows its data."""
-        return self.outcome == OPEN
-
 
 _CHECKS = {
     "start_not_negative": at_least("txn_start_offset", 0),
