@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from tests.tools.bodies import plain_rows, read_state_section, read_state_slices
+from tests.tools.sessions import no_session
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.log.segments import UNCUT, Cuts, SectionKey
 from txn_analysis.log.summarize import summarize_parts
@@ -124,7 +125,7 @@ class InputReader:
 
 
 def _read(file: SourceFile, range_bytes: int) -> ReadInput:
-    (planned,), _, _ = survey_files(_no_session, [file])
+    (planned,), _, _ = survey_files(no_session, [file])
     batches: list[Batches] = []
     records: list[Row] = []
     rejects = rejected_outside(planned)
@@ -141,10 +142,6 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
     found.rejects = rejects + _rejected_in_logs(planned, found.pieces({}))
     found.unaccounted_bytes = _unaccounted_bytes(found, file)
     return found
-
-
-def _no_session() -> NoReturn:
-    raise AssertionError("nothing here is read by Spark")
 
 
 def _records(text: Text, input_id: str, section: Section, range_bytes: int) -> list[Row | RejectedSpan]:

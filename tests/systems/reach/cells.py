@@ -1,10 +1,9 @@
 """What cells of the tables share: a real capture, the rows of a warehouse, and a line that says what came of it."""
 
-from typing import NoReturn
-
 from tests.systems.reach.processes import Ran
 from tests.tools.repository import ROOT
 from tests.tools.scene import Tables, tables
+from tests.tools.sessions import no_session
 
 CASES = ROOT / "data" / "cases"
 WORDS = ("--transaction-state-partitions", "4", "--max-clock-skew-ms", "0", "--exit-zero", "--quiet")
@@ -15,12 +14,8 @@ KINDS = {"texts": TEXTS, "log-directories": LOG_DIRS}
 
 def stored(warehouse: str, cases: str) -> Tables:
     """All committed rows of a warehouse, whose inputs lie below `cases`."""
-    found = tables(_no_session, warehouse)  # type: ignore[arg-type]
+    found = tables(no_session, warehouse)  # type: ignore[arg-type]
     return {name: sorted(row.replace(cases, "CASES") for row in rows) for name, rows in found.items()}
-
-
-def _no_session() -> NoReturn:
-    raise AssertionError("Spark was asked for rows")
 
 
 class Cells:
