@@ -281,6 +281,7 @@ def _part_arrays(rows: Rows, traced: dict[str, Array], groups: dict[str, Array])
         "end_timestamp_ms": at(rows["max_timestamp_ms"], end),
         "end_epoch": at(rows["producer_epoch"], end),
         "end_coordinator_epoch": at(rows["coordinator_epoch"], end),
+        "first_timestamp_ms": at(rows["max_timestamp_ms"], start),
     }
 
 

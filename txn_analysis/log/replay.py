@@ -25,7 +25,7 @@ OPEN_TRANSACTION = numbers_named(
     *("producer_id", "txn_start_offset", "is_txn_start_exact", "first_producer_epoch", "max_producer_epoch"),
     *("last_offset", "last_sequence", "record_count", "size_bytes", "last_timestamp_ms", "first_appended_after_ms"),
     *("first_appended_before_ms", "appended_after_ms", "appended_before_ms", "hidden_record_count", "hidden_bytes"),
-    *("listed_at_offset", "snapshot_offset"),
+    *("listed_at_offset", "snapshot_offset", "first_timestamp_ms"),
 )
 """A transaction with data after its producer's last end marker; without a start nothing is open.
 
@@ -146,6 +146,7 @@ def _begin(txn: Any, part: Any, log: LogSoFar, is_start_exact: bool) -> None:
     txn["size_bytes"] = part["size_bytes"]
     txn["first_appended_after_ms"] = or_else(part["first_after_ms"], log.last_moment_ms)
     txn["first_appended_before_ms"] = part["first_before_ms"]
+    txn["first_timestamp_ms"] = part["first_timestamp_ms"]
     txn["hidden_record_count"] = part["hidden_record_count"]
     txn["hidden_bytes"] = part["hidden_bytes"]
     txn["listed_at_offset"] = txn["snapshot_offset"] = NONE

@@ -176,7 +176,8 @@ def _take_over(entry: Any, txn: Any, row: Any, first_moment_ms: int, log: LogSoF
         return _SAME
     if start != txn["txn_start_offset"]:
         txn["record_count"] = txn["size_bytes"] = txn["hidden_record_count"] = txn["hidden_bytes"] = NONE
-        txn["txn_start_offset"], txn["first_appended_after_ms"] = start, NONE
+        txn["txn_start_offset"] = start
+        txn["first_timestamp_ms"] = txn["first_appended_after_ms"] = NONE
         txn["first_appended_before_ms"] = or_else(first_moment_ms, txn["first_appended_before_ms"])
     txn["is_txn_start_exact"] = 1
     return _SAME

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MOST_LONGEST = 10
 _MOST_SLICES = 48
-_PART_ROWS = 1 << 20  # of ended transactions, whose first batches are looked for at a time
+_PART_ROWS = 1 << 20  # of transactions whose first batches are looked for at a time
 _DECISIONS_AT_ONCE = 1 << 14
 _MERGED_ROWS = 1 << 18
 _SQL = Path(__file__).with_name("stats.sql")
@@ -137,8 +137,8 @@ class _Wanted:
 
     @cached_property
     def _part_count(self) -> int:
-        ended_count: int = self._ask("bounds")["ended_count"][0].as_py()
-        return ended_count // _PART_ROWS + 1
+        untimed_count: int = self._ask("bounds")["untimed_count"][0].as_py()
+        return untimed_count // _PART_ROWS + 1
 
     def _each_part(self, view: str) -> Iterator[pa.Table]:
         return (self._ask(view, parts=self._part_count, part=part) for part in range(self._part_count))

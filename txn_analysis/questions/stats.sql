@@ -1,17 +1,28 @@
--- What `ended --by` counts, in this process. $wanted, $places and $bare are what is asked for; of $parts parts, into
--- which offsets are dealt so that each fits into memory, it is $part.
+-- What `ended --by` counts, in this process. $wanted, $places and $bare are what is asked for. Rows that say when their
+-- first batch was written are counted in one pass; of $parts parts of the others, so that each fits into memory, it is $part.
 
--- The earliest timestamp of a batch of each producer at each offset.
+-- Wanted transactions whose rows do not say when their first batch was written: 1.0.0 wrote them, or it was not seen.
+CREATE VIEW untimed AS
+SELECT *
+FROM ended_transactions
+WHERE first_timestamp_ms IS NULL AND txn_start_offset % $parts = $part AND $wanted;
+
+-- The earliest timestamp of a batch of each of their producers where they begin.
 CREATE VIEW begun AS
-SELECT topic, `partition`, producer_id, base_offset, min(max_timestamp_ms) AS first_ms
-FROM log_batches
-WHERE base_offset % $parts = $part AND $places
-GROUP BY topic, `partition`, producer_id, base_offset;
+SELECT b.topic, b.`partition`, b.producer_id, b.base_offset, min(b.max_timestamp_ms) AS first_ms
+FROM untimed u RIGHT SEMI JOIN (SELECT * FROM log_batches WHERE $places) b
+     ON b.topic = u.topic AND b.`partition` = u.`partition` AND b.producer_id = u.producer_id
+        AND b.base_offset = u.txn_start_offset
+GROUP BY b.topic, b.`partition`, b.producer_id, b.base_offset;
 
 -- One row per wanted ended transaction, and the time from the timestamp of its first batch to its end marker.
 CREATE VIEW took AS
+SELECT *, end_timestamp_ms - first_timestamp_ms AS took_ms
+FROM ended_transactions
+WHERE first_timestamp_ms IS NOT NULL AND $part = 0 AND $wanted
+UNION ALL
 SELECT e.*, e.end_timestamp_ms - b.first_ms AS took_ms
-FROM (SELECT * FROM ended_transactions WHERE txn_start_offset % $parts = $part AND $wanted) e
+FROM untimed e
 LEFT JOIN begun b ON e.topic = b.topic AND e.`partition` = b.`partition` AND e.producer_id = b.producer_id
                  AND e.txn_start_offset = b.base_offset;
 
@@ -55,7 +66,8 @@ CREATE VIEW still AS
 SELECT topic, producer_id, count(*) AS open_count FROM transactions WHERE $opened GROUP BY topic, producer_id;
 
 CREATE VIEW bounds AS
-SELECT count(*) AS ended_count, min(end_timestamp_ms) AS first_ms, max(end_timestamp_ms) AS last_ms
+SELECT count(*) FILTER (WHERE first_timestamp_ms IS NULL) AS untimed_count,
+       min(end_timestamp_ms) AS first_ms, max(end_timestamp_ms) AS last_ms
 FROM ended_transactions
 WHERE $wanted;
 

@@ -55,6 +55,7 @@ class TransactionPart(NamedTuple):
     end_timestamp_ms: int | None
     end_epoch: Int32 | None
     end_coordinator_epoch: Int32 | None
+    first_timestamp_ms: int | None = None
 
 
 class ProducerAppendInfo(NamedTuple):

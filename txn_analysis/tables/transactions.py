@@ -83,6 +83,9 @@ class Transaction(NamedTuple):
         bool | None,
         "open: all of its data lies above a high watermark that its own folder records, and no other copy holds it",
     ] = None
+    first_timestamp_ms: Annotated[
+        int | None, "largest timestamp of its first data batch, by the client's clock under CreateTime; NULL unseen"
+    ] = None
 
     @property
     def topic_partition(self) -> TopicPartition:

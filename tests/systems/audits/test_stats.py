@@ -9,6 +9,7 @@ from tests.tools.captures import SEGMENTS, Variant
 from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.stats import Window, stats_of
 from txn_analysis.questions.stats_answer import By, Group, StatsAnswer, stats_text
+from txn_analysis.runs.ask import ask
 from txn_analysis.runs.run_tables import RunTables
 
 Counted = Callable[..., StatsAnswer]
@@ -146,3 +147,18 @@ def test_durations_by_the_clients_clock_are_marked(counted: Counted) -> None:
     assert answer.total.coordinator_timed_count == 0
     assert not answer.longest_by_coordinator
     assert "3 h 0 min *" in stats_text(answer)
+
+
+@pytest.mark.parametrize("variant", [LIVE, OLD])
+def test_a_row_says_when_the_first_batch_of_its_transaction_was_written(
+    tables_of: Callable[[Variant], RunTables], variant: Variant
+) -> None:
+    begun = """
+        SELECT e.first_timestamp_ms, min(b.max_timestamp_ms) AS begun_ms
+        FROM ended_transactions e LEFT JOIN log_batches b ON e.topic = b.topic AND e.`partition` = b.`partition`
+             AND e.producer_id = b.producer_id AND e.txn_start_offset = b.base_offset
+        GROUP BY e.topic, e.`partition`, e.producer_id, e.txn_start_offset, e.first_timestamp_ms
+    """
+    rows = ask(tables_of(variant).finished, begun).to_pylist()
+    assert len(rows) > 300
+    assert [row for row in rows if row["first_timestamp_ms"] != row["begun_ms"]] == []

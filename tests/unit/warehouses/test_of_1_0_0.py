@@ -17,6 +17,7 @@ from tests.tools.sessions import no_session
 from tests.unit.warehouses.kept import ANSWERS, NIGHTS, unpacked
 from txn_analysis.columns.records import plain
 from txn_analysis.pipeline import steps
+from txn_analysis.questions import stats
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import prune
 from txn_analysis.report.model import AuditReport
@@ -215,3 +216,13 @@ def test_it_is_pruned_as_one_of_today(nights: Path, todays: Path) -> None:
     assert taken[0] == taken[1]
     assert taken[0][2] > 0
     assert left[0] == left[1]
+
+
+def test_rows_that_do_not_say_when_they_began_are_counted_as_those_that_do(
+    nights: Path, todays: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stats, "_PART_ROWS", 100)
+    before, now = (program("ended", "--by", "id", "--format", "json", "--warehouse", it).out for it in (nights, todays))
+    timed = json.loads(now)["total"]["timed_count"]
+    assert timed > 300
+    assert {**json.loads(before), "run_id": ""} == {**json.loads(now), "run_id": ""}
