@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from chispa import assert_df_equality
 from pyspark.core.rdd import RDD
+from pyspark.testing import assertDataFrameEqual
 
 import txn_analysis
 from tests.tools.repository import ROOT
@@ -124,7 +124,7 @@ def test_a_session_with_ways_of_its_own_gets_the_same_answer(
     usual = audit(spark, PARTS, settings(tmp_path / "warehouse"))
     assert usual.findings
     assert report.findings == usual.findings
-    assert_df_equality(findings(spark, folder), findings(spark, tmp_path / "warehouse"), ignore_row_order=True)
+    assertDataFrameEqual(findings(spark, folder), findings(spark, tmp_path / "warehouse"))
 
 
 def test_without_a_session_this_process_answers_the_same(report: AuditReport, tmp_path: Path) -> None:

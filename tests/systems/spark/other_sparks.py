@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from tests.tools.captures import VARIANTS, run_audit
 from tests.tools.repository import ROOT
 from tests.tools.scene import differences, tables
-from tests.unit.pipeline.test_sources import READ, audited
+from tests.unit.pipeline.test_sources import READ, audited, rows_of
 from txn_analysis import sources
 from txn_analysis.spark.session import session
 
@@ -88,9 +88,8 @@ def _differing_sources(spark: SparkSession, folder: Path) -> list[str]:
     sources.register(spark)
     problems = []
     for number, (name, path, table) in enumerate(READ):
-        expected = audited(spark, folder / f"read-{number}", path, table)
-        rows = (sorted(map(str, frame.collect())) for frame in (spark.read.format(name).load(str(path)), expected))
-        found, wanted = rows
+        wanted = audited(folder / f"read-{number}", path, table)
+        found = rows_of(spark.read.format(name).load(str(path)), table)
         print(f"{name}: {len(found):,} rows of {path.name}", flush=True)
         problems += [] if found == wanted else [f"{name}: other rows of {path} than in {table.name}"]
     return problems
