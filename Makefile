@@ -59,18 +59,9 @@ e2e: $(SPARK) ## Repair real brokers of five versions, end to end (20 min; fetch
 	@$(BIN)/python -m tests.tools.kafka_jars
 	@$(BIN)/python -m pytest -m e2e $(E2E) tests/systems/e2e tests/proof/kafka/log tests/proof/kafka/requests
 
-# Their producer ids, offsets and times are new; expected.json of the first two is written by hand.
+# Their producer ids, offsets and times are new. CASES='kafka-4.3-busy tools-4.4' makes some.
 captures: $(READY) ## Make again the captures in data/cases that programs made, on brokers of their own (15 min)
-	@$(BIN)/python -m tests.systems.e2e.lost_marker data/cases/kafka-4.2-lost-marker
-	@$(BIN)/python -m tests.systems.e2e.find_hanging data/cases/kafka-4.3-find-hanging
-	@$(BIN)/python -m tests.systems.e2e.rotation data/cases/kafka-4.2-rotation
-	@$(BIN)/python -m tests.systems.e2e.three_nodes data/cases/kafka-4.2-three-nodes
-	@$(BIN)/python -m tests.systems.e2e.wrong_order data/cases/kafka-4.3-wrong-order
-	@$(BIN)/python -m tests.systems.e2e.busy data/cases/kafka-4.3-busy
-	@$(BIN)/python -m tests.systems.e2e.upgrade data/cases/kafka-4.4-upgrade
-	@$(BIN)/python -m tests.systems.e2e.tomorrow data/cases/kafka-4.4-tomorrow
-	@$(BIN)/python -m tests.systems.e2e.mixed data/cases/kafka-4.2-mixed
-	@$(BIN)/python -m tests.systems.e2e.newest_tools data/cases/tools-4.4
+	@$(BIN)/python -m tests.systems.e2e.scenarios $(CASES)
 
 # The whole is kept in docs/proofs.md; PROOF=--sample takes minutes, PROOF='--minutes 20' about so many.
 PROOF ?= --write

@@ -111,10 +111,12 @@ public class Driver {
     }
 
     private JsonNode createTopic(JsonNode call) throws Exception {
-        Map<Integer, List<Integer>> leaders = new HashMap<>();
-        call.get("leaders").forEach(leader -> leaders.put(leaders.size(), List.of(leader.asInt())));
+        Map<Integer, List<Integer>> replicas = new HashMap<>();
+        for (JsonNode nodes : call.get("replicas")) {
+            replicas.put(replicas.size(), JSON.convertValue(nodes, new TypeReference<>() {}));
+        }
         Map<String, String> configs = JSON.convertValue(call.get("configs"), new TypeReference<>() {});
-        admin.createTopics(Set.of(new NewTopic(call.get("topic").asText(), leaders).configs(configs))).all().get();
+        admin.createTopics(Set.of(new NewTopic(call.get("topic").asText(), replicas).configs(configs))).all().get();
         return JSON.nullNode();
     }
 

@@ -124,7 +124,7 @@ class Cluster:
             node_versions: of each node, where they are not all of the one version, which the tools are then of.
         """
         self._features = features
-        self._versions = node_versions or [version] * nodes
+        self.versions = node_versions or [version] * nodes
         self._more = dict(properties or {})
         self.version = version
         self._guest_port = free_port() if has_guests else None
@@ -177,7 +177,7 @@ class Cluster:
             conf = self.folder / f"node-{node + 1}.properties"
             conf.write_text(_lines(self._properties(node)))
             if not self.has_zookeeper:
-                self._format(conf, self._versions[node])
+                self._format(conf, self.versions[node])
             self.nodes.append(self._node(node))
             self.nodes[-1].wait_for(port)
             if first_topic is not None and node == 0:
@@ -191,15 +191,7 @@ class Cluster:
 
     def _node(self, node: int) -> Java:
         conf = self.folder / f"node-{node + 1}.properties"
-        return Java(self._versions[node], self.folder / f"node-{node + 1}.log", "kafka.Kafka", str(conf))
-
-    def create_topic(self, topic: str, replicas: Sequence[Sequence[int]], **configs: object) -> None:
-        """A topic whose partitions have replicas on these nodes, from 0 on, the leader first."""
-        assigned = ",".join(":".join(str(node + 1) for node in nodes) for nodes in replicas)
-        words = ["--bootstrap-server", self.bootstrap, "--create", "--topic", topic, "--replica-assignment", assigned]
-        for name, value in configs.items():
-            words += ["--config", f"{name.replace('_', '.')}={value}"]
-        self.run("org.apache.kafka.tools.TopicCommand", *words)
+        return Java(self.versions[node], self.folder / f"node-{node + 1}.log", "kafka.Kafka", str(conf))
 
     def stop(self) -> None:
         """End all processes, the controller last."""

@@ -1,28 +1,20 @@
-"""A healthy, busy cluster of transaction version 2: ids that used up two producer ids each, and a compacted state.
+"""A healthy, busy cluster of transaction version 2: ids that used up two producer ids each, and a compacted state."""
 
-`python -m tests.systems.e2e.busy data/cases/kafka-4.3-busy` makes the capture anew, in a few minutes: 196,000
-epochs are used.
-"""
-
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.systems.e2e.broker import STATE_PARTITIONS, Cluster
-from tests.systems.e2e.copying import copy_nodes
-from tests.systems.e2e.driver import Driver
-from tests.systems.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
-from tests.systems.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, tell, write_json
+from tests.systems.e2e.broker import Cluster
+from tests.systems.e2e.hangs import HOUR_MS, Hang, now_ms
 from tests.systems.e2e.raw_client import Producer, RawClient
 from tests.systems.e2e.requests import Requests
-from tests.systems.e2e.rotation import OF_STATE, PROPERTIES, let_clean, used_up, write_2
-from tests.systems.e2e.running import clients, start, witnessed
-from tests.tools.processes import wait_until
+from tests.systems.e2e.rotation import CLEANED_STATE, PROPERTIES, let_clean, used_up, write_2
+from tests.systems.e2e.scenario import Expected, Happened, Row, Scenario, row, stories
+from tests.systems.e2e.stage import Stage, on_node
+from tests.tools.captures import TRUE_WORDS
 
-VERSION = "4.3.1"
 TOPIC = "orders"
 TRAFFIC = tuple((TOPIC, number) for number in range(3))
 LEFT_OPEN, LATE, NOBODYS, QUIET = ((TOPIC, number) for number in range(3, 7))
@@ -42,36 +34,29 @@ _NOTE = (
 )
 
 
-def make(folder: Path, case: Path) -> None:
-    """Let it happen on one broker in `folder`, and keep its files in `case`."""
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder, properties=PROPERTIES)
-        driver = start(running, cluster)
-        cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **OF_STATE)
-        cluster.create_topic(TOPIC, [(0,)] * PARTITIONS)
-        raw, requests = clients(running, cluster)
-        wait_until(lambda: all(requests.is_led((TOPIC, number)) for number in range(PARTITIONS)), "the leader")
-        for name in _IDLE:
-            _transact(raw, name)
-        hangs = _hang(raw, driver)
-        witnessed(raw, requests, (*WITNESSED, QUIET))
-        with ThreadPoolExecutor(len(BUSY)) as pool:
-            rotated = dict(zip(BUSY, pool.map(lambda name: _rotated(cluster, name), BUSY), strict=True))
-        let_clean(raw, requests, cluster, WITNESSED)
-        hangs.append(_begun(requests, rotated[BUSY[-1]][-1]))
-        witnessed(raw, requests, WITNESSED)
-        wait_until(lambda: are_checkpointed(cluster, TOPIC, PARTITIONS), "the high watermarks")
-        (case / "capture-1/oracle").mkdir(parents=True)
-        (case / "capture-1/oracle/find-hanging.txt").write_text(cluster.find_hanging(minutes=15))
-        copy_nodes(cluster, case / "capture-1/log-dirs", (0,))
-    write_json(case / "clients.json", {name: _told(producers) for name, producers in rotated.items()})
-    tell(case, hangs)
-    expect(case / "capture-1", VERSION, _NOTE, list(_expected(hangs)))
+def _work(stage: Stage, case: Path) -> Happened:
+    capture = case / "capture-1"
+    stage.is_led((TOPIC, number) for number in range(PARTITIONS))
+    for name in _IDLE:
+        _transact(stage.raw, name)
+    hangs = _hang(stage)
+    stage.witnessed((*WITNESSED, QUIET))
+    with ThreadPoolExecutor(len(BUSY)) as pool:
+        rotated = dict(zip(BUSY, pool.map(lambda name: _rotated(stage.cluster, name), BUSY), strict=True))
+    let_clean(stage, WITNESSED)
+    hangs.append(_begun(stage.requests, rotated[BUSY[-1]][-1]))
+    stage.witnessed(WITNESSED)
+    stage.checkpointed(TOPIC, PARTITIONS)
+    stage.asked(capture)
+    stage.copied(capture / "log-dirs", 0)
+    expected = Expected(list(_expected(hangs)), _NOTE)
+    answers = {name: _told(producers) for name, producers in rotated.items()}
+    return Happened({capture.name: expected}, stories(hangs), answers)
 
 
-def _hang(raw: RawClient, driver: Driver) -> list[Hang]:
+def _hang(stage: Stage) -> list[Hang]:
     """What nobody will ever end; the id of the first one is busy from then on."""
-    hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
+    hanger = stage.hanger
     return [
         hanger.dated(BUSY[0], LEFT_OPEN, "left under a producer id that was used up", now_ms() - 3 * HOUR_MS),
         hanger.late_write_after_the_abort("billing-worker", LATE),
@@ -131,7 +116,7 @@ def _committed(requests: Requests, producer: Producer, count: int) -> Producer:
     return producer
 
 
-def _expected(hangs: list[Hang]) -> Iterator[dict[str, Any]]:
+def _expected(hangs: list[Hang]) -> Iterator[Row]:
     left, late, nobodys, quiet, live = hangs
     yield row(live, "coordinated", "in_coordinator", coordinator_epoch=0)
     yield row(
@@ -142,5 +127,10 @@ def _expected(hangs: list[Hang]) -> Iterator[dict[str, Any]]:
     yield row(quiet, "inconclusive", "log_may_end_early")
 
 
-if __name__ == "__main__":
-    made_anew(Path(sys.argv[1]), make)
+SCENARIO = Scenario(
+    "kafka-4.3-busy",
+    partial(Cluster, "4.3.1", properties=PROPERTIES),
+    _work,
+    topics={**CLEANED_STATE, TOPIC: on_node(PARTITIONS)},
+    settings=TRUE_WORDS,
+)

@@ -32,9 +32,8 @@ def refusals(scene: Scene, record: AbortRecord, now_ms: int, *, is_producer_ende
         found.append("too early")
     if now_ms > record.not_after_ms:
         found.append("expired")
-    rows = scene.driver.call("describe_producers", topic=record.topic, partition=record.partition)
-    starts = {row["producer_id"]: row["txn_start_offset"] for row in rows}
-    if starts.get(record.producer_id) != record.txn_start_offset:
+    known = scene.driver.open_in((record.topic, record.partition)).get(record.producer_id)
+    if known is None or known["txn_start_offset"] != record.txn_start_offset:
         found.append("nothing is open at the start offset")
     if record.must_end_producer and not is_producer_ended and _is_listed(scene, record):
         found.append("the coordinator lists the partition, or cannot be asked")
@@ -43,7 +42,7 @@ def refusals(scene: Scene, record: AbortRecord, now_ms: int, *, is_producer_ende
 
 def _is_listed(scene: Scene, record: AbortRecord) -> bool:
     try:
-        transaction = scene.driver.call("describe_transaction", id=record.transactional_id)
+        transaction = scene.driver.described(str(record.transactional_id))
     except KafkaError:
         return True  # before 3.0
     return record.topic_partition in transaction["partitions"]

@@ -6,9 +6,8 @@ from typing import Any
 
 from tests.systems.e2e.driver import Driver
 from tests.systems.e2e.raw_client import Producer, RawClient
+from tests.systems.e2e.wire import Place
 from tests.tools.processes import wait_until
-
-Place = tuple[str, int]
 
 HOUR_MS = 3_600_000
 GROUP = "billing-readers"
@@ -52,7 +51,7 @@ class Hanger:
         self._raw.write(producer, place, 0, at_ms=self._at_ms)
         self._raw.end(producer, commit=False)
         # The coordinator answers before its markers are written.
-        wait_until(lambda: not self._is_open(producer, place), "the abort marker")
+        wait_until(lambda: producer.producer_id not in self._driver.open_in(place), "the abort marker")
         return self._hang("late write after the abort marker", producer, place, self._write(producer, place, 2))
 
     def write_without_adding(self, transactional_id: str, place: Place, elsewhere: Place) -> tuple[Hang, Producer]:
@@ -141,10 +140,6 @@ class Hanger:
         start = self._raw.write(producer, place, 0, at_ms=at_ms)
         return self._hang(cause, producer, place, start)
 
-    def _is_open(self, producer: Producer, place: Place) -> bool:
-        rows = self._driver.call("describe_producers", topic=place[0], partition=place[1])
-        return any(r["producer_id"] == producer.producer_id and r["txn_start_offset"] is not None for r in rows)
-
     def _newest(self, place: Place) -> dict[str, Any]:
         """The producer of the partition that got its id last."""
         rows = self._driver.call("describe_producers", topic=place[0], partition=place[1])
@@ -164,7 +159,7 @@ def begun(driver: Driver, transactional_id: str, place: Place, timeout_ms: int =
     """A transaction of an official client that stays open; the client's time is three hours old."""
     driver.begin(transactional_id, timeout_ms)
     start = driver.send(transactional_id, place, at_ms=now_ms() - 3 * HOUR_MS)[0]
-    described = driver.call("describe_transaction", id=transactional_id)
+    described = driver.described(transactional_id)
     return Hang("", *place, described["producer_id"], described["producer_epoch"], start, transactional_id)
 
 

@@ -1,26 +1,21 @@
 """Half of an upgrade: a coordinator of 4.2.0 cannot write end markers to a leader of 4.1.1 (KAFKA-20322).
 
-`python -m tests.systems.e2e.mixed data/cases/kafka-4.2-mixed` makes the capture anew, in six minutes, most of
-which it waits until the decisions are overdue.
+It takes six minutes, most of which it waits until the decisions are overdue.
 """
 
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
 from tests.systems.e2e.broker import STATE_PARTITIONS, Cluster
-from tests.systems.e2e.copying import copy_nodes
 from tests.systems.e2e.driver import Driver
 from tests.systems.e2e.hangs import HOUR_MS, Hang, begun, java_hash, now_ms
-from tests.systems.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, write_json
 from tests.systems.e2e.raw_client import RawClient
-from tests.systems.e2e.requests import Requests
-from tests.systems.e2e.running import clients
-from tests.tools.processes import wait_until
+from tests.systems.e2e.scenario import Expected, Happened, Scenario, row, write_json
+from tests.systems.e2e.stage import COMPACT_STATE, Stage, on_node
+from tests.tools.captures import OF_MIXED
 
 NEW, OLD = "4.2.0", "4.1.1"
 TOPIC, ON_NEW = "orders", ("audit", 0)
@@ -32,49 +27,31 @@ _LATE_AFTER_S = (TRANSACTION_MAX_TIMEOUT_MS + 300_000) / 1000
 _TIMEOUT_MS = 10_000
 _METADATA_OF_4_1 = 27  # `MetadataVersion.IBP_4_1_IV1`
 _OF_WITNESS = STATE_PARTITIONS - 1
-_PROPERTIES = {
-    "replica.high.watermark.checkpoint.interval.ms": 200,
-    "transaction.max.timeout.ms": TRANSACTION_MAX_TIMEOUT_MS,
-}
 _NOTE = (
     "The coordinator of 4.2.0 sends WriteTxnMarkers in a version that the leader of 4.1.1 does not know, and tries for "
     "ever. The first three transactions are of version 2, the others of clients of version 1."
 )
 
 
-def make(folder: Path, case: Path) -> None:
+def _end(stage: Stage, case: Path) -> Happened:
     """End transactions on the older leader, and copy both nodes at once, and when the decisions are overdue."""
-    with ExitStack() as running:
-        cluster = _start(folder, running)
-        driver = Driver(NEW, cluster.bootstrap, folder / "driver.log")
-        running.callback(driver.close)
-        raw, requests = clients(running, cluster)
-        wait_until(lambda: requests.is_led(ON_NEW), "the leader")
-        opened = [_ended(driver, name, number) for number, name in enumerate(_names(3, "ledger"))]
-        old_raw = running.enter_context(closing(RawClient(cluster.ports[1])))
-        for number, name in enumerate(_names(2, "legacy"), start=len(opened)):
-            opened.append(_ended_by_old_client(raw, old_raw, name, number))
-        _witness(driver)
-        _copied(cluster, case / "capture-1", requests, opened)
-        time.sleep(_LATE_AFTER_S + 2)
-        _witness(driver)
-        _copied(cluster, case / "capture-2", requests, opened)
+    stage.is_led([ON_NEW])
+    opened = [_ended(stage.driver, name, number) for number, name in enumerate(_names(3, "ledger"))]
+    old_raw = stage.raw_of(1)
+    for number, name in enumerate(_names(2, "legacy"), start=len(opened)):
+        opened.append(_ended_by_old_client(stage.raw, old_raw, name, number))
+    captures = {}
     pending = [("coordinated", rule) for rule in ("marker_pending_commit", "marker_pending_abort")]
     for number, (commit, abort) in ((1, pending), (2, [("suspect", "marker_overdue")] * 2)):
+        if number == 2:
+            time.sleep(_LATE_AFTER_S + 2)
+        _witness(stage)
+        _copied(stage, case / f"capture-{number}", opened)
         rows = [row(each, *(commit if _is_commit(at) else abort)) for at, each in enumerate(opened)]
-        more = {"transaction_max_timeout_ms": TRANSACTION_MAX_TIMEOUT_MS}
-        expect(case / f"capture-{number}", f"{NEW} and {OLD}", _NOTE, rows, **more)
-
-
-def _start(folder: Path, running: ExitStack) -> Cluster:
-    features = (f"metadata.version={_METADATA_OF_4_1}", "transaction.version=2")
-    cluster = Cluster(NEW, folder, nodes=2, properties=_PROPERTIES, features=features, node_versions=(NEW, OLD))
-    running.callback(cluster.stop)
-    cluster.start()
-    cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, cleanup_policy="compact")
-    cluster.create_topic(TOPIC, [(1,)] * 5)
-    cluster.create_topic(ON_NEW[0], [(0,)])
-    return cluster
+        captures[f"capture-{number}"] = Expected(
+            rows, _NOTE, {"transaction_max_timeout_ms": TRANSACTION_MAX_TIMEOUT_MS}
+        )
+    return Happened(captures)
 
 
 def _names(number: int, prefix: str, *, of_witness: bool = False) -> Iterator[str]:
@@ -109,24 +86,39 @@ def _ended_by_old_client(raw: RawClient, leader: RawClient, name: str, number: i
     return Hang("", TOPIC, number, producer.producer_id, producer.producer_epoch, start, name)
 
 
-def _witness(driver: Driver) -> None:
+def _witness(stage: Stage) -> None:
     """A transaction of another id, on the new leader, whose records stand in a partition of the state of its own."""
     (name,) = _names(1, "witness", of_witness=True)
-    driver.begin(name, _TIMEOUT_MS)
-    driver.send(name, ON_NEW)
-    driver.commit(name)
-    wait_until(partial(driver.is_in, name, "CompleteCommit"), name)
+    stage.driver.begin(name, _TIMEOUT_MS)
+    stage.driver.send(name, ON_NEW)
+    stage.driver.commit(name)
+    stage.driver.ended(name)
 
 
-def _copied(cluster: Cluster, capture: Path, requests: Requests, opened: list[Hang]) -> None:
-    wait_until(lambda: are_checkpointed(cluster, TOPIC, 5, node=1), "the high watermarks")
-    told = {each.transactional_id: requests.transaction(each.transactional_id or "") for each in opened}
+def _copied(stage: Stage, capture: Path, opened: list[Hang]) -> None:
+    stage.checkpointed(TOPIC, 5, node=1)
+    told = {each.transactional_id: stage.requests.transaction(each.transactional_id or "") for each in opened}
     states = {name: found.state if found else None for name, found in told.items()}
-    copy_nodes(cluster, capture / "log-dirs", (0, 1))
+    stage.copied(capture / "log-dirs", 0, 1)
     (capture / "oracle").mkdir()
     write_json(capture / "oracle/transactions.json", states)
     assert set(states.values()) <= {"PrepareCommit", "PrepareAbort"}, states
 
 
-if __name__ == "__main__":
-    made_anew(Path(sys.argv[1]), make)
+SCENARIO = Scenario(
+    "kafka-4.2-mixed",
+    partial(
+        Cluster,
+        NEW,
+        nodes=2,
+        node_versions=(NEW, OLD),
+        features=(f"metadata.version={_METADATA_OF_4_1}", "transaction.version=2"),
+        properties={
+            "replica.high.watermark.checkpoint.interval.ms": 200,
+            "transaction.max.timeout.ms": TRANSACTION_MAX_TIMEOUT_MS,
+        },
+    ),
+    _end,
+    topics={**COMPACT_STATE, TOPIC: on_node(5, node=1), ON_NEW[0]: on_node(1)},
+    settings=OF_MIXED,
+)

@@ -1,18 +1,14 @@
-"""What the tools of the newest Kafka print of files that brokers of 4.2, 4.3 and 4.4 wrote.
-
-`python -m tests.systems.e2e.newest_tools data/cases/tools-4.4` makes it anew in half a minute; no broker is started.
-"""
+"""What the tools of the newest Kafka print of files that brokers of 4.2, 4.3 and 4.4 wrote; no broker is started."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.systems.e2e.broker import QUIET
-from tests.systems.e2e.kept import STATE, made_anew
+from tests.systems.e2e.stage import STATE
 from tests.tools.kafka_jars import class_path, dump_tool
 from tests.tools.repository import CASES
 
-VERSION = "4.4.0"
+CASE, VERSION = "tools-4.4", "4.4.0"
 BROKERS = {"4.2": "kafka-4.2-rotation", "4.3": "kafka-4.3-find-hanging", "4.4": "kafka-4.4-upgrade"}
 """By the version of the brokers, the case whose first capture holds their files."""
 DUMPS = {
@@ -28,9 +24,10 @@ def log_dirs(brokers: str) -> list[Path]:
     return sorted((CASES / BROKERS[brokers] / "capture-1/log-dirs").iterdir())
 
 
-def _make(_: Path, case: Path) -> None:
+def make(case: Path) -> None:
+    """The whole case."""
     for brokers in BROKERS:
-        (case / brokers).mkdir()
+        (case / brokers).mkdir(parents=True)
         for name, (pattern, *options) in DUMPS.items():
             texts = [_dumped(node, pattern, options) for node in log_dirs(brokers)]
             (case / brokers / f"{name}.txt").write_text("".join(texts), encoding="utf-8")
@@ -50,7 +47,3 @@ def _dumped(node: Path, pattern: str, options: list[str]) -> str:
 def _output(*words: str) -> str:
     command = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", *QUIET, "-cp", class_path(VERSION)]
     return subprocess.run([*command, *words], capture_output=True, text=True, check=True).stdout
-
-
-if __name__ == "__main__":
-    made_anew(Path(sys.argv[1]), _make)

@@ -1,25 +1,19 @@
-"""Three transactional ids use up the epochs of their producer ids, and get the next ones in three ways.
+"""Three transactional ids use up the epochs of their producer ids, and get the next ones in three ways."""
 
-`python -m tests.systems.e2e.rotation data/cases/kafka-4.2-rotation` makes the capture anew, in a minute.
-"""
-
-import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.systems.e2e.broker import STATE_PARTITIONS, Cluster
-from tests.systems.e2e.copying import copy_nodes
 from tests.systems.e2e.hangs import HOUR_MS, Hang, now_ms
-from tests.systems.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, tell, write_json
 from tests.systems.e2e.raw_client import Producer, RawClient
 from tests.systems.e2e.requests import Requests
-from tests.systems.e2e.running import clients, witnessed
+from tests.systems.e2e.scenario import Expected, Happened, Row, Scenario, row, stories
+from tests.systems.e2e.stage import STATE, Stage, Topics, on_node
 from tests.systems.e2e.wire import Place, batch
 from tests.tools.processes import wait_until
 
-VERSION = "4.2.0"
 TOPIC = "ledger"
 LEFT_OPEN, ROTATED, COMMITTED, TIMED_OUT = ((TOPIC, number) for number in range(4))
 PLACES = (LEFT_OPEN, ROTATED, COMMITTED, TIMED_OUT)
@@ -34,7 +28,9 @@ PROPERTIES = {
     "log.initial.task.delay.ms": 100,
 }
 # What 98,000 epochs leave in the state, the cleaner takes; what comes then stays.
-OF_STATE = {"cleanup_policy": "compact", "segment_ms": 1000, "min_cleanable_dirty_ratio": 0.01}
+CLEANED_STATE: Topics = {
+    STATE: on_node(STATE_PARTITIONS, cleanup_policy="compact", segment_ms=1000, min_cleanable_dirty_ratio=0.01)
+}
 _NO_NEW_SEGMENTS = "segment.ms=3600000"
 _STATE_BYTES = 100_000
 _TIMEOUT_MS, _NO_TIMEOUT_MS = 3000, 900_000
@@ -45,33 +41,23 @@ _NOTE = (
 )
 
 
-def rotate(folder: Path, target: Path) -> dict[str, Any]:
-    """Let it happen on one broker in `folder`, and copy its files, and what the tool says, into `target`.
-
-    Returns:
-        what the clients were answered.
-    """
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder, properties=PROPERTIES)
-        running.callback(cluster.stop)
-        cluster.start()
-        cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **OF_STATE)
-        cluster.create_topic(TOPIC, [(0,)] * len(PLACES))
-        raw, requests = clients(running, cluster)
-        wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
-        old = {name: used_up(raw, requests, name) for name in (LEAVER, COMMITTER, SLEEPER)}
-        let_clean(raw, requests, cluster, PLACES)
-        answers = {
-            LEAVER: _leave_open(raw, old[LEAVER]),
-            COMMITTER: _commit(requests, old[COMMITTER]),
-            SLEEPER: _sleep(raw, requests, old[SLEEPER]),
-        }
-        witnessed(raw, requests, PLACES)
-        wait_until(lambda: are_checkpointed(cluster, TOPIC, len(PLACES)), "the high watermarks")
-        (target / "oracle").mkdir(parents=True)
-        (target / "oracle/find-hanging.txt").write_text(cluster.find_hanging(minutes=15))
-        copy_nodes(cluster, target / "log-dirs", (0,))
-        return answers
+def _rotate(stage: Stage, case: Path) -> Happened:
+    raw, requests, capture = stage.raw, stage.requests, case / "capture-1"
+    stage.is_led(PLACES)
+    old = {name: used_up(raw, requests, name) for name in (LEAVER, COMMITTER, SLEEPER)}
+    let_clean(stage, PLACES)
+    answers = {
+        LEAVER: _leave_open(raw, old[LEAVER]),
+        COMMITTER: _commit(requests, old[COMMITTER]),
+        SLEEPER: _sleep(raw, requests, old[SLEEPER]),
+    }
+    stage.witnessed(PLACES)
+    stage.checkpointed(TOPIC, len(PLACES))
+    stage.asked(capture)
+    stage.copied(capture / "log-dirs", 0)
+    expected = Expected(_expected(answers), _NOTE, {"transaction_max_timeout_ms": _NO_TIMEOUT_MS})
+    hung = _hang(LEAVER, LEFT_OPEN, answers[LEAVER]["used_up"], None)
+    return Happened({capture.name: expected}, stories([hung]), answers)
 
 
 def used_up(raw: RawClient, requests: Requests, name: str) -> Producer:
@@ -141,20 +127,21 @@ def is_open(requests: Requests, producer: Producer, place: Place) -> bool:
     return any(known.txn_start_offset >= 0 for known in found)
 
 
-def let_clean(raw: RawClient, requests: Requests, cluster: Cluster, places: Sequence[Place]) -> None:
+def let_clean(stage: Stage, places: Sequence[Place]) -> None:
     """Until the cleaner has taken what many epochs left in the state; what is written from then on stays there."""
-    wait_until(lambda: _is_cleaned(raw, requests, cluster, places), "the cleaner")
-    state = ("--bootstrap-server", cluster.bootstrap, "--entity-type", "topics", "--entity-name", STATE)
-    cluster.run("kafka.admin.ConfigCommand", *state, "--alter", "--add-config", _NO_NEW_SEGMENTS)
+
+    def is_cleaned() -> bool:
+        """No segment is cleaned before the next one begins."""
+        stage.witnessed(places)
+        logs = stage.cluster.log_dir().glob(f"{STATE}-*/*.log")
+        return sum(log.stat().st_size for log in logs) < _STATE_BYTES
+
+    wait_until(is_cleaned, "the cleaner")
+    state = ("--bootstrap-server", stage.cluster.bootstrap, "--entity-type", "topics", "--entity-name", STATE)
+    stage.cluster.run("kafka.admin.ConfigCommand", *state, "--alter", "--add-config", _NO_NEW_SEGMENTS)
 
 
-def _is_cleaned(raw: RawClient, requests: Requests, cluster: Cluster, places: Sequence[Place]) -> bool:
-    """No segment is cleaned before the next one begins."""
-    witnessed(raw, requests, places)
-    return sum(log.stat().st_size for log in cluster.log_dir().glob(f"{STATE}-*/*.log")) < _STATE_BYTES
-
-
-def expected(answers: dict[str, Any]) -> list[dict[str, Any]]:
+def _expected(answers: dict[str, Any]) -> list[Row]:
     """What is open, and the verdicts that it must get, by what the clients were answered."""
     listed = ("coordinated", "in_coordinator")
     rows = [
@@ -174,14 +161,9 @@ def _hang(name: str, place: Place, numbers: list[int], start: int | None) -> Han
     return Hang("rotated", *place, producer_id, epoch, start, name)
 
 
-def keep(folder: Path, case: Path) -> None:
-    """The capture, what the clients were answered, and what hangs in it."""
-    capture = case / "capture-1"
-    answers = rotate(folder, capture)
-    write_json(case / "clients.json", answers)
-    tell(case, [_hang(LEAVER, LEFT_OPEN, answers[LEAVER]["used_up"], None)])
-    expect(capture, VERSION, _NOTE, expected(answers), transaction_max_timeout_ms=_NO_TIMEOUT_MS)
-
-
-if __name__ == "__main__":
-    made_anew(Path(sys.argv[1]), keep)
+SCENARIO = Scenario(
+    "kafka-4.2-rotation",
+    partial(Cluster, "4.2.0", properties=PROPERTIES),
+    _rotate,
+    topics={**CLEANED_STATE, TOPIC: on_node(len(PLACES))},
+)

@@ -10,8 +10,8 @@ from tests.systems.e2e.broker import Cluster
 from tests.systems.e2e.driver import Driver
 from tests.systems.e2e.hangs import HOUR_MS, LATE_JOINER, Hang, Hanger, now_ms
 from tests.systems.e2e.raw_client import Producer, RawClient
-
-Place = tuple[str, int]
+from tests.systems.e2e.stage import staged
+from tests.systems.e2e.wire import Place
 
 TOPICS: dict[str, tuple[int, dict[str, str]]] = {
     "orders": (3, {}),
@@ -81,6 +81,7 @@ class Scene:
     stale: list[Hang] = field(default_factory=list)
     pulses: dict[str, Pulse] = field(default_factory=dict)
     committed: dict[str, set[int]] = field(default_factory=dict)
+    running: ExitStack = field(default_factory=ExitStack)
 
     @property
     def version(self) -> str:
@@ -97,8 +98,7 @@ class Scene:
 
     def start_load(self) -> None:
         """Let clients run transactions, committed and aborted ones, on nearly all partitions."""
-        places = [{"topic": topic, "partition": partition} for topic, partition in LOADED]
-        self.driver.call("start_load", ids=LOAD_IDS, partitions=places, timeout_ms=60_000, age_ms=0, pause_ms=1500)
+        self.driver.start_load(LOAD_IDS, LOADED, pause_ms=1500)
 
     def stop_load(self) -> None:
         """Let them end what they have begun."""
@@ -108,51 +108,39 @@ class Scene:
     def open_by_the_broker(self) -> dict[tuple[str, int, int], dict[str, Any]]:
         """Every open transaction that `describe-producers` knows, by topic, partition and producer id."""
         return {
-            (topic, partition, row["producer_id"]): row
-            for topic, partition in PLACES + OFFSETS
-            for row in self.driver.call("describe_producers", topic=topic, partition=partition)
-            if row["txn_start_offset"] is not None
+            (*place, producer_id): row
+            for place in PLACES + OFFSETS
+            for producer_id, row in self.driver.open_in(place).items()
         }
 
     def consume(self, place: Place, timeout_ms: int = 60_000) -> dict[str, Any]:
         """What a read_committed consumer gets of a partition: offsets, its position, and the log's end."""
-        topic, partition = place
-        got: dict[str, Any] = self.driver.call("consume", topic=topic, partition=partition, timeout_ms=timeout_ms)
-        return got
+        return self.driver.consume(place, timeout_ms)
 
     def close(self) -> None:
         """End clients and broker."""
         for pulse in self.pulses.values():
             pulse.close()
-        self.raw.close()
-        self.driver.close()
-        self.cluster.stop()
+        self.running.close()
 
 
 def set_scene(version: str, folder: Path) -> Scene:
     """Start a broker, let clients work on it, and let transactions hang."""
     with ExitStack() as on_failure:
-        cluster = Cluster(version, folder)
-        on_failure.callback(cluster.stop)
-        cluster.start()
-        driver = Driver(version, cluster.bootstrap, folder / "driver.log")
-        on_failure.callback(driver.close)
-        scene = Scene(cluster, driver, RawClient(cluster.ports[0]))
-        for topic, (count, configs) in TOPICS.items():
-            driver.create_topic(topic, [1] * count, **configs)
-        _ordinary_traffic(driver)
-        _let_hang(scene)
+        topics = {topic: ([(0,)] * count, configs) for topic, (count, configs) in TOPICS.items()}
+        stage = on_failure.enter_context(staged(Cluster(version, folder), topics))
+        scene = Scene(stage.cluster, stage.driver, stage.raw)
+        _ordinary_traffic(stage.driver)
+        _let_hang(scene, stage.hanger)
         scene.start_load()
-        on_failure.pop_all()
+        scene.running = on_failure.pop_all()
     return scene
 
 
 def _ordinary_traffic(driver: Driver) -> None:
     for number, place in enumerate(PLACES):
         transactional_id = f"importer-{number % 3}"
-        driver.begin(transactional_id)
-        driver.send(transactional_id, place, 3)
-        driver.commit(transactional_id)
+        driver.transact(transactional_id, [place], 3)
         driver.begin(transactional_id)
         driver.send(transactional_id, place, 2)
         driver.abort(transactional_id)
@@ -162,8 +150,7 @@ def _ordinary_traffic(driver: Driver) -> None:
     driver.commit("stream-app")
 
 
-def _let_hang(scene: Scene) -> None:
-    hanger = Hanger(scene.raw, scene.driver, now_ms() - 3 * HOUR_MS)
+def _let_hang(scene: Scene, hanger: Hanger) -> None:
     add = scene.hangs.append
     add(hanger.late_write_after_the_abort("billing-worker-17", ("orders", 0)))
     for transactional_id, place in (("inventory-sync", ("payments", 0)), (LATE_JOINER, ("late", 0))):
@@ -184,7 +171,4 @@ def _let_hang(scene: Scene) -> None:
     scene.stale.append(hanger.joins_the_next("settlement", ("ledger.events", 0)))
     scene.stale.append(hanger.joins_at_a_newer_epoch("settlement-2", ("ledger.events", 0)))
     # An end marker behind each of them: the brokers' clocks then say when it was written at the latest.
-    scene.driver.begin("witness")
-    for place in PLACES:
-        scene.driver.send("witness", place, 1)
-    scene.driver.commit("witness")
+    scene.driver.transact("witness", PLACES)

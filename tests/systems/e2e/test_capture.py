@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any
@@ -14,14 +13,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.systems.e2e.broker import Cluster
+from tests.systems.e2e.broker import STATE_PARTITIONS, Cluster
 from tests.systems.e2e.captures import ASSURANCES, PARAMETERS, by_place
 from tests.systems.e2e.driver import Driver
-from tests.systems.e2e.hangs import HOUR_MS, Hanger, now_ms
-from tests.systems.e2e.raw_client import RawClient
+from tests.systems.e2e.hangs import HOUR_MS, now_ms
 from tests.systems.e2e.secured import USER, SecuredCluster
+from tests.systems.e2e.stage import STATE, Stage, on_node, staged
 from tests.systems.e2e.stuck_topic import FREE, STUCK, TOPIC, stuck_topic
-from tests.tools.processes import wait_until
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -90,10 +88,9 @@ def test_what_is_open_in_a_capture_is_what_the_broker_answers(
     assert run(cluster.bootstrap, tmp_path / "capture").returncode == 0
     found = answers(audited(spark, tmp_path / "w", tmp_path / "capture"), "txn_start_offset", "coordinator_epoch")
     asked = {
-        (TOPIC, partition, row["producer_id"]): row
+        (TOPIC, partition, producer_id): row
         for partition in (STUCK, FREE)
-        for row in driver.call("describe_producers", topic=TOPIC, partition=partition)
-        if row["txn_start_offset"] is not None
+        for producer_id, row in driver.open_in((TOPIC, partition)).items()
     }
     assert {place: start for place, (start, _) in found.items()} == {
         place: row["txn_start_offset"] for place, row in asked.items()
@@ -201,12 +198,11 @@ def test_a_broker_that_dies_and_comes_back_is_asked_again_from_the_beginning(
 
 def test_who_may_not_is_told_which_right_is_missing(spark: SparkSession, tmp_path: Path) -> None:
     """SCRAM over TLS; right after right is granted, until the capture is whole."""
-    with ExitStack() as running:
-        cluster = SecuredCluster(VERSION, tmp_path / "brokers")
-        running.callback(cluster.stop)
-        cluster.start()
+    with staged(SecuredCluster(VERSION, tmp_path / "brokers"), {TOPIC: on_node(2)}) as stage:
+        cluster = stage.cluster
+        assert isinstance(cluster, SecuredCluster)
         cluster.admit()
-        hung(cluster, running, tmp_path)
+        hung(stage)
         config = tmp_path / "client.properties"
         config.write_text(cluster.guest_config)
         words = ("--command-config", str(config), "--give-up-after-ms", "10000")
@@ -231,28 +227,14 @@ def test_who_may_not_is_told_which_right_is_missing(spark: SparkSession, tmp_pat
         assert (done.returncode, "the broker hangs up when it is told who asks" in done.stderr) == (2, True)
 
 
-def hung(cluster: Cluster, running: ExitStack, folder: Path) -> None:
-    """A topic whose first partition is stuck behind a late write, with commits before and behind it."""
-    driver = Driver(VERSION, cluster.bootstrap, folder / "driver.log")
-    running.callback(driver.close)
-    raw = running.enter_context(closing(RawClient(cluster.ports[0])))
-    if len(cluster.ports) == 1:
-        driver.create_topic(TOPIC, [1, 1])
-    commit(driver)
-    Hanger(raw, driver, now_ms() - 3 * HOUR_MS).late_write_after_the_abort("owner", (TOPIC, STUCK))
-    commit(driver)
-    wait_until(lambda: all(is_complete(driver, name) for name in ("importer", "owner")), "the markers")
-
-
-def commit(driver: Driver) -> None:
-    driver.begin("importer")
-    driver.send("importer", (TOPIC, STUCK), 5)
-    driver.commit("importer")
-
-
-def is_complete(driver: Driver, name: str) -> bool:
-    state: str = driver.call("describe_transaction", id=name)["state"]
-    return state.startswith("Complete")
+def hung(stage: Stage) -> None:
+    """The topic's first partition is stuck behind a late write, with commits before and behind it."""
+    places = [(TOPIC, STUCK)]
+    stage.driver.transact("importer", places, 5)
+    stage.hanger.late_write_after_the_abort("owner", places[0])
+    stage.driver.transact("importer", places, 5)
+    for name, state in (("importer", "CompleteCommit"), ("owner", "CompleteAbort")):
+        stage.driver.ended(name, state)
 
 
 @pytest.mark.lengthy
@@ -263,13 +245,11 @@ def test_an_election_in_the_middle_begins_the_partition_again(spark: SparkSessio
         "broker.session.timeout.ms": 3000,
         "broker.heartbeat.interval.ms": 500,
     }
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, tmp_path / "brokers", nodes=3, properties=everywhere)
-        running.callback(cluster.stop)
-        cluster.start()
-        cluster.create_topic("__transaction_state", [(0, 1, 2)] * 4, cleanup_policy="compact")
-        cluster.create_topic(TOPIC, [(0, 1, 2)])
-        hung(cluster, running, tmp_path)
+    brokers = Cluster(VERSION, tmp_path / "brokers", nodes=3, properties=everywhere)
+    topics = {STATE: ([(0, 1, 2)] * STATE_PARTITIONS, {"cleanup.policy": "compact"}), TOPIC: ([(0, 1, 2)], {})}
+    with staged(brokers, topics) as stage:
+        cluster = stage.cluster
+        hung(stage)
         # The first node is the controller; another one is to lead, and to die.
         cluster.run(
             "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.systems.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Cluster
+from tests.systems.e2e.broker import TRANSACTION_MAX_TIMEOUT_MS, Cluster
 from tests.systems.e2e.captures import wait_for_high_watermarks
 from tests.systems.e2e.driver import Driver
-from tests.systems.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
+from tests.systems.e2e.hangs import Hang
 from tests.systems.e2e.kit import run_kit, write_tools
-from tests.systems.e2e.raw_client import RawClient
-from tests.systems.e2e.running import start
+from tests.systems.e2e.stage import COMPACT_STATE, on_node, staged
 from tests.tools.sessions import no_session
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
@@ -51,21 +49,14 @@ class Scene:
     def commits(self, count: int) -> None:
         """Others go on."""
         for number in range(count):
-            self.driver.begin("busy")
-            self.driver.send("busy", ORDERS[number % 2])
-            self.driver.commit("busy")
+            self.driver.transact("busy", [ORDERS[number % 2]], 2)
 
 
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("kit")
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder / "broker")
-        driver = start(running, cluster)
-        cluster.create_topic("__transaction_state", [(0,)] * STATE_PARTITIONS, cleanup_policy="compact")
-        cluster.create_topic("orders", [(0,)] * len(ORDERS))
-        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
-        hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
+    with staged(Cluster(VERSION, folder / "broker"), {**COMPACT_STATE, "orders": on_node(len(ORDERS))}) as stage:
+        cluster, driver, hanger = stage.cluster, stage.driver, stage.hanger
         write_tools(folder / "bin", VERSION)
         made = Scene(cluster, driver, folder, ())
         made.commits(6)

@@ -4,7 +4,6 @@ import random
 import re
 import time
 from collections import Counter
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 from tests.systems.e2e.broker import Cluster, copy_folder
 from tests.systems.e2e.captures import PARAMETERS
 from tests.systems.e2e.hangs import HOUR_MS
-from tests.systems.e2e.running import start
+from tests.systems.e2e.stage import on_node, staged
 from tests.tools.harness import audit_files
 from tests.tools.inputs import InputReader
 from tests.tools.kafka_jars import dump_tool
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.e2e
 
 COPIES = 20
 SEED = 20
-PLACES = [{"topic": "busy", "partition": partition} for partition in range(3)]
+PLACES = [("busy", partition) for partition in range(3)]
 _STATE = "__transaction_state-"
 _SECTION = re.compile(r"^Dumping (\S+)\n", re.MULTILINE)
 
@@ -45,12 +44,10 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> list[Copy]:
     """
     folder = tmp_path_factory.mktemp("busy")
     dice = random.Random(SEED)
-    with ExitStack() as running:
-        cluster = Cluster("4.2.0", folder / "broker")
-        driver = start(running, cluster)
-        driver.create_topic("busy", [1] * len(PLACES))
+    with staged(Cluster("4.2.0", folder / "broker"), {"busy": on_node(len(PLACES))}) as stage:
         names = [f"busy-{number}" for number in range(6)]
-        driver.call("start_load", ids=names, partitions=PLACES, timeout_ms=60_000, age_ms=3 * HOUR_MS, pause_ms=300)
+        cluster = stage.cluster
+        stage.driver.start_load(names, PLACES, age_ms=3 * HOUR_MS, pause_ms=300)
         targets = [_copy(cluster.log_dir(), folder / f"copy-{number}", dice) for number in range(COPIES)]
         return _dumped(cluster, targets)
 

@@ -6,17 +6,17 @@ was written.
 
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.systems.e2e.broker import STATE_PARTITIONS, TRANSACTION_MAX_TIMEOUT_MS, Cluster
+from tests.systems.e2e.broker import TRANSACTION_MAX_TIMEOUT_MS, Cluster
 from tests.systems.e2e.hangs import HOUR_MS, now_ms
 from tests.systems.e2e.kit import run_kit, write_tools
 from tests.systems.e2e.raw_client import RawClient
+from tests.systems.e2e.stage import COMPACT_STATE, on_node, staged
 from tests.tools.sessions import no_session
 from txn_analysis.judge.outcome import Answered, Outcome, outcome_of
 from txn_analysis.pipeline import steps
@@ -69,25 +69,19 @@ class Writer:
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, Path]]:
     folder = tmp_path_factory.mktemp("event-time")
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder / "broker")
-        running.callback(cluster.stop)
-        cluster.start()
-        cluster.create_topic("__transaction_state", [(0,)] * STATE_PARTITIONS, cleanup_policy="compact")
-        cluster.create_topic("counts", [(0,)] * len(PLACES))
+    with staged(Cluster(VERSION, folder / "broker"), {**COMPACT_STATE, "counts": on_node(len(PLACES))}) as stage:
         write_tools(folder / "bin", VERSION)
         writers = []
         for number in range(WRITERS):
-            client = running.enter_context(closing(RawClient(cluster.ports[0])))
-            writer = Writer(client, f"counts-{number}")
+            writer = Writer(stage.raw_of(0), f"counts-{number}")
             thread = threading.Thread(target=writer.goes_on)
             thread.start()
-            running.callback(thread.join)
-            running.callback(writer.is_over.set)
+            stage.running.callback(thread.join)
+            stage.running.callback(writer.is_over.set)
             writers.append(writer)
         for writer in writers:  # a partition without any end marker says of nothing how young it is
             assert writer.has_committed.wait(60)
-        yield cluster, folder
+        yield stage.cluster, folder
 
 
 def audited(folder: Path, name: str, **said: Any) -> AuditReport:

@@ -6,7 +6,6 @@ The requests on the wire are the same here; the job is not run.
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ from tests.systems.e2e.broker import Cluster
 from tests.systems.e2e.captures import ASSURANCES, PARAMETERS, wait_for_high_watermarks
 from tests.systems.e2e.driver import Driver
 from tests.systems.e2e.executor import put_tool
-from tests.systems.e2e.hangs import HOUR_MS, Hanger, now_ms
-from tests.systems.e2e.raw_client import Producer, RawClient
-from tests.systems.e2e.running import start
+from tests.systems.e2e.hangs import now_ms
+from tests.systems.e2e.raw_client import Producer
+from tests.systems.e2e.stage import Stage, on_node, staged
 from tests.systems.e2e.test_plan_script import Done, Operator
 from tests.tools.processes import wait_until
 from txn_analysis.pipeline import steps as pipeline
@@ -56,25 +55,18 @@ class Told:
 @pytest.fixture(scope="module")
 def told(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     folder = tmp_path_factory.mktemp("fences")
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder / "broker")
-        driver = start(running, cluster)
-        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
-        driver.create_topic(TOPIC, [1, 1])
+    with staged(Cluster(VERSION, folder / "broker"), {TOPIC: on_node(2)}) as stage:
         put_tool(folder / "bin", VERSION)
-        yield _tell(cluster, driver, raw, spark, folder)
+        yield _tell(stage, spark, folder)
 
 
-def _tell(cluster: Cluster, driver: Driver, raw: RawClient, spark: SparkSession, folder: Path) -> Told:
-    told = Told()
-    hang = Hanger(raw, driver, now_ms() - 3 * HOUR_MS).late_write_after_the_abort(ID, (TOPIC, HUNG))
+def _tell(stage: Stage, spark: SparkSession, folder: Path) -> Told:
+    told, cluster, driver, raw = Told(), stage.cluster, stage.driver, stage.raw
+    hang = stage.hanger.late_write_after_the_abort(ID, (TOPIC, HUNG))
     sink = Producer(ID, hang.producer_id, hang.producer_epoch)
     # Nothing is in progress at the copy.
-    driver.begin("witness")
-    for partition in (HUNG, PREPARED):
-        driver.send("witness", (TOPIC, partition), 1)
-    driver.commit("witness")
-    wait_until(lambda: _open_in(driver, HUNG) == [hang.producer_id], "the markers of the witness")
+    driver.transact("witness", [(TOPIC, HUNG), (TOPIC, PREPARED)])
+    wait_until(lambda: [*driver.open_in((TOPIC, HUNG))] == [hang.producer_id], "the markers of the witness")
     wait_for_high_watermarks(cluster)
     warehouse = str(folder / "warehouse")
     run_id, told.report = _audit(cluster, spark, folder / "copy-1", warehouse)
@@ -97,7 +89,7 @@ def _tell(cluster: Cluster, driver: Driver, raw: RawClient, spark: SparkSession,
     told.typed["fence"] = operator.types(fence)
     told.state_after_the_fence = _state(driver)
     told.typed["script"] = operator.runs(HUNG, "--yes", "--ended", ID)
-    told.committed = driver.call("consume", topic=TOPIC, partition=PREPARED, timeout_ms=3000)["offsets"]
+    told.committed = driver.consume((TOPIC, PREPARED), 3000)["offsets"]
     wait_for_high_watermarks(cluster)
     _audit(cluster, spark, folder / "copy-2", warehouse, capture="after")
     after = open_warehouse(spark, warehouse)
@@ -113,13 +105,8 @@ def _audit(
     return report.run.run_id, text_report(report)
 
 
-def _open_in(driver: Driver, partition: int) -> list[int]:
-    rows = driver.call("describe_producers", topic=TOPIC, partition=partition)
-    return [row["producer_id"] for row in rows if row["txn_start_offset"] is not None]
-
-
 def _state(driver: Driver) -> str:
-    return str(driver.call("describe_transaction", id=ID)["state"])
+    return str(driver.described(ID)["state"])
 
 
 def test_neither_report_nor_script_prints_a_line_that_ends_what_a_checkpoint_holds(told: Told) -> None:
@@ -154,11 +141,8 @@ def test_once_nothing_is_in_progress_the_same_line_fences_and_the_hang_is_repair
 
 def test_brokers_that_refuse_the_tools_own_timeout_take_the_line_for_their_maximum(tmp_path: Path) -> None:
     """The tool asks for 30,000 ms."""
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, tmp_path / "broker", properties={"transaction.max.timeout.ms": 20_000})
-        running.callback(cluster.stop)
-        cluster.start()
-        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
+    with staged(Cluster(VERSION, tmp_path / "broker", properties={"transaction.max.timeout.ms": 20_000})) as stage:
+        cluster, raw = stage.cluster, stage.raw
         before = raw.init_producer_id(ID, 10_000)
         put_tool(tmp_path / "bin", VERSION)
         operator = Operator({}, cluster, tmp_path / "bin")

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,9 @@ from tests.systems.e2e.broker import Cluster, free_port
 from tests.systems.e2e.captures import ASSURANCES, PARAMETERS
 from tests.systems.e2e.driver import Driver
 from tests.systems.e2e.executor import put_tool, with_recorded_epochs
-from tests.systems.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
+from tests.systems.e2e.hangs import Hang, now_ms
 from tests.systems.e2e.raw_client import Producer, RawClient
-from tests.systems.e2e.running import start
-from tests.systems.e2e.stuck_topic import high_watermarks
+from tests.systems.e2e.stage import Stage, on_node, staged
 from tests.tools.kafka_jars import kafka_jars
 from tests.tools.processes import wait_until
 from txn_analysis.pipeline import steps as pipeline
@@ -98,15 +96,11 @@ def told(
 ) -> Iterator[Told]:
     """All of it on one broker, in order."""
     folder = tmp_path_factory.mktemp("script")
-    with ExitStack() as running:
-        cluster = Cluster(request.param, folder / "broker", has_guests=True)
-        driver = start(running, cluster)
-        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
-        driver.create_topic(TOPIC, [1] * len(IDS) + [1])
-        hangs = _let_hang(raw, driver)
-        ends = {n: driver.call("consume", topic=TOPIC, partition=n, timeout_ms=1000)["end"] for n in range(8)}
-        # It is written every few seconds; what lies above it may be a dead leader's own.
-        wait_until(lambda: high_watermarks(cluster, TOPIC) == ends, "the checkpoint of the high watermarks")
+    cluster = Cluster(request.param, folder / "broker", has_guests=True)
+    with staged(cluster, {TOPIC: on_node(8)}) as stage:
+        raw, driver = stage.raw, stage.driver
+        hangs = _let_hang(stage)
+        stage.written_down(TOPIC, 8)
         _put_tools(folder / "bin", request.param)
         operator = Operator(_plan(cluster, spark, folder), cluster, folder / "bin")
         yield _tell(Told(request.param), operator, raw, driver, hangs)
@@ -123,14 +117,11 @@ def _put_tools(folder: Path, version: str) -> None:
     (folder / "kafka" / "libs").symlink_to(kafka_jars(TOOLS.get(version, version)))
 
 
-def _let_hang(raw: RawClient, driver: Driver) -> dict[int, Hang]:
-    hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
+def _let_hang(stage: Stage) -> dict[int, Hang]:
+    driver, hanger = stage.driver, stage.hanger
     hangs = {n: hanger.late_write_after_the_abort(name, (TOPIC, n)) for n, name in IDS.items()}
     hangs[NOBODY] = hanger.unknown_producer((TOPIC, NOBODY))
-    driver.begin("witness")
-    for partition in range(8):
-        driver.send("witness", (TOPIC, partition), 1)
-    driver.commit("witness")
+    driver.transact("witness", [(TOPIC, partition) for partition in range(8)])
     # Its markers are written after the answer, and say by the broker's clock when the hanging data was there.
     wait_until(lambda: all(len(ids) == 1 for ids in _open_in(driver).values()), "the markers of the witness")
     return hangs
@@ -138,11 +129,7 @@ def _let_hang(raw: RawClient, driver: Driver) -> dict[int, Hang]:
 
 def _open_in(driver: Driver) -> dict[int, list[int]]:
     """Producer ids with an open transaction, by partition."""
-    return {
-        partition: [row["producer_id"] for row in rows if row["txn_start_offset"] is not None]
-        for partition in range(8)
-        for rows in [driver.call("describe_producers", topic=TOPIC, partition=partition)]
-    }
+    return {partition: [*driver.open_in((TOPIC, partition))] for partition in range(8)}
 
 
 def _plan(cluster: Cluster, spark: SparkSession, folder: Path) -> dict[int, AbortRecord]:
@@ -167,7 +154,7 @@ def _tell(told: Told, operator: Operator, raw: RawClient, driver: Driver, hangs:
     told.said["sent again"] = operator.runs(NOBODY, "--yes")
     told.open_after = _open_in(driver)
     for partition in range(8):
-        told.seen[partition] = driver.call("consume", topic=TOPIC, partition=partition, timeout_ms=3000)["offsets"]
+        told.seen[partition] = driver.consume((TOPIC, partition), 3000)["offsets"]
     return told
 
 

@@ -1,7 +1,6 @@
 """Brokers that are busy are audited as they run: nothing of theirs is refused, and nothing that lives is accused."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from pyspark.sql import SparkSession
 from tests.systems.e2e.broker import Cluster
 from tests.systems.e2e.captures import PARAMETERS
 from tests.systems.e2e.hangs import HOUR_MS
-from tests.systems.e2e.running import start
+from tests.systems.e2e.stage import staged
 from txn_analysis.pipeline.steps import audit
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
@@ -28,28 +27,20 @@ _EVERYWHERE = {
     "log.retention.check.interval.ms": 1000,
     "log.initial.task.delay.ms": 1000,
 }
-_ROLLING = ("segment.ms=1000", "retention.ms=10000", "file.delete.delay.ms=100")
+_ROLLING = {"segment.ms": 1000, "retention.ms": 10_000, "file.delete.delay.ms": 100}
 
 
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Three nodes under a load of transactions, and a topic that is never written."""
     folder = tmp_path_factory.mktemp("running")
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder / "brokers", nodes=NODES, properties=_EVERYWHERE)
-        driver = start(running, cluster)
-        for topic, configs in (("busy", _ROLLING), ("never-written", ())):
-            _create(cluster, topic, configs)
+    cluster = Cluster(VERSION, folder / "brokers", nodes=NODES, properties=_EVERYWHERE)
+    everywhere = [tuple((first + node) % NODES for node in range(NODES)) for first in range(PARTITIONS)]
+    with staged(cluster, {"busy": (everywhere, _ROLLING), "never-written": (everywhere, {})}) as stage:
         names = [f"busy-{number}" for number in range(6)]
-        places = [{"topic": "busy", "partition": partition} for partition in range(PARTITIONS)]
-        driver.call("start_load", ids=names, partitions=places, timeout_ms=60_000, age_ms=3 * HOUR_MS, pause_ms=300)
+        places = [("busy", partition) for partition in range(PARTITIONS)]
+        stage.driver.start_load(names, places, age_ms=3 * HOUR_MS, pause_ms=300)
         yield cluster
-
-
-def _create(cluster: Cluster, topic: str, configs: tuple[str, ...]) -> None:
-    words = ["--bootstrap-server", cluster.bootstrap, "--create", "--topic", topic]
-    words += ["--partitions", str(PARTITIONS), "--replication-factor", str(NODES)]
-    cluster.run("org.apache.kafka.tools.TopicCommand", *words, *(w for each in configs for w in ("--config", each)))
 
 
 def audited(spark: SparkSession, warehouse: Path, *folders: Path) -> AuditReport:

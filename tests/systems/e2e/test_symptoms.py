@@ -4,17 +4,16 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.systems.e2e.broker import Cluster
 from tests.systems.e2e.captures import ASSURANCES, PARAMETERS
 from tests.systems.e2e.driver import Driver, KafkaError
-from tests.systems.e2e.running import start
+from tests.systems.e2e.stage import Stage, staged
 from tests.systems.e2e.tiered import properties
 from tests.tools.processes import wait_until
 from tests.tools.sessions import no_session
@@ -33,26 +32,22 @@ TIERED = {
 INVALID_TXN_STATE, INVALID_PRODUCER_EPOCH = 48, 47
 
 
-@contextmanager
-def broker(folder: Path, more: Mapping[str, object], **configs: str) -> Iterator[tuple[Cluster, Driver]]:
+def broker(folder: Path, more: Mapping[str, object], **configs: str) -> AbstractContextManager[Stage]:
     """A broker with one topic of one partition."""
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder / "broker", properties=more)
-        driver = start(running, cluster)
-        driver.create_topic(PLACE[0], [1], **configs)
-        yield cluster, driver
+    return staged(Cluster(VERSION, folder / "broker", properties=more), {PLACE[0]: ([(0,)], configs)})
 
 
 def timed_out(driver: Driver, name: str) -> None:
     """A transaction of two records that its coordinator has just ended."""
     driver.begin(name, timeout_ms=1500)
     driver.send(name, PLACE, 2)
-    wait_until(lambda: driver.call("describe_transaction", id=name)["state"] == "CompleteAbort", "the timeout")
+    driver.ended(name, "CompleteAbort")
 
 
 def test_a_commit_after_the_coordinators_own_abort_fails_for_good(tmp_path: Path) -> None:
     """KAFKA-20785: under transaction version 2 the client cannot go on; the audit says that its timeout ended it."""
-    with broker(tmp_path, {"transaction.partition.verification.enable": "true"}) as (cluster, driver):
+    with broker(tmp_path, {"transaction.partition.verification.enable": "true"}) as stage:
+        cluster, driver = stage.cluster, stage.driver
         timed_out(driver, "commits-late")
         with pytest.raises(KafkaError, match="InvalidTxnState") as refused:
             driver.commit("commits-late")
@@ -77,7 +72,8 @@ def test_a_commit_after_the_coordinators_own_abort_fails_for_good(tmp_path: Path
 @pytest.mark.lengthy
 def test_of_a_broken_remote_transaction_index_readers_get_nothing_or_what_was_aborted(tmp_path: Path) -> None:
     """Where it is cut or gone, aborted records are delivered without an error; where it is damaged, nothing is."""
-    with broker(tmp_path, properties(tmp_path / "remote"), **TIERED) as (cluster, driver):
+    with broker(tmp_path, properties(tmp_path / "remote"), **TIERED) as stage:
+        cluster, driver = stage.cluster, stage.driver
         committed, aborted = written(driver)
         wait_until(lambda: is_local_gone(driver, cluster), "deletion of what is tiered")
         assert read(driver, until=committed) == committed
@@ -109,13 +105,8 @@ def is_local_gone(driver: Driver, cluster: Cluster) -> bool:
     """Nothing but the active segment is on the local disk."""
     words = ("--bootstrap-server", cluster.bootstrap, "--topic-partitions", "orders:0", "--time", "earliest-local")
     start = int(cluster.run("org.apache.kafka.tools.GetOffsetShell", *words).split(":")[-1])
-    end: int = consumed(driver)["end"]
+    end: int = driver.consume(PLACE, 5000)["end"]
     return start >= end - 3
-
-
-def consumed(driver: Driver, timeout_ms: int = 5000) -> dict[str, Any]:
-    answer: dict[str, Any] = driver.call("consume", topic=PLACE[0], partition=PLACE[1], timeout_ms=timeout_ms)
-    return answer
 
 
 def read(driver: Driver, *, until: list[int]) -> list[int]:
@@ -124,7 +115,7 @@ def read(driver: Driver, *, until: list[int]) -> list[int]:
 
     def has_all() -> bool:
         nonlocal found
-        answer = consumed(driver)
+        answer = driver.consume(PLACE, 5000)
         assert answer["last_stable_offset"] == answer["end"]
         found = [int(offset) for offset in answer["offsets"]]
         return len(found) >= len(until)
@@ -145,5 +136,5 @@ def broken(cluster: Cluster, files: Mapping[Path, bytes | None]) -> None:
 
 
 def brokers_log(cluster: Cluster, driver: Driver) -> str:
-    consumed(driver, 1000)
+    driver.consume(PLACE, 1000)
     return (cluster.folder / "node-1.log").read_text()

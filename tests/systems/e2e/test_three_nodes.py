@@ -3,7 +3,8 @@
 import pytest
 
 from tests.systems.e2e.captures import PARAMETERS
-from tests.systems.e2e.three_nodes import NODES, Copy, ThreeNodes, kill_and_copy
+from tests.systems.e2e.stage import staged
+from tests.systems.e2e.three_nodes import NODES, SCENARIO, Copy, ThreeNodes, kill_and_copy
 from tests.tools.log_dirs.at_hand import answer_for
 from tests.tools.stories.answer import Answer
 from txn_analysis.settings import Settings
@@ -15,7 +16,8 @@ SEED = 28
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> tuple[ThreeNodes, list[Copy]]:
-    return kill_and_copy("4.2.0", tmp_path_factory.mktemp("three-nodes"), rounds=ROUNDS, seed=SEED)
+    with staged(SCENARIO.start(tmp_path_factory.mktemp("three-nodes")), SCENARIO.topics) as stage:
+        return kill_and_copy(stage, rounds=ROUNDS, seed=SEED)
 
 
 def audited(copy: Copy, node: str = "") -> Answer:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,11 +17,10 @@ from deltalake import DeltaTable
 from tests.systems.e2e.broker import STATE_PARTITIONS
 from tests.systems.e2e.captures import ASSURANCES, PARAMETERS
 from tests.systems.e2e.driver import Driver
-from tests.systems.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
+from tests.systems.e2e.hangs import HOUR_MS, Hang, now_ms
 from tests.systems.e2e.kit import run_kit, write_tools
-from tests.systems.e2e.raw_client import RawClient
 from tests.systems.e2e.recipes import LAYOUTS, MAY_CHROOT, SSHD, HousedCluster, furnish, sshd, taken
-from tests.systems.e2e.running import start
+from tests.systems.e2e.stage import STATE, staged
 from tests.tools.processes import wait_until
 from tests.tools.sessions import no_session
 from txn_analysis.kafka.names import java_hash, state_partition
@@ -131,8 +129,7 @@ class Scene:
         return {
             Opened(partition, row["producer_id"], row["txn_start_offset"])
             for partition in range(PARTITIONS)
-            for row in self.driver.call("describe_producers", topic=TOPIC, partition=partition)
-            if row["txn_start_offset"] is not None
+            for row in self.driver.open_in((TOPIC, partition)).values()
         }
 
 
@@ -166,15 +163,12 @@ def read_of(files: list[dict[str, Any]], partition: int, end: int) -> Read:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     folder = tmp_path_factory.mktemp("three-ways")
-    with ExitStack() as running:
-        cluster = HousedCluster(VERSION, folder / "brokers", nodes=NODES, properties=PROPERTIES)
-        driver = start(running, cluster)
-        leaders = [(n % NODES, (n + 1) % NODES, (n + 2) % NODES) for n in range(PARTITIONS)]
-        cluster.create_topic("__transaction_state", leaders[:STATE_PARTITIONS], cleanup_policy="compact")
-        cluster.create_topic(TOPIC, leaders)
-        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
+    cluster = HousedCluster(VERSION, folder / "brokers", nodes=NODES, properties=PROPERTIES)
+    leaders = [(n % NODES, (n + 1) % NODES, (n + 2) % NODES) for n in range(PARTITIONS)]
+    topics = {STATE: (leaders[:STATE_PARTITIONS], {"cleanup.policy": "compact"}), TOPIC: (leaders, {})}
+    with staged(cluster, topics) as stage:
+        driver, hanger = stage.driver, stage.hanger
         write_tools(folder / "bin", VERSION)
-        hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
         hangs = (
             hanger.late_write_after_the_abort(_coordinated_by_the_first("late"), (TOPIC, 0)),
             hanger.left_open_by_fencing(_coordinated_by_the_first("fenced"), (TOPIC, 3)),
@@ -191,9 +185,9 @@ def _coordinated_by_the_first(name: str) -> str:
     return next(each for each in names if state_partition(java_hash(each), STATE_PARTITIONS) % NODES == 0)
 
 
-def load(scene: Scene, **values: Any) -> None:
-    places = [{"topic": TOPIC, "partition": partition} for partition in range(PARTITIONS)]
-    scene.driver.call("start_load", ids=BUSY, partitions=places, timeout_ms=600_000, age_ms=0, pause_ms=300, **values)
+def load(scene: Scene) -> None:
+    places = [(TOPIC, partition) for partition in range(PARTITIONS)]
+    scene.driver.start_load(BUSY, places, pause_ms=300, timeout_ms=600_000)
 
 
 def pause(scene: Scene) -> None:

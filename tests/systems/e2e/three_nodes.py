@@ -1,30 +1,21 @@
-"""Three nodes that are killed at random moments of transactions, and what the clients were answered.
-
-`python -m tests.systems.e2e.three_nodes data/cases/kafka-4.2-three-nodes` makes the capture anew, in a minute or two.
-"""
+"""Three nodes that are killed at random moments of transactions, and what the clients were answered."""
 
 import random
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Timer
-from typing import Any
 
 from tests.systems.e2e.broker import STATE_PARTITIONS, Cluster
-from tests.systems.e2e.copying import copy_nodes
 from tests.systems.e2e.driver import Driver, KafkaError
-from tests.systems.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
-from tests.systems.e2e.kept import made_anew, write_json
-from tests.systems.e2e.raw_client import RawClient
-from tests.systems.e2e.running import start
+from tests.systems.e2e.hangs import HOUR_MS, Hang, now_ms
+from tests.systems.e2e.scenario import Expected, Happened, Row, Scenario
+from tests.systems.e2e.stage import STATE, Stage
+from tests.systems.e2e.wire import Place
 from tests.tools.processes import wait_until
-
-Place = tuple[str, int]
 
 NODES = 3
 TOPIC = "orders"
@@ -32,14 +23,6 @@ PARTITIONS = 6
 HANGS_AT: Place = (TOPIC, 0)
 _IDS = 8
 COMPLETED = {"CompleteCommit", "CompleteAbort", "Empty"}
-KEPT_VERSION, KEPT_ROUNDS, KEPT_SEED = "4.2.0", 1, 1
-
-_PROPERTIES = {
-    "broker.session.timeout.ms": 3000,
-    "broker.heartbeat.interval.ms": 500,
-    "replica.lag.time.max.ms": 3000,
-    "replica.high.watermark.checkpoint.interval.ms": 200,
-}
 
 
 @dataclass
@@ -82,7 +65,7 @@ class Copy:
 class ThreeNodes:
     """A cluster, its clients, and what they were answered."""
 
-    cluster: Cluster
+    stage: Stage
     driver: Driver
     dice: random.Random
     hang: Hang
@@ -129,60 +112,41 @@ class ThreeNodes:
         for told in self.told.values():
             if told.answer in {"commit", "abort"}:
                 wait_until(partial(self._is_completed, told.name), told.name)
-        copy_nodes(self.cluster, target, range(NODES))
+        self.stage.copied(target, *range(NODES))
         answers = {told.name: told.answer for told in self.told.values()}
         still_open = {told.name: set(told.places) for told in self.told.values() if told.answer == "open"}
         unknown = {name for name, answer in answers.items() if answer == "unknown"}
-        producer_ids = {name: self._described(name)["producer_id"] for name in still_open}
+        producer_ids = {name: self.driver.described(name)["producer_id"] for name in still_open}
         return Copy(target, dead, still_open, unknown, producer_ids, answers)
-
-    def _described(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.driver.call("describe_transaction", id=name)
-        return found
 
     def _is_completed(self, name: str) -> bool:
         try:
-            return self._described(name)["state"] in COMPLETED
+            return self.driver.described(name)["state"] in COMPLETED
         except KafkaError:
             return False  # its coordinator has just died
 
 
-def kill_and_copy(version: str, folder: Path, *, rounds: int, seed: int) -> tuple[ThreeNodes, list[Copy]]:
+def kill_and_copy(stage: Stage, *, rounds: int, seed: int) -> tuple[ThreeNodes, list[Copy]]:
     """Kill one node a round, at a random moment, let clients go on, and copy while it is dead and when it is back.
 
     The first node stays: it is the controller.
     """
-    copies = []
-    with ExitStack() as running:
-        scene = _set_scene(version, folder, seed, running)
-        for number in range(rounds):
-            victim = scene.dice.choice((1, 2))
-            scene.transact(scene.dice.randrange(3, 12))
-            killer = Timer(scene.dice.random(), scene.cluster.nodes[victim].kill)
-            killer.start()
-            scene.transact(scene.dice.randrange(3, 12))
-            killer.join()
-            copies.append(scene.copy(folder / f"copy-{number}-dead", victim))
-            scene.cluster.restart(victim)
-            scene.transact(scene.dice.randrange(3, 12))
-            wait_until(lambda: _are_alike(scene.cluster), "all replicas")
-            copies.append(scene.copy(folder / f"copy-{number}-back"))
-        return scene, copies
-
-
-def _set_scene(version: str, folder: Path, seed: int, running: ExitStack) -> ThreeNodes:
-    cluster = Cluster(version, folder / "cluster", nodes=NODES, properties=_PROPERTIES)
-    driver = start(running, cluster)
-    leaders = [(node % NODES, (node + 1) % NODES, (node + 2) % NODES) for node in range(PARTITIONS)]
-    cluster.create_topic(
-        "__transaction_state", leaders[:STATE_PARTITIONS], cleanup_policy="compact", min_insync_replicas=2
-    )
-    cluster.create_topic(TOPIC, leaders, min_insync_replicas=2)
-    raw = running.enter_context(closing(RawClient(cluster.ports[0])))
-    hang = Hanger(raw, driver, now_ms() - 3 * HOUR_MS).unknown_producer(HANGS_AT)
-    scene = ThreeNodes(cluster, driver, random.Random(seed), hang)
-    driver.witness([HANGS_AT])
-    return scene
+    copies, cluster = [], stage.cluster
+    scene = ThreeNodes(stage, stage.driver, random.Random(seed), stage.hanger.unknown_producer(HANGS_AT))
+    stage.driver.witness([HANGS_AT])
+    for number in range(rounds):
+        victim = scene.dice.choice((1, 2))
+        scene.transact(scene.dice.randrange(3, 12))
+        killer = Timer(scene.dice.random(), cluster.nodes[victim].kill)
+        killer.start()
+        scene.transact(scene.dice.randrange(3, 12))
+        killer.join()
+        copies.append(scene.copy(stage.folder / f"copy-{number}-dead", victim))
+        cluster.restart(victim)
+        scene.transact(scene.dice.randrange(3, 12))
+        wait_until(lambda: _are_alike(cluster), "all replicas")
+        copies.append(scene.copy(stage.folder / f"copy-{number}-back"))
+    return scene, copies
 
 
 def _are_alike(cluster: Cluster) -> bool:
@@ -195,7 +159,7 @@ def _are_alike(cluster: Cluster) -> bool:
     return all(own == known[0] for own in known)
 
 
-def expected(copy: Copy, hang: Hang) -> Iterator[dict[str, Any]]:
+def _expected(copy: Copy, hang: Hang) -> Iterator[Row]:
     """What is open in a copy, and the verdict that it must get."""
     yield {
         "topic": hang.topic,
@@ -218,27 +182,38 @@ def expected(copy: Copy, hang: Hang) -> Iterator[dict[str, Any]]:
             }
 
 
-def keep(folder: Path, case: Path) -> None:
-    """Let it happen in `folder`, and keep the copies as captures of a case, in place of those that were there.
+def _keep(stage: Stage, case: Path) -> Happened:
+    """One round.
 
     Raises:
         AssertionError: a client does not know what came of its transaction, so that nothing is expected of it.
     """
-    scene, copies = kill_and_copy(KEPT_VERSION, folder, rounds=KEPT_ROUNDS, seed=KEPT_SEED)
-    told = {}
+    scene, copies = kill_and_copy(stage, rounds=1, seed=1)
+    captures, answers = {}, {}
     for number, copy in enumerate(copies, start=1):
         assert not copy.unknown, "try again"
-        capture = case / f"capture-{number}"
-        shutil.copytree(copy.folder, capture / "log-dirs")
+        name = f"capture-{number}"
+        shutil.copytree(copy.folder, case / name / "log-dirs")
         dead = None if copy.dead is None else f"n{copy.dead + 1}"
-        rows = list(expected(copy, scene.hang))
-        head = {"kafka_version": KEPT_VERSION, "transaction_state_partitions": STATE_PARTITIONS, "dead_node": dead}
-        write_json(capture / "expected.json", head | {"open_transactions": rows})
-        told[capture.name] = copy.answers
-    write_json(case / "clients.json", told)
+        captures[name] = Expected(list(_expected(copy, scene.hang)), more={"dead_node": dead})
+        answers[name] = copy.answers
     nobody = {"kind": "unknown-pid-first", "producer_id": scene.hang.producer_id}
-    write_json(case / "scenario.json", [nobody | {"topic": scene.hang.topic, "partition": scene.hang.partition}])
+    return Happened(captures, [nobody | {"topic": scene.hang.topic, "partition": scene.hang.partition}], answers)
 
 
-if __name__ == "__main__":
-    made_anew(Path(sys.argv[1]), keep)
+_PROPERTIES = {
+    "broker.session.timeout.ms": 3000,
+    "broker.heartbeat.interval.ms": 500,
+    "replica.lag.time.max.ms": 3000,
+    "replica.high.watermark.checkpoint.interval.ms": 200,
+}
+_LEADERS = [(node % NODES, (node + 1) % NODES, (node + 2) % NODES) for node in range(PARTITIONS)]
+SCENARIO = Scenario(
+    "kafka-4.2-three-nodes",
+    partial(Cluster, "4.2.0", nodes=NODES, properties=_PROPERTIES),
+    _keep,
+    topics={
+        STATE: (_LEADERS[:STATE_PARTITIONS], {"cleanup.policy": "compact", "min.insync.replicas": 2}),
+        TOPIC: (_LEADERS, {"min.insync.replicas": 2}),
+    },
+)

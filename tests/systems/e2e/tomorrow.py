@@ -1,31 +1,23 @@
-"""Files of tomorrow: a capture of 4.4.0 whose state records have a tagged field that no Kafka of today knows.
-
-`python -m tests.systems.e2e.tomorrow data/cases/kafka-4.4-tomorrow` makes the capture anew, in a minute.
-"""
+"""Files of tomorrow: a capture of 4.4.0 whose state records have a tagged field that no Kafka of today knows."""
 
 import json
 import re
 import shutil
 import struct
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.systems.e2e.broker import STATE_PARTITIONS, Cluster
-from tests.systems.e2e.copying import copy_nodes
-from tests.systems.e2e.driver import Driver
-from tests.systems.e2e.hangs import HOUR_MS, Hang, Hanger, now_ms
-from tests.systems.e2e.kept import STATE, are_checkpointed, dump_text, expect, made_anew, row, write_json
-from tests.systems.e2e.raw_client import RawClient
-from tests.systems.e2e.running import start
+from tests.systems.e2e.hangs import HOUR_MS, Hang, now_ms
+from tests.systems.e2e.scenario import Expected, Happened, Row, Scenario, dump_text, row
+from tests.systems.e2e.stage import COMPACT_STATE, STATE, Stage, on_node
 from tests.systems.e2e.wire import Answer
 from tests.tools.log_dirs.encoder import framed, record
-from tests.tools.processes import wait_until
 
-VERSION, _TOOLS = "4.4.0", "4.3.1"
+_TOOLS = "4.3.1"
 ELSEWHERE = ("remote", 0)
 UNREAD, READ, NOBODYS, LISTED = (("orders", number) for number in range(4))
 TAG, FIELD, EPOCH = 4, "lastProducerEpoch", 7
@@ -34,7 +26,6 @@ PLAIN_AT_LAST = "invoice-worker"
 
 _OPEN_IDS = ("settlement", "fraud-scorer")
 _TIMEOUT_MS = 170_000
-_PROPERTIES = {"replica.high.watermark.checkpoint.interval.ms": 200}
 _FORMATTER = "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"
 _HEADER_BYTES, _CHECKED_FROM = 61, 21
 _LINE = re.compile(r'^\| offset: .* key: \{"type":"0","data":\{"transactionalId":"(.*)"\}\} payload: \{.*\}\}$')
@@ -44,51 +35,40 @@ _NOTE = (
 )
 
 
-def make(folder: Path, case: Path) -> tuple[list[Hang], dict[str, dict[str, Any]]]:
-    """Let transactions hang on two nodes in `folder`, and keep their files, with the field, in `case`.
-
-    Returns:
-        what hangs, and what the coordinator says of the ids whose transactions are open.
-    """
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder, nodes=2, properties=_PROPERTIES)
-        driver = start(running, cluster)
-        cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, cleanup_policy="compact")
-        cluster.create_topic("orders", [(0,)] * 4)
-        cluster.create_topic(ELSEWHERE[0], [(1,)])
-        raw = running.enter_context(closing(RawClient(cluster.ports[0])))
-        hangs = _hang(raw, driver)
-        described = _left_open(cluster, driver)
-        wait_until(lambda: are_checkpointed(cluster, "orders", 4), "the high watermarks")
-        copy_nodes(cluster, case / "capture-1/log-dirs", (0, 1))
-        cluster.nodes[1].kill()
-        cluster.nodes[0].stop()
-        logs = sorted((case / "capture-1/log-dirs/n1").glob(f"{STATE}-*/*.log"))
-        for log in logs:
-            _rewrite(log, cluster.log_dir() / log.parent.name)
-        cluster.restart(0)
-        _dump(cluster, case)
-        _export(cluster, case)
-        return hangs, described
-
-
-def _hang(raw: RawClient, driver: Driver) -> list[Hang]:
-    hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
-    return [
+def _write_files_of_tomorrow(stage: Stage, case: Path) -> Happened:
+    """Let transactions hang on two nodes, and keep their files with the field."""
+    cluster, capture = stage.cluster, case / "capture-1"
+    hanger = stage.hanger
+    hangs = [
         hanger.late_write_after_the_abort("billing-worker", UNREAD),
         hanger.late_write_after_the_abort(PLAIN_AT_LAST, READ),
         hanger.unknown_producer(NOBODYS),
     ]
+    described = _left_open(stage)
+    stage.checkpointed("orders", 4)
+    stage.copied(capture / "log-dirs", 0, 1)
+    cluster.nodes[1].kill()
+    cluster.nodes[0].stop()
+    for log in sorted((capture / "log-dirs/n1").glob(f"{STATE}-*/*.log")):
+        _rewrite(log, cluster.log_dir() / log.parent.name)
+    cluster.restart(0)
+    _dump(cluster, case)
+    _export(cluster, case)
+    # In text a list of partitions may go on in the field that is not known; in a segment it was read whole.
+    is_read = {"capture-1": hangs, "capture-2": [h for h in hangs if h.transactional_id in {None, PLAIN_AT_LAST}]}
+    captures = {name: Expected(list(_expected(hangs, described, told)), _NOTE) for name, told in is_read.items()}
+    return Happened(captures, [{"kind": h.cause, "topic": h.topic, "partition": h.partition} for h in hangs])
 
 
-def _left_open(cluster: Cluster, driver: Driver) -> dict[str, dict[str, Any]]:
+def _left_open(stage: Stage) -> dict[str, dict[str, Any]]:
     """A transaction in progress, and a commit whose marker cannot be written: the other node is silent."""
+    driver = stage.driver
     for name, place in zip(_OPEN_IDS, (ELSEWHERE, LISTED), strict=True):
         driver.begin(name, _TIMEOUT_MS)
         driver.send(name, place, at_ms=now_ms() - 3 * HOUR_MS)
     driver.witness((UNREAD, READ, NOBODYS, LISTED))
-    described = {name: driver.call("describe_transaction", id=name) for name in _OPEN_IDS}
-    cluster.nodes[1].pause()
+    described = {name: driver.described(name) for name in _OPEN_IDS}
+    stage.cluster.nodes[1].pause()
     driver.commit(_OPEN_IDS[0])
     return described
 
@@ -215,28 +195,21 @@ def _exported(cluster: Cluster, partition: int, log: Path) -> str:
     return cluster.run("org.apache.kafka.tools.consumer.ConsoleConsumer", *words)
 
 
-def expected(
-    hangs: Sequence[Hang], described: dict[str, dict[str, Any]], *, is_read: Callable[[Hang], bool]
-) -> Iterator[dict[str, Any]]:
-    """What is open, and the verdicts that it must get; `is_read` says of what hangs whether the state tells it."""
+def _expected(hangs: Sequence[Hang], described: dict[str, dict[str, Any]], is_read: Sequence[Hang]) -> Iterator[Row]:
+    """What is open, and the verdicts that it must get; of what hangs, the state tells of some."""
     for hang in hangs:
         rule = "unknown_producer" if hang.transactional_id is None else "partition_not_in_transaction"
-        verdict, rule = ("hanging", rule) if is_read(hang) else ("inconclusive", "state_incomplete")
+        verdict, rule = ("hanging", rule) if hang in is_read else ("inconclusive", "state_incomplete")
         yield row(hang, verdict, rule, coordinator_epoch=None if hang.transactional_id is None else 0)
     rules = ("marker_pending_commit", "in_coordinator")
     for name, place, rule in zip(_OPEN_IDS, (ELSEWHERE, LISTED), rules, strict=True):
         yield row(Hang("", *place, described[name]["producer_id"], 0, 0, name), "coordinated", rule)
 
 
-def _keep(folder: Path, case: Path) -> None:
-    hangs, described = make(folder, case)
-    # In text a list of partitions may go on in the field that is not known; in a segment it was read whole.
-    is_read = {1: lambda _: True, 2: lambda hang: hang.transactional_id in {None, PLAIN_AT_LAST}}
-    for number, told in is_read.items():
-        expect(case / f"capture-{number}", VERSION, _NOTE, list(expected(hangs, described, is_read=told)))
-    stories = [{"kind": hang.cause, "topic": hang.topic, "partition": hang.partition} for hang in hangs]
-    write_json(case / "scenario.json", stories)
-
-
-if __name__ == "__main__":
-    made_anew(Path(sys.argv[1]), _keep)
+SCENARIO = Scenario(
+    "kafka-4.4-tomorrow",
+    partial(Cluster, "4.4.0", nodes=2, properties={"replica.high.watermark.checkpoint.interval.ms": 200}),
+    _write_files_of_tomorrow,
+    topics={**COMPACT_STATE, "orders": on_node(4), ELSEWHERE[0]: on_node(1, node=1)},
+    files={"capture-2": ("../capture-1/segments", "state-by-4.3")},
+)

@@ -74,18 +74,13 @@ def printed_on(section: str) -> list[tuple[str, str]]:
 def retell(version: str, section: str, folder: Path) -> Retold:
     """Types the lines of a section on a broker of its own, as they were printed before."""
     with stuck_topic(version, folder) as (cluster, driver):
-
-        def consume() -> dict[str, int]:
-            got: dict[str, int] = driver.call("consume", topic=TOPIC, partition=STUCK, timeout_ms=1000)
-            return got
-
-        before = consume()
+        before = driver.consume((TOPIC, STUCK), 1000)
         on_call = OnCall(cluster, folder, TOOLS[version], _PROGRAMS)
         try:
             text, typed = _typed(section, on_call)
         finally:
             on_call.close()
-        after = consume()
+        after = driver.consume((TOPIC, STUCK), 1000)
     read = (before["position"], before["end"], after["position"], after["end"])
     return Retold(version, text, tuple(typed), *read)
 

@@ -1,28 +1,21 @@
-"""`transaction.version` is raised from 1 to 2 under load; and quiet partitions beside a compacted state.
+"""`transaction.version` is raised from 1 to 2 under load; and quiet partitions beside a compacted state."""
 
-`python -m tests.systems.e2e.upgrade data/cases/kafka-4.4-upgrade` makes the capture anew, in a minute.
-"""
-
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.systems.e2e.broker import STATE_PARTITIONS, Cluster
-from tests.systems.e2e.copying import copy_nodes
-from tests.systems.e2e.driver import Driver
-from tests.systems.e2e.hangs import HOUR_MS, Hang, Hanger, begun, now_ms
-from tests.systems.e2e.kept import STATE, are_checkpointed, expect, made_anew, row, tell, write_json
-from tests.systems.e2e.raw_client import RawClient
+from tests.systems.e2e.broker import Cluster
+from tests.systems.e2e.hangs import Hang, begun, now_ms
 from tests.systems.e2e.requests import Requests
-from tests.systems.e2e.rotation import OF_STATE, PROPERTIES, is_open, let_clean
-from tests.systems.e2e.running import clients, start, witnessed
+from tests.systems.e2e.rotation import CLEANED_STATE, PROPERTIES, is_open, let_clean
+from tests.systems.e2e.scenario import Expected, Happened, Row, Scenario, row, stories, write_json
+from tests.systems.e2e.stage import Stage, on_node
+from tests.tools.captures import TRUE_WORDS
 from tests.tools.processes import wait_until
 
-VERSION = "4.4.0"
 LOADED = tuple(("orders", number) for number in range(3))
 NOBODYS, LATE = ("orders", 3), ("orders", 4)
 QUIET_NOBODYS, QUIET_FENCED = ("quiet", 0), ("quiet", 1)
@@ -40,36 +33,27 @@ _NOTE = (
 )
 
 
-def make(folder: Path, case: Path) -> None:
-    """Let it happen on one broker in `folder`, and keep its files in `case`."""
+def _upgrade(stage: Stage, case: Path) -> Happened:
     capture = case / "capture-1"
-    with ExitStack() as running:
-        cluster = Cluster(VERSION, folder, properties=PROPERTIES, features=("transaction.version=1",))
-        driver = start(running, cluster)
-        cluster.create_topic(STATE, [(0,)] * STATE_PARTITIONS, **OF_STATE)
-        for topic in ("orders", "quiet"):
-            cluster.create_topic(topic, [(0,)] * sum(topic == name for name, _ in PLACES))
-        raw, requests = clients(running, cluster)
-        wait_until(lambda: all(map(requests.is_led, PLACES)), "the leader")
-        witnessed(raw, requests, PLACES)
-        hangs = _hang(raw, driver)
-        witnessed(raw, requests, PLACES)
-        opened = [begun(driver, STRADDLER, LOADED[0], _TIMEOUT_MS)]
-        _upgrade_under_load(cluster, driver)
-        opened.append(begun(driver, NEWCOMER, LOADED[1], _TIMEOUT_MS))
-        let_clean(raw, requests, cluster, WITNESSED)
-        _go_on(raw, requests)
-        witnessed(raw, requests, WITNESSED)
-        wait_until(lambda: are_checkpointed(cluster, "orders", len(WITNESSED)), "the high watermarks")
-        copy_nodes(cluster, capture / "log-dirs", (0,))
-        (capture / "oracle").mkdir()
-        write_json(capture / "oracle/producers.json", dict(_told(requests)))
-    expect(capture, VERSION, _NOTE, list(_expected(hangs, opened)))
-    tell(case, hangs)
+    stage.is_led(PLACES)
+    stage.witnessed(PLACES)
+    hangs = _hang(stage)
+    stage.witnessed(PLACES)
+    opened = [begun(stage.driver, STRADDLER, LOADED[0], _TIMEOUT_MS)]
+    _upgrade_under_load(stage)
+    opened.append(begun(stage.driver, NEWCOMER, LOADED[1], _TIMEOUT_MS))
+    let_clean(stage, WITNESSED)
+    _go_on(stage)
+    stage.witnessed(WITNESSED)
+    stage.checkpointed("orders", len(WITNESSED))
+    stage.copied(capture / "log-dirs", 0)
+    (capture / "oracle").mkdir()
+    write_json(capture / "oracle/producers.json", dict(_told(stage.requests)))
+    return Happened({capture.name: Expected(list(_expected(hangs, opened)), _NOTE)}, stories(hangs))
 
 
-def _hang(raw: RawClient, driver: Driver) -> list[Hang]:
-    hanger = Hanger(raw, driver, now_ms() - 3 * HOUR_MS)
+def _hang(stage: Stage) -> list[Hang]:
+    hanger = stage.hanger
     return [
         hanger.unknown_producer(NOBODYS),
         hanger.late_write_after_the_abort("billing-worker", LATE),
@@ -78,28 +62,28 @@ def _hang(raw: RawClient, driver: Driver) -> list[Hang]:
     ]
 
 
-def _upgrade_under_load(cluster: Cluster, driver: Driver) -> None:
+def _upgrade_under_load(stage: Stage) -> None:
     """Clients that are connected go on as they began; only new instances of them take the new version."""
-    places = [{"topic": topic, "partition": partition} for topic, partition in LOADED]
-    load = {"ids": _LOAD_IDS, "partitions": places, "timeout_ms": 60_000, "age_ms": 0, "pause_ms": 50}
-    driver.call("start_load", **load)
+    driver = stage.driver
+    driver.start_load(_LOAD_IDS, LOADED, pause_ms=50)
     time.sleep(_LOAD_S)
-    words = ("--bootstrap-server", cluster.bootstrap, "upgrade", "--feature", "transaction.version=2")
-    cluster.run("org.apache.kafka.tools.FeatureCommand", *words)
+    words = ("--bootstrap-server", stage.cluster.bootstrap, "upgrade", "--feature", "transaction.version=2")
+    stage.cluster.run("org.apache.kafka.tools.FeatureCommand", *words)
     time.sleep(_LOAD_S)
     driver.call("stop_load")
-    driver.call("start_load", **load)
+    driver.start_load(_LOAD_IDS, LOADED, pause_ms=50)
     time.sleep(_LOAD_S)
     driver.call("stop_load")
 
 
-def _go_on(raw: RawClient, requests: Requests) -> None:
+def _go_on(stage: Stage) -> None:
     """The new instance of the id that was fenced works on, elsewhere: the coordinator records something for it."""
+    raw, place = stage.raw, LOADED[2]
     producer = raw.init_producer_id(FENCED)
-    raw.add_partition(producer, LOADED[2])
-    raw.write(producer, LOADED[2], 0, at_ms=now_ms())
+    raw.add_partition(producer, place)
+    raw.write(producer, place, 0, at_ms=now_ms())
     raw.end(producer, commit=True)
-    wait_until(lambda: not is_open(requests, producer, LOADED[2]), "the end marker")
+    wait_until(lambda: not is_open(stage.requests, producer, place), "the end marker")
 
 
 def _told(requests: Requests) -> Iterator[tuple[str, list[Any]]]:
@@ -108,7 +92,7 @@ def _told(requests: Requests) -> Iterator[tuple[str, list[Any]]]:
         yield f"{topic}-{partition}", [astuple(producer) for producer in requests.producers((topic, partition))]
 
 
-def _expected(hangs: list[Hang], opened: list[Hang]) -> Iterator[dict[str, Any]]:
+def _expected(hangs: list[Hang], opened: list[Hang]) -> Iterator[Row]:
     nobodys, late, quiet_nobodys, quiet_fenced = hangs
     for each in opened:
         yield row(each, "coordinated", "in_coordinator")
@@ -118,5 +102,13 @@ def _expected(hangs: list[Hang], opened: list[Hang]) -> Iterator[dict[str, Any]]
     yield row(quiet_fenced, "inconclusive", "log_may_end_early")
 
 
-if __name__ == "__main__":
-    made_anew(Path(sys.argv[1]), make)
+SCENARIO = Scenario(
+    "kafka-4.4-upgrade",
+    partial(Cluster, "4.4.0", properties=PROPERTIES, features=("transaction.version=1",)),
+    _upgrade,
+    topics={
+        **CLEANED_STATE,
+        **{topic: on_node(sum(topic == name for name, _ in PLACES)) for topic in ("orders", "quiet")},
+    },
+    settings=TRUE_WORDS,
+)
