@@ -340,8 +340,8 @@ def _pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
 def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictures: Pictures | None) -> int:
     """Writes a report to where it is wanted, in each form, and says with which code the command ends."""
     # Not needed for --help.
-    from txn_analysis.report.chat import chat_message
     from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report
+    from txn_analysis.report.markdown import chat_message, markdown_report
     from txn_analysis.report.terminal import WIDTH, print_styled
     from txn_analysis.report.text_report import report_lines, text_report
 
@@ -350,10 +350,13 @@ def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictur
         "ndjson": lambda: findings_ndjson(report),
         "csv": lambda: findings_csv(report),
         "text": lambda: text_report(report, asked.width or WIDTH, reader),
+        "markdown": lambda: markdown_report(report, reader),
         "chat": lambda: chat_message(report, reader),
         "prometheus": lambda: metrics_of(report),
     }
     reader = reader_of(report, settings, asked.read_ms, shows_accepted=asked.show_accepted)
+    if asked.prints("chat"):
+        note("chat is an old name: markdown (-o FILE.md), whose first six lines it is")
     for target in asked.targets:
         if target.form == "html":
             emit_page(report, pictures, reader, target.file)

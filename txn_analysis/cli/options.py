@@ -55,20 +55,24 @@ HEADINGS = (OWN, INPUT, ASSERTED, OUTPUT, EXIT_CODE, RUNNING)
 
 
 class Forms(NamedTuple):
-    """In which forms a verb prints, the usual one first; and what `--help` says of them."""
+    """In which forms a verb prints, the usual one first, and what `--help` says of them.
+
+    `older` ones are understood, and named nowhere.
+    """
 
     names: tuple[str, ...]
     words: str = "How to print it."
+    older: tuple[str, ...] = ()
 
 
 _FINDINGS = (
     "How to print it; ndjson and csv are the findings alone, one a line; html is one page that needs nothing else; "
-    "chat is a message of at most six lines, without any transactional id."
+    "markdown is for a ticket, and its first six lines, which name no transactional id, for a chat."
 )
 ONE = Forms(("text", "json"))
 ROWS = Forms(("text", "json", "ndjson", "csv"), "How to print the rows.")
-REPORT = Forms((*ROWS.names, "html", "chat"), _FINDINGS)
-AUDIT = Forms((*REPORT.names, "prometheus"), f"{_FINDINGS} prometheus are its metrics.")
+REPORT = Forms((*ROWS.names, "html", "markdown"), _FINDINGS, older=("chat",))
+AUDIT = REPORT._replace(names=(*REPORT.names, "prometheus"), words=f"{_FINDINGS} prometheus are its metrics.")
 PLAN = Forms(
     ("commands", "ndjson", "write-txn-markers"),
     "A script that checks before it sends, one record a line, or Kafka's request as JSON.",
@@ -79,11 +83,24 @@ SUFFIXES = {
     ".ndjson": "ndjson",
     ".csv": "csv",
     ".html": "html",
+    ".md": "markdown",
     ".chat": "chat",
     ".prom": "prometheus",
     ".toml": "toml",
     ".sh": "commands",
 }
+
+
+class _Form(click.Choice[str]):
+    """One of the forms of a verb."""
+
+    def __init__(self, forms: Forms) -> None:
+        super().__init__(forms.names)
+        self._older = forms.older
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Its name; an older one is understood."""
+        return value if value in self._older else super().convert(value, param, ctx)
 
 
 class Parsed(click.ParamType[Any]):
@@ -364,7 +381,7 @@ def output_options(forms: Forms | None) -> Iterator[Option]:
             "--format",
             older=("--rendering",) if forms is PLAN else (),
             heading=OUTPUT,
-            type=click.Choice(names),
+            type=_Form(forms),
             help=f"{forms.words} [by the suffix of -o, else {names[0]}]",
         )
     suffixes = ", ".join(suffix for suffix, form in SUFFIXES.items() if form in names)

@@ -49,24 +49,24 @@ def targets_of(files: Sequence[str], form: str | None, forms: Forms | None) -> t
             raise AuditError(f"-o {file}: this is a folder; give a file in it")
         if not Path(file).absolute().parent.is_dir():
             raise AuditError(f"-o {file}: the folder does not exist; create it first")
-    names = forms.names if forms else ()
     if form and len(wanted) == 1:
         return (Target(wanted[0], form),)
-    return tuple(Target(file, _form_of(file, names, form)) for file in wanted)
+    return tuple(Target(file, _form_of(file, forms, form)) for file in wanted)
 
 
-def _form_of(file: str | None, forms: Sequence[str], usual: str | None) -> str | None:
+def _form_of(file: str | None, forms: Forms | None, usual: str | None) -> str | None:
     if file is None or not forms:
-        return usual or next(iter(forms), None)
-    path = Path(file)
-    known = {suffix: form for suffix, form in SUFFIXES.items() if form in forms}
-    if path.suffix.lower() in known:
-        return known[path.suffix.lower()]
+        return usual or (forms.names[0] if forms else None)
+    path, names = Path(file), forms.names
+    form = SUFFIXES.get(path.suffix.lower())
+    if form in (*names, *forms.older):
+        return form
     if usual or (path.exists() and not path.is_file()):  # a pipe or a device
-        return usual or forms[0]
+        return usual or names[0]
+    known = [suffix for suffix, form in SUFFIXES.items() if form in names]
     raise AuditError(
         f"-o {file}: its suffix says no form of this verb ({', '.join(known)}): give such a FILE, or --format "
-        f"{', '.join(forms[:-1])} or {forms[-1]}"
+        f"{', '.join(names[:-1])} or {names[-1]}"
     )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.report.figures import all_hidden_by
+from txn_analysis.kafka.address import Address
+from txn_analysis.report.figures import all_hidden_by, by_damage
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, escape, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import Finding
@@ -20,6 +21,8 @@ FEW = 3
 """So many of one group are shown each by itself; the script of the page has the same number."""
 _OWNER_WIDTH = 80
 _MOST_PLACES = 5
+_MOST_BLOCKS = 20
+_MOST_ROWS = 50
 
 
 class _Member(NamedTuple):
@@ -54,7 +57,7 @@ class Alike(NamedTuple):
     def others(self) -> str:
         """Where those behind the first are, as far as there is room, and how many of their ids to fence; escaped."""
         first, *others = self.findings.told(_Member)
-        places = [f"{escape(f'{one.topic}-{one.partition}')} from {one.txn_start_offset}" for one in others]
+        places = [escape(str(Address.of_transaction(one))) for one in others]
         is_hanging = first.verdict is Verdict.HANGING
         can_write = (one for one in others if one.is_producer_live or one.producer_may_return)
         ids = {one.transactional_id for one in can_write if is_hanging}
@@ -95,6 +98,42 @@ def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alik
             shown_of[key] += max(added, 0)
             left -= max(added, 0)
     return [Alike(_owner(key), rows.at(members), shown_of[key]) for key, members in groups.items() if shown_of[key]]
+
+
+class Shown(NamedTuple):
+    """What of the open transactions has room in a text: a block each, or a row each; and what has none.
+
+    `groups` are by the finding that stands for them.
+    """
+
+    blocks: FindingRows
+    rows: list[Finding]
+    left_out: FindingRows
+    groups: Mapping[str, Alike]
+
+
+def shown_of(report: AuditReport) -> Shown:
+    """Which findings a text of a report shows, by damage: what hangs in blocks, what is beyond them in rows."""
+    ordered = by_damage(report, report.unaccepted)
+    number_hanging = ordered.verdict_counts[Verdict.HANGING]
+    # Where not each has room, what repeats gives room to others.
+    is_long = number_hanging > _MOST_BLOCKS or len(ordered) - number_hanging > _MOST_ROWS
+    groups = {group.findings[0].finding_id: group for group in (folded if is_long else of_one_id)(ordered)}
+    repeated = {name for group in groups.values() for name in _ids(group.findings)[1:]}
+    single = ordered.where([name not in repeated for name in _ids(ordered)])
+    hanging = single.of_verdict(Verdict.HANGING)
+    others = single.of_verdict(*(verdict for verdict in Verdict if verdict is not Verdict.HANGING))
+    # Thousands that hang leave room for what must not be aborted.
+    more = hanging[_MOST_BLOCKS : _MOST_BLOCKS + _MOST_ROWS // 2]
+    rows = others[: _MOST_ROWS - len(more)]
+    seen = {*_ids(hanging[: _MOST_BLOCKS + len(more)]), *_ids(rows)}
+    left_out = ordered.where([name not in seen for name in _ids(ordered)])
+    return Shown(hanging[:_MOST_BLOCKS], [*more, *rows], left_out, groups)
+
+
+def _ids(findings: FindingRows) -> list[str]:
+    ids: list[str] = findings.column("finding_id").to_pylist()
+    return ids
 
 
 def folded(findings: FindingRows) -> list[Alike]:

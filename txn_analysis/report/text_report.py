@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.alike import folded, of_one_id
+from txn_analysis.report.alike import shown_of
 from txn_analysis.report.finding_text import facts, report_command, scene_of, telling, what
 from txn_analysis.report.headline import Kind
 from txn_analysis.report.steps import steps_of
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
 
     from txn_analysis.kafka.transactions import Ending
-    from txn_analysis.report.alike import Alike
+    from txn_analysis.report.alike import Alike, Shown
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.steps import Step
     from txn_analysis.tables import Finding
     from txn_analysis.tables.finding_rows import FindingRows
 
-_MOST_BLOCKS = 20
-_MOST_ROWS = 50
 _MOST_TOPICS = 5
 _VERDICT_STYLES = {
     Verdict.HANGING: "bold red",
@@ -52,39 +50,18 @@ def report_lines(report: AuditReport, width: int = WIDTH, reader: Reader = figur
     doubts = yield from _lead(report, width, reader)
     yield from _numbered("Do now", steps.now, width)
     yield from doubts
-    ordered = figures.by_damage(report, report.unaccepted)
-    repeated = folded(ordered) if _is_long(ordered) else of_one_id(ordered)
-    groups = {group.findings[0].finding_id: group for group in repeated}
-    alike = {name for group in groups.values() for name in _ids(group.findings)[1:]}
-    single = ordered.where([name not in alike for name in _ids(ordered)])
-    hanging = single.of_verdict(Verdict.HANGING)
-    others = single.of_verdict(*(verdict for verdict in Verdict if verdict is not Verdict.HANGING))
-    for number, finding in enumerate(hanging[:_MOST_BLOCKS], start=1):
+    shown = shown_of(report)
+    for number, finding in enumerate(shown.blocks, start=1):
         yield Line("")
-        yield from _block(report, finding, number, width, reader, groups.get(finding.finding_id))
-    # Thousands that hang leave room for what must not be aborted.
-    more = hanging[_MOST_BLOCKS : _MOST_BLOCKS + _MOST_ROWS // 2]
-    rows = others[: _MOST_ROWS - len(more)]
-    yield from _table(report, [*more, *rows], width, groups)
-    seen = {*_ids(hanging[: _MOST_BLOCKS + len(more)]), *_ids(rows)}
-    yield from _left_out(report, ordered.where([name not in seen for name in _ids(ordered)]), width, reader)
+        yield from _block(report, finding, number, width, reader, shown.groups)
+    yield from _table(report, shown, width)
+    yield from _left_out(report, shown.left_out, width, reader)
     yield from _since(report, width, reader)
     yield from upcoming_lines(report, width)
     yield from _warnings(report, width, reader)
     yield from _numbered("To know more", steps.later, width)
     yield rule_line("What was read", width)
     yield from lines_of([*statements(report, reader.now_ms), *steps.notes], width, _TEXT_FROM, "")
-
-
-def _ids(findings: FindingRows) -> list[str]:
-    ids: list[str] = findings.column("finding_id").to_pylist()
-    return ids
-
-
-def _is_long(findings: FindingRows) -> bool:
-    """Not each of them has room: then what repeats gives room to others."""
-    hanging = findings.verdict_counts[Verdict.HANGING]
-    return hanging > _MOST_BLOCKS or len(findings) - hanging > _MOST_ROWS
 
 
 def _numbered(title: str, steps: Sequence[Step], width: int) -> Iterator[Line]:
@@ -113,61 +90,76 @@ def _lead(report: AuditReport, width: int, reader: Reader) -> Generator[Line, No
 
 
 def _block(
-    report: AuditReport, finding: Finding, number: int, width: int, reader: Reader, group: Alike | None
+    report: AuditReport, finding: Finding, number: int, width: int, reader: Reader, groups: Mapping[str, Alike]
 ) -> Iterator[Line]:
     """The block of one finding: its first line says which transaction it is, its last one which others are alike."""
     yield from paragraph(f"{number}. {what(finding)}", width, rest="   ", style="bold red")
-    shown = [one for one in telling(scene_of(report, finding), finding, reader) if one.weight is not Weight.EVIDENCE]
-    if group is not None:
-        shown.append(Paragraph("alike", f"{group.summary(report)}: {group.others}"))
-    yield from lines_of(shown, width, has_facts=False)
+    yield from lines_of(block(report, finding, reader, groups), width, has_facts=False)
 
 
-def _table(report: AuditReport, rows: Sequence[Finding], width: int, groups: Mapping[str, Alike]) -> Iterator[Line]:
+def block(report: AuditReport, finding: Finding, reader: Reader, groups: Mapping[str, Alike]) -> Iterator[Paragraph]:
+    """What is said of a finding that hangs to somebody who acts or wants to know."""
+    for one in telling(scene_of(report, finding), finding, reader):
+        if one.weight is not Weight.EVIDENCE:
+            yield one
+    if (group := groups.get(finding.finding_id)) is not None:
+        yield Paragraph("alike", f"{group.summary(report)}: {group.others}")
+
+
+def title_of_rows(report: AuditReport) -> str:
+    """What stands above the findings that have a line each."""
+    return "Other open transactions" if report.hanging else "Open transactions"
+
+
+def _table(report: AuditReport, shown: Shown, width: int) -> Iterator[Line]:
     """One line each; behind what is suspect, or without an answer, why, or what is missing."""
-    if not rows:
+    if not shown.rows:
         return
-    yield rule_line("Other open transactions" if report.hanging else "Open transactions", width)
-    table = [_COLUMNS, *(_cells(report, finding) for finding in rows)]
+    yield rule_line(title_of_rows(report), width)
+    table = [_COLUMNS, *(_cells(report, finding) for finding in shown.rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     if sum(widths) + 2 * (len(widths) - 1) > width:
-        yield from _stacked(report, rows, width, groups)
+        for finding in shown.rows:
+            first, *texts = stacked(report, finding, shown.groups)
+            yield Line(first, _VERDICT_STYLES.get(finding.verdict, ""))
+            for text in texts:
+                yield from paragraph(text, width, "  ", "    ")
         return
     header, *lines = ("  ".join(map(str.ljust, cells, widths)).rstrip() for cells in table)
     yield Line(header, "bold")
-    for finding, line in zip(rows, lines, strict=True):
+    for finding, line in zip(shown.rows, lines, strict=True):
         yield Line(line, _VERDICT_STYLES.get(finding.verdict, ""))
-        for reason in _reasons(report, finding, groups.get(finding.finding_id)):
+        for reason in _reasons(report, finding, shown.groups):
             yield from paragraph(reason, width, "    ", "      ", "dim")
 
 
 def _left_out(report: AuditReport, rows: FindingRows, width: int, reader: Reader) -> Iterator[Line]:
-    """How many findings are not shown, of which topics, and where they are."""
-    if not rows:
-        return
+    if rows:
+        yield Line("")
+        yield from paragraph(left_out(rows), width)
+        if report.anonymized is None:
+            yield Line(f"   {report_command(report, reader)} --format ndjson", "bold")
+
+
+def left_out(rows: FindingRows) -> str:
+    """How many findings are not shown, and of which topics; escaped."""
     topics = Counter(rows.column("topic").to_pylist()).most_common()
     named = [f"{number} of {clip(topic, 40)}" for topic, number in topics[:_MOST_TOPICS]]
     if rest := len(topics) - len(named):
         named.append(f"the rest of {count(rest, 'other topic')}")
     said = ", ".join(f"{number} {verdict.value}" for verdict, number in rows.verdict_counts.most_common())
-    yield Line("")
-    yield from paragraph(f"{count(len(rows), 'more open transaction')} not shown: {said}; {', '.join(named)}.", width)
-    if report.anonymized is None:
-        yield Line(f"   {report_command(report, reader)} --format ndjson", "bold")
+    return f"{count(len(rows), 'more open transaction')} not shown: {said}; {', '.join(named)}."
 
 
-def _stacked(report: AuditReport, rows: Sequence[Finding], width: int, groups: Mapping[str, Alike]) -> Iterator[Line]:
-    """Findings one below the other, where the page is too narrow for columns, as in a mail."""
-    for finding in rows:
-        yield Line(f"{finding.verdict.value}: {finding.rule}", _VERDICT_STYLES.get(finding.verdict, ""))
-        _, _, address, name, idle, ends = _cells(report, finding, 2 * width)
-        ends = "" if ends == "-" else f", ends by {ends}"
-        texts = (f"{address}, {name}, idle {idle}{ends}", *_reasons(report, finding, groups.get(finding.finding_id)))
-        for text in texts:
-            yield from paragraph(text, width, "  ", "    ")
+def stacked(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> Iterator[str]:
+    """A finding where there is no room for columns, as in a mail: its verdict and rule, which it is, and why."""
+    verdict, rule, address, name, idle, ends = _cells(report, finding, _NO_COLUMN)
+    yield f"{verdict}: {rule}"
+    yield f"{address}, {name}, idle {idle}{'' if ends == '-' else f', ends by {ends}'}"
+    yield from _reasons(report, finding, groups)
 
 
-def _reasons(report: AuditReport, finding: Finding, group: Alike | None) -> Iterator[str]:
+def _reasons(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> Iterator[str]:
     """Of what has an answer nothing, but what is alike: `explain` says more."""
     if finding.verdict not in _WITHOUT_REASONS:
         for label, text, facts_behind, *_ in facts(scene_of(report, finding), finding, Weight.KNOW):
@@ -179,23 +171,24 @@ def _reasons(report: AuditReport, finding: Finding, group: Alike | None) -> Iter
                 yield f"{label}: {text.removeprefix(f'{finding.rule}: ')}"
         if clocks := figures.clock_line(report.run, finding):
             yield f"clocks: {clocks}"
-    if group is not None:
+    if (group := groups.get(finding.finding_id)) is not None:
         yield f"alike: {group.summary(report)}: {group.others}"
 
 
 _WITHOUT_REASONS = frozenset({Verdict.COORDINATED, Verdict.IN_PROGRESS})
 _REASONS = frozenset({"why", "cause"})
 _MOST_MISSING = 3
+_IN_COLUMN, _NO_COLUMN = 20, 200
 _COLUMNS = ("VERDICT", "RULE", "TRANSACTION", "TRANSACTIONAL ID", "IDLE", "ENDS BY")
 
 
-def _cells(report: AuditReport, finding: Finding, most: int = 20) -> tuple[str, ...]:
+def _cells(report: AuditReport, finding: Finding, most: int = _IN_COLUMN) -> tuple[str, ...]:
     # Else nobody knows whether the end of the id's transaction reaches this partition.
     ending = finding.ending if finding.verdict is Verdict.COORDINATED else None
     name = f"producer id {finding.producer_id}"
     return (
         finding.verdict.value,
-        clip(finding.rule, 30),
+        clip(finding.rule, max(most, 30)),
         clip(Address.of_transaction(finding).words, most + 14),
         name if finding.transactional_id is None else clip(finding.transactional_id, most),
         duration(figures.judged_idle_ms(report.run, finding)),
@@ -209,16 +202,19 @@ def _to_the_second(ending: Ending) -> str:
 
 
 def _since(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:
-    """What is new, gone and still there, and the command that tells how it went on."""
+    if shown := since_told(report, reader):
+        yield rule_line(nights.title(report), width)
+        yield from lines_of(shown, width, _TEXT_FROM, "")
+
+
+def since_told(report: AuditReport, reader: Reader) -> list[Paragraph]:
+    """What is new, gone and still there, and the command that tells how it went on; empty where nothing is."""
     rows = list(nights.night_rows(report, shows_accepted=reader.shows_accepted))
-    if not rows:
-        return
-    yield rule_line(nights.title(report), width)
     kinds = dict.fromkeys(row.kind for row in rows)
     shown = [one for kind in kinds for one in capped(kind, [row.text for row in rows if row.kind == kind])]
-    if report.since is not None and report.anonymized is None:
+    if rows and report.since is not None and report.anonymized is None:
         shown.append(Paragraph("history", command=nights.history_command(reader)))
-    yield from lines_of(shown, width, _TEXT_FROM, "")
+    return shown
 
 
 def _warnings(report: AuditReport, width: int, reader: Reader) -> Iterator[Line]:

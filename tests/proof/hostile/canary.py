@@ -30,7 +30,7 @@ VERBS = (
     ("describe-producers", "--topic", "orders", "--partition", "0"),
     ("list",),
     ("ended", "--by", "id", "--format", "json"),
-    ("report", "--format", "chat"),
+    ("report", "--format", "markdown"),
 )
 # Runs commands with their outputs in files, and prints their exit codes.
 _CHILD = """

@@ -4,13 +4,14 @@ In the text each stands between `<!-- example NAME -->` and `<!-- /example -->`.
 """
 
 import re
+from itertools import islice
 
 from tests.tools.docs.one_batch_line import walk
 from tests.tools.repository import CASES, ROOT
 from txn_analysis.questions import answers as queries
 from txn_analysis.questions.filters import Filters
-from txn_analysis.report.chat import chat_message
 from txn_analysis.report.figures import Reader
+from txn_analysis.report.markdown import markdown_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import RunTables
 
@@ -27,7 +28,7 @@ def outputs(report: AuditReport, tables: RunTables) -> dict[str, str]:
     every, oracles = Filters(), sorted(_ORACLE.glob("find-hanging-*.txt"))
     describe = queries.describe(tables.current_states(), tables.as_of_ms, "inventory-sync")
     return {
-        "demo-chat": chat_message(report, Reader(_OPTIONS, now_ms=READ_MS)),
+        "demo-markdown": "".join(islice(markdown_report(report, Reader(_OPTIONS, now_ms=READ_MS)), 6)),
         "find-hanging": queries.find_hanging(tables.findings(), every).text(),
         "describe": describe.text(),
         "describe-producers": queries.describe_producers(tables, Filters(("payments",), (0,)), is_all=False).text(),

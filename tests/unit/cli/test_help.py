@@ -152,7 +152,7 @@ def test_help_names_no_type_of_python(command: Callable[..., Done], verb: str) -
     [
         ("list", "(.txt, .json, .ndjson, .csv)"),
         ("explain", "(.txt, .json)"),
-        ("report", "(.txt, .json, .ndjson, .csv, .html, .chat)"),
+        ("report", "(.txt, .json, .ndjson, .csv, .html, .md)"),
         ("abort-plan", "(.ndjson, .sh)"),
     ],
 )

@@ -267,7 +267,7 @@ def test_where_not_all_have_room_each_application_has_a_block_and_says_how_many_
     assert [line.split("@")[0] for line in blocks] == ["1. billing-0", "2. fraud-0", "3. shop-0"]
     assert (
         "479 more of application billing with the same verdict, rule and cause; together 480 transactions on 480 "
-        "partitions, 4800 records hidden: billing-1 from 187, billing-2 from 187,"
+        "partitions, 4800 records hidden: billing-1@187, billing-2@187,"
     ) in re.sub(r"\s+", " ", text)
     assert "and 474 more. Fence 479 other ids as well: the script prints how" in re.sub(r"\s+", " ", text)
     assert "497 more open transactions not shown: 497 hanging; 479 of billing, 14 of fraud, 4 of shop." in text

@@ -1,0 +1,184 @@
+"""The report as Markdown, for a ticket or a chat of any make: six lines first, the rest behind them under headings.
+
+Tickets and chats act on signs (`@here`, `<!channel>`, links, marks). So a word with a sign that is none of plain text
+stands as code, where nothing acts; and nothing in it is HTML. The first six lines name no transactional id: a chat,
+which many read, takes these alone.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain, groupby
+from typing import TYPE_CHECKING
+
+from txn_analysis.report import figures, headline, nights
+from txn_analysis.report.alike import shown_of
+from txn_analysis.report.finding_text import report_command, what
+from txn_analysis.report.headline import Kind
+from txn_analysis.report.steps import steps_of
+from txn_analysis.report.text_report import block, left_out, since_told, stacked, title_of_rows
+from txn_analysis.report.upcoming import TITLE, shown
+from txn_analysis.report.what_was_read import statements
+from txn_analysis.text import clip, count, escape, iso_utc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from txn_analysis.report.figures import Reader
+    from txn_analysis.report.headline import Statement
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.steps import Step
+    from txn_analysis.report.terminal import Paragraph
+
+FIRST_LINES = 6
+MOST_CHARACTERS = 280
+"""Of one of these lines but the last, which is to be copied whole; code marks not counted."""
+# A dot between letters makes a link in some chats, and two underscores make others.
+_PLAIN = re.compile(
+    r"\+|(?!.*(?://|:[a-z]\w*:))[A-Za-z0-9](?:[A-Za-z0-9,:;'\"()%+=/-]|\.(?=\d)|(?<=[^_])_(?=[A-Za-z0-9]))*"
+)
+_WORDS = re.compile(r"""([ ("']*)([^ ]*?)([)"'.,:;?]*(?= |$))""")
+_ACTED_ON = re.compile(r"[<>@*~|&]")
+_BACKTICKS = re.compile("`+")
+
+
+def markdown_report(report: AuditReport, reader: Reader = figures.ANYBODY) -> Iterator[str]:
+    """The whole report, line by line; the first `FIRST_LINES` lines are the message for a chat."""
+    for line in _lines(report, reader):
+        yield f"{line}\n"
+
+
+def chat_message(report: AuditReport, reader: Reader = figures.ANYBODY) -> Iterator[str]:
+    """The first lines alone: the form `chat` of 1.0."""
+    return (f"{line}\n" for line in _first(report, reader, list(headline.lead(report, reader))))
+
+
+def _lines(report: AuditReport, reader: Reader) -> Iterator[str]:
+    lead, steps, open_ones = list(headline.lead(report, reader)), steps_of(report, reader), shown_of(report)
+    yield from _first(report, reader, lead)
+    said = _in_first(lead)
+    for is_doubt in (False, True):
+        for one in lead:
+            if one.text not in said and (one.kind is Kind.DOUBT) is is_doubt:
+                yield from ("", marked(one.text))
+        if not is_doubt:
+            yield from _section("Do now", _steps(steps.now))
+    for number, finding in enumerate(open_ones.blocks, start=1):
+        title = f"{number}. {marked(what(finding))}"
+        yield from _section(title, _told(block(report, finding, reader, open_ones.groups)))
+    rows = chain.from_iterable(_row(stacked(report, one, open_ones.groups)) for one in open_ones.rows)
+    yield from _section(title_of_rows(report), rows)
+    again = None if report.anonymized else report_command(report, reader)
+    if open_ones.left_out:
+        yield from ("", marked(left_out(open_ones.left_out)))
+        yield from _fenced(again and f"{again} --format ndjson")
+    yield from _section(nights.title(report), _told(since_told(report, reader)))
+    yield from _section(TITLE, (f"- {marked(text)}" for text in shown(report)))
+    yield from _section("Early warning", _warnings(report, again))
+    yield from _section("To know more", _steps(steps.later))
+    yield from _section("What was read", _told([*statements(report, reader.now_ms), *steps.notes]))
+
+
+def _in_first(lead: Sequence[Statement]) -> list[str]:
+    """Of the first statements those that a chat gets: the answer, what is new, what would settle it or is blocked."""
+    texts = {one.kind: one.text for one in lead}
+    since = texts.get(Kind.SINCE, "Since last run: no earlier run is there.")
+    blocked = texts.get(Kind.SETTLES) or texts.get(Kind.BLOCKED, "Blocked: nothing but what is in progress.")
+    return [texts[Kind.ANSWER], since, blocked]
+
+
+def _first(report: AuditReport, reader: Reader, lead: Sequence[Statement]) -> Iterator[str]:
+    answer, *texts = _in_first(lead)
+    yield f"**{_inert(answer)}**"
+    age = figures.age(report, reader.now_ms)
+    copied = iso_utc(report.run.as_of_ms) if report.run.as_of_ms is not None else "no broker's clock tells when"
+    if report.warnings:
+        texts.append(_warned(report))
+    texts.append(f"Cluster {clip(report.run.cluster, 60)}, files copied: {copied}{f', {age}' if age else ''}.")
+    yield from (f"- {_inert(text)}" for text in texts)
+    if not report.anonymized:
+        yield f"- {code(report_command(report, reader))}"
+
+
+def _inert(text: str) -> str:
+    """A line in which even a chat that reads no Markdown acts on nothing."""
+    return marked(_ACTED_ON.sub("?", clip(text, MOST_CHARACTERS)))
+
+
+def _warned(report: AuditReport) -> str:
+    """How many warnings there are, and what comes first; whom it is about may be an id, and is not said."""
+    first = figures.soonest_warnings(report)[0]
+    when = "" if first.at_ms is None else f", at {iso_utc(first.at_ms)}"
+    return f"{count(len(report.warnings), 'early warning')}; first {first.kind}{when}."
+
+
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Lines under a heading; nothing where there are none."""
+    if behind := list(lines):
+        yield from ("", f"## {title}", "", *behind)
+
+
+def _steps(steps: Iterable[Step]) -> Iterator[str]:
+    for number, step in enumerate(steps, start=1):
+        yield f"{number}. {marked(step.text)}"
+        yield from _fenced(step.command)
+
+
+def _told(paragraphs: Iterable[Paragraph]) -> Iterator[str]:
+    """Paragraphs behind their labels; several of one label below it, as the facts of each."""
+    for label, same in groupby(paragraphs, lambda one: one.label):
+        first, *others = same
+        yield f"- **{label}** {marked(first.text)}".rstrip()
+        yield from (f"  - {marked(text)}" for text in (*first.facts, *(one.text for one in others)))
+        yield from _fenced(first.command)
+
+
+def _row(texts: Iterable[str]) -> Iterator[str]:
+    first, second, *reasons = texts
+    yield f"- {marked(first)}: {marked(second)}"
+    yield from (f"  - {marked(text)}" for text in reasons)
+
+
+def _warnings(report: AuditReport, again: str | None) -> Iterator[str]:
+    for item in figures.soonest_warnings(report):
+        yield f"- {item.kind}: {marked(f'{figures.warning_subject(item)}: {escape(item.text)}')}"
+    if (more := figures.warnings_left_out(report)) is not None:
+        yield f"- {marked(more)}"
+        yield from _fenced(again and f"{again} --format json")
+
+
+def _fenced(command: str | None) -> Iterator[str]:
+    """A command to be copied, whole; it stands outside of any list, so that nothing in it ends the fence."""
+    if command:
+        fence = "`" * max(3, 1 + _longest_run(command))
+        yield from (f"{fence}sh", command, fence)
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, _BACKTICKS.findall(text)), default=0)
+
+
+def code(text: str) -> str:
+    """A text as code in a line; what stands between more backticks than it has is inert (CommonMark 0.31, 6.1)."""
+    marks, room = "`" * (1 + _longest_run(text)), " " if text[:1] == "`" or text[-1:] == "`" else ""
+    return f"{marks}{room}{text}{room}{marks}"
+
+
+def marked(text: str) -> str:
+    """Words of ours with names of others among them: each word that is no plain text becomes code.
+
+    What is to be typed stands between backticks already. `text` is escaped, and begins with a word of ours.
+    """
+    parts = (
+        word for index, part in enumerate(text.split("`")) for word in ([(True, part)] if index % 2 else _words(part))
+    )
+    # Code beside code would be one run of backticks.
+    together = groupby((one for one in parts if one[1]), lambda one: one[0])
+    pieces = ((is_code, "".join(piece for _, piece in some)) for is_code, some in together)
+    return "".join(code(piece) if is_code else piece for is_code, piece in pieces)
+
+
+def _words(text: str) -> Iterator[tuple[bool, str]]:
+    """Each word with the signs around it, and whether it is to be code."""
+    for before, core, behind in _WORDS.findall(text):
+        yield from ((False, before), (_PLAIN.fullmatch(core) is None, core), (False, behind))
