@@ -216,8 +216,8 @@ class _Report(OfRun, Shown):
     topics: tuple[str, ...] = repeated("--topic TOPIC", "Only this topic")
     anonymize: bool = option(
         "--anonymize",
-        "For somebody outside: pseudonyms in place of every name, and no commands; the setting pseudonym_key names the "
-        "file of their key.",
+        "For somebody outside: numbers, times and verdicts, pseudonyms in place of every name, no sentence of the run, "
+        "no command; the setting pseudonym_key names the file of their key.",
         heading=OUTPUT,
     )
     schema: bool = schema()
@@ -254,10 +254,9 @@ def report(asked: _Report) -> int:
             note(words)
         pictures = _pictures(warehouse, loaded) if asked.prints("html") else None
         if key is not None:
-            from txn_analysis.questions.loaded_report import names_of
             from txn_analysis.report.anonymous import anonymized
 
-            loaded, pictures = anonymized(loaded, pictures, key, names_of(warehouse, loaded))
+            loaded, pictures = anonymized(loaded, pictures, key)
     return deliver_report(loaded, asked, settings, pictures)
 
 

@@ -39,7 +39,7 @@ from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -90,14 +90,6 @@ def load_report(
     return build_report(
         run, own, tables.health(), findings, topics, forgotten, since=since, accepted=accepted, prunes=tables.prunes
     )
-
-
-def names_of(warehouse: Warehouse, report: AuditReport) -> Iterator[tuple[str, str]]:
-    """Every topic and transactional id that the run of a report could see, each behind `topic` or `id`."""
-    tables = run_tables(warehouse, report.run.cluster, report.run.run_id)
-    yield from (("topic", item.topic) for item in tables.health())
-    for record in tables.current_states():
-        yield "id", record.transactional_id
 
 
 def pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:

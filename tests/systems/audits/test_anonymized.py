@@ -17,7 +17,7 @@ from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import GROUP_OFFSETS, INPUTS, LOG_BATCHES, RUNS, TRANSACTION_STATES
 
 CLUSTER = "eu-payments"
-FORMS = ("text", "json", "ndjson", "csv", "html")
+FORMS = ("text", "json", "ndjson", "csv", "html", "markdown")
 NIGHTS = {
     "two-nights": ("kafka-4.2/capture-1/segments", "kafka-4.2/capture-1/transaction-state"),
     "groups": ("kafka-4.2-edge/capture-2/group-offsets", "kafka-4.2-edge/capture-2/transaction-state"),
