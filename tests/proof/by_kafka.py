@@ -15,7 +15,7 @@ _FEW_REQUESTS = 1000
 
 
 def kafka_log(logs: int, seed: int) -> Found:
-    """Kafka's own log code, of each version."""
+    """Of the files that Kafka's own log code leaves, the audit says what that code says of its log."""
     stories = [*SCENARIOS, *random_stories(logs, seed)]
     reports = {}
     for version in VERSIONS:
@@ -39,7 +39,7 @@ def _of_log_code(version: str, report: KafkaLogReport) -> Iterator[Figure]:
 
 
 def kafka_requests(requests: int, seed: int) -> Found:
-    """Brokers of each version, or of the newest where there are few requests."""
+    """Of the files of brokers that get random requests, the audit says what these brokers say."""
     reports = {}
     for version in BROKER_VERSIONS if requests > _FEW_REQUESTS else BROKER_VERSIONS[-1:]:
         try:

@@ -43,6 +43,9 @@ class Found:
     problems: Sequence[str] = ()
 
 
+Run = Callable[[int, int], Found]
+
+
 @dataclass(frozen=True)
 class Part:
     """One kind of proof.
@@ -57,7 +60,7 @@ class Part:
 
     name: str
     proves: str
-    run: Callable[[int, int], Found]
+    run: Run
     size: int
     sample: int
 

@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -18,7 +19,7 @@ from tests.proof.hostile.corpus import run_corpus
 from tests.proof.hostile.fuzz import run_fuzz
 from tests.proof.hostile.noise import run_noise
 from tests.proof.hostile.safety import run_safety
-from tests.proof.part import Figure, Found, Part, none_of
+from tests.proof.part import Figure, Found, Part, Run, none_of
 from tests.proof.world import alone, copies_proof, small, twins, ways
 from tests.proof.world.both_engines import Compared, compared
 from tests.tools.delta_jars import session_with_delta
@@ -26,9 +27,24 @@ from tests.tools.scene import Scene, tables_by_spark
 from tests.tools.world.kinds import KINDS
 from tests.tools.world.steps import story_of
 
+PARTS: list[Part] = []
+"""In the order in which they run."""
 
+
+def part(name: str, *, size: int, sample: int) -> Callable[[Run], Run]:
+    """Make a part of a function, whose first words say what it proves."""
+
+    def made(run: Run) -> Run:
+        words = " ".join((run.__doc__ or "").split()).removesuffix(".")
+        PARTS.append(Part(name, words[0].lower() + words[1:], run, size, sample))
+        return run
+
+    return made
+
+
+@part("corpus", size=100, sample=2)
 def corpus(percent: int, _: int) -> Found:
-    """Every hostile text, and of the many cut ones, odd numbers and small ranges some."""
+    """No forged line, hostile id or cut dump raises a finding or loses a byte."""
     report = run_corpus(percent)
     figures = (
         Figure("hostile inputs tried", report.inputs),
@@ -38,8 +54,9 @@ def corpus(percent: int, _: int) -> Found:
     return Found(figures, report.problems)
 
 
+@part("noise", size=100, sample=2)
 def noise(percent: int, seed: int) -> Found:
-    """Lines of others at every place of small captures, and of others at some."""
+    """Lines that others print change no row at any place of a text, or the bytes that are not read are named."""
     report = run_noise(percent, seed)
     figures = (
         Figure("texts with noise tried", report.texts),
@@ -49,14 +66,16 @@ def noise(percent: int, seed: int) -> Found:
     return Found(figures, report.problems)
 
 
+@part("fuzz", size=100_000, sample=2_000)
 def fuzz(lines: int, seed: int) -> Found:
-    """Lines of real dumps, damaged."""
+    """No damaged line of a real dump crashes a reader or loses a byte."""
     report = run_fuzz(lines, seed)
     return Found((Figure("damaged lines tried", report.lines), Figure("texts", report.inputs)), report.problems)
 
 
+@part("properties", size=40, sample=0)
 def properties(times: int, seed: int) -> Found:
-    """Every property of the tests, from another seed than theirs."""
+    """Every property of the tests holds of many more random examples."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "junit.xml")
         words = ("-m", "hypothesis", "--times", str(times), "--hypothesis-seed", str(seed), "-n", "2", "-q")
@@ -73,20 +92,9 @@ def properties(times: int, seed: int) -> Found:
     return Found(figures, [done.stdout[-3000:] + done.stderr[-1000:]] if done.returncode else ())
 
 
-def safety(mutations: int, seed: int) -> Found:
-    """Evidence taken away, mixed and handed over differently."""
-    report = run_safety(mutations, seed)
-    figures = (
-        Figure("mutations tried", report.mutations),
-        Figure("hanging ones still found", report.still_hanging, least=1),
-        none_of("findings wrongly raised", report.wrongly_raised),
-        none_of("bytes unaccounted", report.unaccounted_bytes),
-    )
-    return Found(figures, report.problems)
-
-
+@part("mutants", size=300, sample=0)
 def mutants(count: int, seed: int) -> Found:
-    """The modules that decide, changed at one place each."""
+    """Wherever a rule, a replay, a fit or a plan is changed, some test of it fails."""
     words = ("-m", "tests.proof.mutants", "--mutants", str(count), "--seed", str(seed))
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
     if not done.stdout:
@@ -101,8 +109,22 @@ def mutants(count: int, seed: int) -> Found:
     return Found(figures, said["unlisted"])
 
 
+@part("safety", size=2000, sample=100)
+def safety(mutations: int, seed: int) -> Found:
+    """No evidence taken away, mixed or handed over differently makes a verdict wrong."""
+    report = run_safety(mutations, seed)
+    figures = (
+        Figure("mutations tried", report.mutations),
+        Figure("hanging ones still found", report.still_hanging, least=1),
+        none_of("findings wrongly raised", report.wrongly_raised),
+        none_of("bytes unaccounted", report.unaccounted_bytes),
+    )
+    return Found(figures, report.problems)
+
+
+@part("histories", size=20_000, sample=800)
 def histories(count: int, seed: int) -> Found:
-    """Random histories with truth: judged, and their plans carried out."""
+    """How many plans of random histories are wrong or destroy later, and how many true hangs are found."""
     report = ways.report_of(count, seed)
     figures = (
         Figure("random histories judged", report.histories),
@@ -147,8 +169,29 @@ def _of_kind(kind: str, report: ways.Report) -> tuple[Figure, Figure]:
     )
 
 
+@part("twins", size=20_000, sample=250)
+def pairs_of_twins(count: int, seed: int) -> Found:
+    """No state of another cluster with the same ids makes a live transaction hang."""
+    report = twins.report_of(count, seed)
+    figures = (
+        Figure("pairs of twins judged, both words said", report.pairs),
+        Figure("of these, with logs without a COMMIT marker", report.without_commits, least=1),
+        none_of("pairs with a wrong plan", report.wrong),
+        Figure("of these, with the state of a clone", report.clones, least=1),
+        Figure(
+            "wrong plans by clones that nothing tells apart", report.wrong_of_clones, most=report.clones // 1000 + 1
+        ),
+        none_of("wrong plans of logs with their own state", report.wrong_of_own),
+        Figure("true hangs of logs with their own state", report.hanging),
+        Figure("of these found as texts", report.found_as_text, least=1),
+        Figure("of these found with one cluster.id", report.found_by_cluster_id, least=1),
+    )
+    return Found(figures, report.problems)
+
+
+@part("copies", size=20_000, sample=300)
 def copies(count: int, seed: int) -> Found:
-    """Random histories whose copies have manifests."""
+    """The same of histories whose copies have manifests, or brokers' answers, with times, leaders, ends disturbed."""
     report = copies_proof.report_of(count, seed)
     figures = (
         Figure("copies judged", report.histories),
@@ -170,27 +213,9 @@ def copies(count: int, seed: int) -> Found:
     return Found(figures, report.stories)
 
 
-def pairs_of_twins(count: int, seed: int) -> Found:
-    """Logs of one cluster with the state of another that has the same ids and producer ids."""
-    report = twins.report_of(count, seed)
-    figures = (
-        Figure("pairs of twins judged, both words said", report.pairs),
-        Figure("of these, with logs without a COMMIT marker", report.without_commits, least=1),
-        none_of("pairs with a wrong plan", report.wrong),
-        Figure("of these, with the state of a clone", report.clones, least=1),
-        Figure(
-            "wrong plans by clones that nothing tells apart", report.wrong_of_clones, most=report.clones // 1000 + 1
-        ),
-        none_of("wrong plans of logs with their own state", report.wrong_of_own),
-        Figure("true hangs of logs with their own state", report.hanging),
-        Figure("of these found as texts", report.found_as_text, least=1),
-        Figure("of these found with one cluster.id", report.found_by_cluster_id, least=1),
-    )
-    return Found(figures, report.problems)
-
-
+@part("alone", size=20_000, sample=300)
 def partitions_alone(count: int, seed: int) -> Found:
-    """Random histories, whole and each of their partitions alone."""
+    """No plan of a partition that is audited alone is wrong."""
     report = alone.report_of(count, seed)
     figures = (
         Figure("histories of several partitions", report.histories, least=1),
@@ -203,8 +228,9 @@ def partitions_alone(count: int, seed: int) -> Found:
     return Found(figures, report.stories)
 
 
+@part("small", size=7, sample=6)
 def small_histories(steps: int, _: int) -> Found:
-    """Every small history with truth."""
+    """The same of every history of so many steps in a small world."""
     report = small.report_of(*small.sizes(steps))
     figures = (
         Figure("small histories told", report.histories),
@@ -217,13 +243,20 @@ def small_histories(steps: int, _: int) -> Found:
     return Found(figures, ["; ".join(story_of(shortest)) for _, shortest in report.ways.values()])
 
 
+def _found_of(which: str, found: int, hanging: int) -> Figure:
+    """At least 99 of a hundred true hangs are found."""
+    return Figure(f"true hangs found {which}, of {hanging:,}", found, least=math.ceil(hanging * 0.99))
+
+
+@part("histories-on-spark", size=20_000, sample=300)
 def histories_on_both(count: int, seed: int) -> Found:
-    """Random histories, judged by both engines."""
+    """Of random histories, thousands as one job, Spark's tasks find, plan and say what this process does."""
     return _on_both(compared(ways.told_at_random(count, seed)))
 
 
+@part("small-on-spark", size=7, sample=4)
 def small_histories_on_both(steps: int, _: int) -> Found:
-    """Every small history, judged by both engines."""
+    """The same of every history of so many steps in a small world."""
     return _on_both(compared(small.told_of(*small.sizes(steps))))
 
 
@@ -237,13 +270,15 @@ def _on_both(both: Compared) -> Found:
     return Found(figures, both.problems)
 
 
-def _found_of(which: str, found: int, hanging: int) -> Figure:
-    """At least 99 of a hundred true hangs are found."""
-    return Figure(f"true hangs found {which}, of {hanging:,}", found, least=math.ceil(hanging * 0.99))
+part("kafka-log", size=2000, sample=60)(kafka_log)
 
 
+part("requests", size=20000, sample=300)(kafka_requests)
+
+
+@part("canary", size=7, sample=0)
 def canary(verbs: int, seed: int) -> Found:
-    """Marked secrets, looked for in everything that two audits and other verbs leave behind."""
+    """No key, payload or header is in anything that an audit leaves behind."""
     with tempfile.TemporaryDirectory() as folder:
         report = run_canary(Path(folder), seed, VERBS[:verbs])
     figures = (
@@ -254,8 +289,9 @@ def canary(verbs: int, seed: int) -> Found:
     return Found(figures, report.found)
 
 
+@part("kills", size=50, sample=5)
 def kills(count: int, seed: int) -> Found:
-    """Audits killed at random moments, and run again."""
+    """After kill -9 at any moment, running again gives the tables of an undisturbed run."""
     report = run_kills(count, seed, _scene())
     figures = (
         Figure("kills tried", report.tried),
@@ -265,8 +301,9 @@ def kills(count: int, seed: int) -> Found:
     return Found(figures, report.problems)
 
 
+@part("disks", size=20, sample=1)
 def disks(count: int, seed: int) -> Found:
-    """Disks that fill up under an audit."""
+    """A disk that fills up leaves earlier runs whole, and with room again the tables are the usual ones."""
     if not may_mount():
         return Found((Figure("disks tried (mounting is not allowed here)", 0),))
     report = run_disks(count, seed, _scene())
@@ -274,8 +311,9 @@ def disks(count: int, seed: int) -> Found:
     return Found(figures, report.problems)
 
 
+@part("pairs", size=20, sample=1)
 def pairs(count: int, seed: int) -> Found:
-    """Audits that meet in one warehouse."""
+    """Two audits at once leave the tables of one after the other."""
     report = run_pairs(count, seed, _scene())
     return Found((Figure("pairs of audits tried", report.tried),), report.problems)
 
@@ -285,140 +323,3 @@ def _scene() -> Scene:
     """One for all parts that a process runs: its audits take half a minute."""
     folder = Path(tempfile.mkdtemp())
     return Scene(session_with_delta("local[2]", "txn-analysis-proof"), folder, tables_by_spark)
-
-
-PARTS = (
-    Part(
-        "corpus",
-        "no forged line, hostile id or cut dump raises a finding or loses a byte",
-        corpus,
-        size=100,
-        sample=2,
-    ),
-    Part(
-        "noise",
-        "lines that others print change no row at any place of a text, or the bytes that are not read are named",
-        noise,
-        size=100,
-        sample=2,
-    ),
-    Part(
-        "fuzz",
-        "no damaged line of a real dump crashes a reader or loses a byte",
-        fuzz,
-        size=100_000,
-        sample=2000,
-    ),
-    Part(
-        "properties",
-        "every property of the tests holds of many more random examples",
-        properties,
-        size=40,
-        sample=0,
-    ),
-    Part(
-        "mutants",
-        "wherever a rule, a replay, a fit or a plan is changed, some test of it fails",
-        mutants,
-        size=300,
-        sample=0,
-    ),
-    Part(
-        "safety",
-        "no evidence taken away, mixed or handed over differently makes a verdict wrong",
-        safety,
-        size=2000,
-        sample=100,
-    ),
-    Part(
-        "histories",
-        "how many plans of random histories are wrong or destroy later, and how many true hangs are found",
-        histories,
-        size=20_000,
-        sample=800,
-    ),
-    Part(
-        "twins",
-        "no state of another cluster with the same ids makes a live transaction hang",
-        pairs_of_twins,
-        size=20_000,
-        sample=250,
-    ),
-    Part(
-        "copies",
-        "the same of histories whose copies have manifests, or brokers' answers, with times, leaders, ends disturbed",
-        copies,
-        size=20_000,
-        sample=300,
-    ),
-    Part(
-        "alone",
-        "no plan of a partition that is audited alone is wrong",
-        partitions_alone,
-        size=20_000,
-        sample=300,
-    ),
-    Part(
-        "small",
-        "the same of every history of so many steps in a small world",
-        small_histories,
-        size=7,
-        sample=6,
-    ),
-    Part(
-        "histories-on-spark",
-        "of random histories, thousands as one job, Spark's tasks find, plan and say what this process does",
-        histories_on_both,
-        size=20_000,
-        sample=300,
-    ),
-    Part(
-        "small-on-spark",
-        "the same of every history of so many steps in a small world",
-        small_histories_on_both,
-        size=7,
-        sample=4,
-    ),
-    Part(
-        "kafka-log",
-        "of the files that Kafka's own log code leaves, the audit says what that code says of its log",
-        kafka_log,
-        size=2000,
-        sample=60,
-    ),
-    Part(
-        "requests",
-        "of the files of brokers that get random requests, the audit says what these brokers say",
-        kafka_requests,
-        size=20_000,
-        sample=300,
-    ),
-    Part(
-        "canary",
-        "no key, payload or header is in anything that an audit leaves behind",
-        canary,
-        size=7,
-        sample=0,
-    ),
-    Part(
-        "kills",
-        "after kill -9 at any moment, running again gives the tables of an undisturbed run",
-        kills,
-        size=50,
-        sample=5,
-    ),
-    Part(
-        "disks",
-        "a disk that fills up leaves earlier runs whole, and with room again the tables are the usual ones",
-        disks,
-        size=20,
-        sample=1,
-    ),
-    Part(
-        "pairs",
-        "two audits at once leave the tables of one after the other",
-        pairs,
-        size=20,
-        sample=1,
-    ),
-)
