@@ -7,19 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from txn_analysis.engine.machine import Machine
 from txn_analysis.plan.plan_file import record_schema
 from txn_analysis.questions import answers as kafkas
 from txn_analysis.questions.answers import HISTORY, VERIFY
 from txn_analysis.questions.captured_nights import COLUMNS as CAPTURES
 from txn_analysis.questions.ended import ENDED_COLUMNS
-from txn_analysis.questions.explain import Explanation
-from txn_analysis.questions.offset_answer import OffsetAnswer
-from txn_analysis.questions.owners import OwnerAnswer
-from txn_analysis.questions.pruning import PruneAnswer
-from txn_analysis.questions.stats_answer import StatsAnswer
 from txn_analysis.report.formats import MINUS_ONE, Column
-from txn_analysis.report.model import AuditReport
 
 Rows = list[tuple[str, ...]]
 _ROWS: dict[str, tuple[Column, ...]] = {
@@ -45,41 +38,6 @@ def plan_fields() -> Rows:
     ]
 
 
-def report_fields() -> Rows:
-    """Each object of the report, with its fields and what they say."""
-    return _objects(AuditReport)
-
-
-def explanation_fields() -> Rows:
-    """The same of an explanation."""
-    return _objects(Explanation)
-
-
-def offset_fields() -> Rows:
-    """The same of what is at an offset."""
-    return _objects(OffsetAnswer)
-
-
-def owner_fields() -> Rows:
-    """The same of who a group or an id is."""
-    return _objects(OwnerAnswer)
-
-
-def stats_fields() -> Rows:
-    """The same of what transactions did."""
-    return _objects(StatsAnswer)
-
-
-def prune_fields() -> Rows:
-    """The same of what a prune took."""
-    return _objects(PruneAnswer)
-
-
-def machine_fields() -> Rows:
-    """The same of what is here for an audit."""
-    return _objects(Machine)
-
-
 def row_columns() -> Rows:
     """The columns of each verb that prints rows; * where text prints -1 for what is null."""
     return [
@@ -88,16 +46,17 @@ def row_columns() -> Rows:
     ]
 
 
-def _objects(model: type[BaseModel]) -> Rows:
+def objects(model: type[BaseModel]) -> Rows:
+    """Each object of what a verb prints as JSON, with its fields and what they say."""
     schema = model.model_json_schema(mode="serialization")
-    objects = {"": schema} | {name: part for name, part in schema["$defs"].items() if "properties" in part}
+    found = {"": schema} | {name: part for name, part in schema["$defs"].items() if "properties" in part}
     return [
         (
             f"`{name}`" if name else "the whole",
-            ", ".join(f"`{field}`{_link(part)}" for field, part in found["properties"].items()),
-            _cell(found["description"]),
+            ", ".join(f"`{field}`{_link(part)}" for field, part in one["properties"].items()),
+            _cell(one["description"]),
         )
-        for name, found in objects.items()
+        for name, one in found.items()
     ]
 
 

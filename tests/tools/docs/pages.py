@@ -6,32 +6,36 @@ Made of the words of the judge's objects and of the proof table.
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from pydantic import BaseModel
 
 from tests.systems.e2e.transcript import printed_on, sections
 from tests.tools import report_rows as rows
 from tests.tools.docs.format_tables import (
-    explanation_fields,
-    machine_fields,
-    offset_fields,
-    owner_fields,
+    objects,
     plan_fields,
-    prune_fields,
-    report_fields,
     row_columns,
-    stats_fields,
 )
 from tests.tools.docs.tables_page import reference
 from tests.tools.repository import ROOT
 from tests.unit.judge.test_proof_table import CASES
+from txn_analysis.engine.machine import Machine
 from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
 from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.early_warning import WARNINGS
 from txn_analysis.judge.finding import finding_of
 from txn_analysis.judge.rules import RULES, Rule
 from txn_analysis.judge.words import WORDS
+from txn_analysis.questions.explain import Explanation
+from txn_analysis.questions.offset_answer import OffsetAnswer
+from txn_analysis.questions.owners import OwnerAnswer
+from txn_analysis.questions.pruning import PruneAnswer
+from txn_analysis.questions.stats_answer import StatsAnswer
 from txn_analysis.report.build import build_report
 from txn_analysis.report.finding_text import facts, scene_of, what
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.terminal import Line, lines_of
 from txn_analysis.verdict import Verdict
 
@@ -171,17 +175,23 @@ def _in_short(printed: list[str], shown: tuple[str, ...]) -> Iterator[str]:
             left_out += 1
 
 
-_TABLES = {
+_OBJECTS: dict[str, type[BaseModel]] = {
+    "report": AuditReport,
+    "explain": Explanation,
+    "offset": OffsetAnswer,
+    "prune": PruneAnswer,
+    "doctor": Machine,
+    "who": OwnerAnswer,
+    "stats": StatsAnswer,
+}
+_TABLES: dict[str, Callable[[], str]] = {
     "session": _session,
     "owners": _owners_table,
     "format-plan": lambda: _table(("field", "type", "it says"), plan_fields()),
-    "format-report": lambda: _table(("object", "its fields", "it says"), report_fields()),
-    "format-explain": lambda: _table(("object", "its fields", "it says"), explanation_fields()),
-    "format-offset": lambda: _table(("object", "its fields", "it says"), offset_fields()),
-    "format-prune": lambda: _table(("object", "its fields", "it says"), prune_fields()),
-    "format-doctor": lambda: _table(("object", "its fields", "it says"), machine_fields()),
-    "format-who": lambda: _table(("object", "its fields", "it says"), owner_fields()),
-    "format-stats": lambda: _table(("object", "its fields", "it says"), stats_fields()),
+    **{
+        f"format-{name}": partial(lambda model: _table(("object", "its fields", "it says"), objects(model)), model)
+        for name, model in _OBJECTS.items()
+    },
     "format-rows": lambda: _table(("verb", "columns, in order"), row_columns()),
     "verdicts": _verdicts,
     "rules-in-order": _rules_table,
