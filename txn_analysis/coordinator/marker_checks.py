@@ -14,18 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, numbers, place_in
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
 from txn_analysis.coordinator.history import COMMIT
-from txn_analysis.coordinator.marker_columns import (
-    EPOCHS,
-    IS_ABORT,
-    IS_COMMIT,
-    IS_UNPRINTED,
-    KINDS,
-    columns_of,
-    of_kinds,
-)
+from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, columns_of
 from txn_analysis.coordinator.producer_bounds import (
     DECIDED_WITHIN_MS,
     EVER,
@@ -42,12 +34,14 @@ from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.marker_columns import MarkerColumns
-    from txn_analysis.coordinator.producer_bounds import StateAtHand
+    from txn_analysis.coordinator.producer_bounds import GivenState
 
+EPOCHS = 2**15
+"""More than any producer epoch."""
 # Under transaction versions 0 and 1 a new instance of a producer, a timeout or a fencing raises the epoch: so far from
 # the last one, no producer id rotates away within the days for which its transactional id is known. Version 2 raises it
 # with every transaction, and uses an id up within minutes.
@@ -57,7 +51,7 @@ FAR_FROM_ROTATION = 2**14
 _NOTHING, _AGAINST, _AGAINST_IF_NOTHING_WAS_LOST = 0, 1, 2
 
 
-def sums_of_markers(markers: pa.Table, histories: pa.Table, state: StateAtHand, asked: Collection[int]) -> MarkerSums:
+def sums_of_markers(markers: pa.Table, histories: pa.Table, state: GivenState, asked: Collection[int]) -> MarkerSums:
     """What the end markers of some producers say of the state.
 
     Args:
@@ -70,8 +64,7 @@ def sums_of_markers(markers: pa.Table, histories: pa.Table, state: StateAtHand, 
     if not (markers.num_rows and state.chains):
         return MarkerSums()
     columns = columns_of(markers)
-    known_since_ms = NEVER if state.known_since_ms is None else state.known_since_ms
-    is_recent = (columns.at_ms == NO_TIME) | (columns.at_ms >= known_since_ms)
+    is_recent = (columns.at_ms == NO_TIME) | (columns.at_ms >= state.forgotten_before_ms)
     recent = pa.array(columns.producers[np.unique(columns.producer[is_recent])])
     knows_recent = pc.any(pc.is_in(recent, histories["producer_id"])).as_py()
     of_recent = MarkerSums(has_recent=len(recent) > 0, knows_recent=bool(knows_recent))
@@ -84,7 +77,7 @@ class _Check:
 
     markers: MarkerColumns
     histories: pa.Table
-    state: StateAtHand
+    state: GivenState
     asked: Collection[int]
 
     def sums(self) -> MarkerSums:
@@ -104,8 +97,8 @@ class _Check:
             return of_any
         is_sure, confirms = is_sure & counts, self._confirms & counts
         end_ms = self.state.last_moment_ms
-        is_later = counts & (markers.at_ms > self._bound("end_ms")) & ~self._is_served
-        is_undecoded = self._bound("may_be_undecoded")
+        is_later = counts & (markers.at_ms > self._bounds.end_ms) & ~self._is_served
+        is_undecoded = self._bounds.may_be_undecoded
         is_settled = self._in_run(confirms | ((markers.kind == IS_UNPRINTED) & self._is_served))
         of_all = MarkerSums(
             confirmed_count=int(confirms.sum()),
@@ -125,20 +118,20 @@ class _Check:
         """What unconfirmed markers say; of unprinted kind, or beside undecoded records, one contradicts nothing."""
         if not is_left.any():
             return MarkerSums()
-        markers, is_known = self.markers, self._bound("is_known")
-        answers, if_reached = self._answers(is_left)
-        is_commit, is_unprinted = markers.kind == IS_COMMIT, markers.kind == IS_UNPRINTED
-        is_undecoded = self._bound("may_be_undecoded")
-        unexplained = self._first(is_undecoded & self._is_doubt(answers))
-        answers = np.where(is_undecoded, _NOTHING, answers)
-        is_doubt = is_unprinted & self._is_doubt(answers)
+        kind, bounds = self.markers.kind, self._bounds
+        if_reached = np.where(is_left, np.where(bounds.has_home, self._of_known, self._of_unknown), _NOTHING)
+        of_any = np.where(self.markers.at_ms <= bounds.reached_ms, if_reached, _NOTHING)
+        answers = np.where(bounds.may_be_undecoded, _NOTHING, of_any)
+        is_doubt = (kind == IS_UNPRINTED) & self._is_doubt(answers)
         return MarkerSums(
-            against=self._contradictions(is_commit & (answers == _AGAINST)),
-            more_if_nothing_was_lost=self._contradictions(is_commit & (answers == _AGAINST_IF_NOTHING_WAS_LOST)),
-            unexplained=unexplained,
-            unprinted=self._first(is_doubt & is_known),
-            unprinted_of_unknown=self._first(is_doubt & ~is_known),
-            unreached=self._first(~is_known & self._is_doubt(if_reached)),
+            against=self._contradictions((kind == IS_COMMIT) & (answers == _AGAINST)),
+            more_if_nothing_was_lost=self._contradictions(
+                (kind == IS_COMMIT) & (answers == _AGAINST_IF_NOTHING_WAS_LOST)
+            ),
+            unexplained=self._first(bounds.may_be_undecoded & self._is_doubt(of_any)),
+            unprinted=self._first(is_doubt & bounds.is_known),
+            unprinted_of_unknown=self._first(is_doubt & ~bounds.is_known),
+            unreached=self._first(~bounds.is_known & self._is_doubt(if_reached)),
         )
 
     def _is_doubt(self, answers: Array) -> Array:
@@ -146,142 +139,114 @@ class _Check:
         is_doubt: Array = (answers == _AGAINST) | of_lost
         return is_doubt
 
-    def _answers(self, is_left: Array) -> tuple[Array, Array]:
-        """What markers say, and what those of unknown producers would say if every partition reached past them."""
-        answers, if_reached = (np.zeros(len(is_left), np.int8) for _ in range(2))
-        of_known = np.flatnonzero(is_left & self._bound("has_home"))
-        of_unknown = np.flatnonzero(is_left & ~self._bound("has_home"))
-        is_reached = self.markers.at_ms <= self._bound("reached_ms")
-        answers[of_known] = self._answers_of_known(of_known)
-        if_reached[of_unknown] = self._answers_of_unknown(of_unknown)
-        answers[of_unknown] = if_reached[of_unknown]
-        return np.where(is_reached, answers, _NOTHING), if_reached
+    # What markers say that nothing confirms, if the state reaches past them: the first case that holds.
 
-    def _answers_of_known(self, rows: Array) -> Array:
+    @property
+    def _is_ahead(self) -> Array:
+        """Its coordinator wrote nothing of what the state holds."""
+        markers, bounds = self.markers, self._bounds
+        is_above: Array = markers.coordinator_epoch > bounds.highest_leader_epoch
+        return is_above & (markers.at_ms >= bounds.ahead_since_ms)
+
+    @property
+    def _of_known(self) -> Array:
         """The state would have their decisions: it cannot have lost what led to them."""
-        at_ms = self.markers.at_ms[rows]
-        is_ahead = self.markers.coordinator_epoch[rows] > self._bound("ahead_of")[rows]
-        is_ahead &= at_ms >= self._bound("ahead_since_ms")[rows]
-        is_kept = at_ms > self._bound("kept_ms")[rows]
-        return _against_if(is_ahead | (is_kept & ~self._may_be_cut(rows, at_ms)), is_kept)
+        is_kept = self.markers.at_ms > self._bounds.kept_ms
+        cases = [
+            (self._is_ahead, _AGAINST),
+            (~is_kept, _NOTHING),
+            (self._may_be_cut, _AGAINST_IF_NOTHING_WAS_LOST),
+        ]
+        return _first_of(cases, _AGAINST)
 
-    def _answers_of_unknown(self, rows: Array) -> Array:
+    @property
+    def _of_unknown(self) -> Array:
         """The whole state was given, and their producer cannot be gone from it.
 
         Compaction leaves the last record of each id, which names its producer id until the id rotates or expires.
         """
-        state, at_ms, epoch = self.state, self.markers.at_ms[rows], self.markers.producer_epoch[rows]
-        if not state.is_whole:
-            return np.zeros(len(rows), np.int8)
-        has_expired = at_ms < (NEVER if state.known_since_ms is None else state.known_since_ms)
-        is_compacted, may_be_cut = at_ms <= self._any_gap_ms, self._may_be_cut_anywhere(at_ms)
-        is_surely = _against_if(~is_compacted & ~may_be_cut, ~is_compacted)
-        is_ahead = self.markers.coordinator_epoch[rows] > self._bounds.ahead_of[-1]
-        is_rotating = self.markers.is_of_version_2[self.markers.producer[rows]] | (epoch < 0)
-        is_rotating |= epoch >= FAR_FROM_ROTATION
-        if_compacted = np.where(is_rotating, _NOTHING, _against_if(~may_be_cut, np.ones(len(rows), bool)))
-        if_compacted = np.where(is_ahead, _AGAINST, if_compacted)
-        answers = np.where(~is_compacted | has_expired, is_surely, if_compacted)
-        if not state.exports:
-            return answers
-        is_silent = has_expired | (epoch >= EXHAUSTED_EPOCH) | (not state.is_export_complete)
-        return np.where(is_silent, _NOTHING, answers)
+        markers, state = self.markers, self.state
+        epoch, has_expired = markers.producer_epoch, markers.at_ms < state.forgotten_before_ms
+        is_exhausted = has_expired | (epoch >= EXHAUSTED_EPOCH) | (not state.is_export_complete)
+        gaps = [gap_ms for n in state.chains if (gap_ms := state.gap_end_ms(n)) is not None]
+        is_compacted = markers.at_ms <= min(max(gaps, default=NEVER) + DECIDED_WITHIN_MS, EVER)
+        may_rotate = markers.is_of_version_2[markers.producer] | (epoch < 0) | (epoch >= FAR_FROM_ROTATION)
+        is_any = np.ones(len(epoch), bool)
+        cases = [
+            (is_any & (not state.is_whole), _NOTHING),
+            (is_exhausted & bool(state.exports), _NOTHING),
+            (is_compacted & has_expired, _NOTHING),
+            (is_compacted & self._is_ahead, _AGAINST),
+            (is_compacted & may_rotate, _NOTHING),
+            (self._may_be_cut, _AGAINST_IF_NOTHING_WAS_LOST),
+        ]
+        return _first_of(cases, _AGAINST)
 
     @cached_property
-    def _any_gap_ms(self) -> int:
-        """Up to when what led to a marker may be gone from some partition."""
-        gaps = [state_gap for n in self.state.chains if (state_gap := self.state.gap_end_ms(n)) is not None]
-        return min(max(gaps, default=NEVER) + DECIDED_WITHIN_MS, EVER)
+    def _may_be_cut(self) -> Array:
+        """What led to a marker may have been the tail of an old leader, in a partition that can hold its id."""
+        ids, at_ms, tails = self._ids, self.markers.at_ms, self._lost_tails
+        may_be_cut = np.zeros(len(at_ms), bool)
 
-    def _may_be_cut(self, rows: Array, at_ms: Array) -> Array:
-        """What led to them may have been the tail of an old leader, in a partition that holds an id of theirs."""
-        may_be_cut = np.zeros(len(rows), bool)
-        for homes in self._homes.T:
-            may_be_cut |= self._within_tails(homes[self.markers.producer[rows]], at_ms)
+        def ask(asked: Array, of: Array) -> None:
+            rows = np.flatnonzero(asked)
+            may_be_cut[rows] |= are_within(np.zeros_like(rows), at_ms[rows], np.zeros_like(of), *tails[of, 1:].T)
+
+        ask(~self._bounds.has_home, np.arange(len(tails)))
+        for number in {*tails[:, 0].tolist()} - self.state.exports:
+            is_at_home = np.zeros(len(self.markers.producers), bool)
+            is_at_home[ids.producer[ids.home == number]] = True
+            ask(is_at_home[self.markers.producer], np.flatnonzero(tails[:, 0] == number))
         return may_be_cut
 
-    def _may_be_cut_anywhere(self, at_ms: Array) -> Array:
-        anywhere = np.zeros(len(at_ms), np.int64)
-        _, starts, stops = self._tails
-        return are_within(anywhere, at_ms, np.zeros(len(starts), np.int64), starts, stops)
-
-    def _within_tails(self, home: Array, at_ms: Array) -> Array:
-        return are_within(home + 1, at_ms, self._tails[0] + 1, *self._tails[1:])
-
-    @cached_property
-    def _tails(self) -> tuple[Array, Array, Array]:
-        """By partition of the state, when what leads to a marker was lost with a leader's end, if it was then."""
-        skew_ms, tails = self.state.max_clock_skew_ms, []
-        for number, chain in self.state.chains.items():
-            for tail in chain.lost_tails:
-                start_ms = NEVER if tail.after_ms is None else tail.after_ms - skew_ms
-                tails.append(
-                    (number, start_ms, EVER if tail.by_ms is None else tail.by_ms + skew_ms + DECIDED_WITHIN_MS)
-                )
-        numbers, starts, stops = np.array(tails, np.int64).reshape(-1, 3).T
-        return numbers, starts, stops
-
-    @cached_property
-    def _homes(self) -> Array:
-        """Of each producer the partitions in which a leader's end can have been lost; -1 stands for none."""
-        placed = np.column_stack([self._ids.producer, self._ids.home])
-        is_export = np.isin(self._ids.home, [*self.state.exports]) if self.state.exports else False
-        placed = placed[(self._ids.home != ABSENT) & ~np.asarray(is_export)]
-        producer, home = np.unique(placed, axis=0).T
-        nth = np.arange(len(producer)) - np.searchsorted(producer, producer)
-        homes = np.full((len(self.markers.producers), nth.max(initial=-1) + 1), ABSENT)
-        homes[producer, nth] = home
-        return homes
+    @property
+    def _lost_tails(self) -> Array:
+        """Rows of a partition of the state, and since and until when what led to a marker was lost with its leader."""
+        skew_ms = self.state.max_clock_skew_ms
+        tails = [
+            (
+                number,
+                NEVER if tail.after_ms is None else tail.after_ms - skew_ms,
+                EVER if tail.by_ms is None else tail.by_ms + skew_ms + DECIDED_WITHIN_MS,
+            )
+            for number, chain in self.state.chains.items()
+            for tail in chain.lost_tails
+        ]
+        return np.array(tails, np.int64).reshape(-1, 3)
 
     # Decisions.
 
     @cached_property
-    def _decided(self) -> tuple[Array, ...]:
-        """Of each decision and partition: key of producer and place, kind, and moments as in `Decisions`."""
-        decisions, place_count = Decisions.of(self._ids, self.state), len(self.markers.places)
-        producer = self._ids.producer[self._ids.id_of[decisions.record]]
-        lists = self._ids.topic_partitions.take(pa.array(decisions.record))
-        decision, listed = pc.list_parent_indices(lists).to_numpy(), lists.flatten()
-        place = self._places_of(listed)
-        decision, place = decision[place != ABSENT], place[place != ABSENT]
-        key = producer[decision] * place_count + place
-        return key, *(column[decision].astype(np.int64) for column in decisions[1:])
+    def _decisions(self) -> Decisions:
+        return Decisions.of(self._ids, self.markers.places, self.state)
 
-    def _places_of(self, listed: pa.StructArray) -> Array:
-        """Of partitions of topics their numbers among those of the markers; -1 where none has one."""
-        topics = {topic: n for n, topic in enumerate(dict.fromkeys(place.topic for place in self.markers.places))}
-        width = 1 + max((place.partition for place in self.markers.places), default=0)
-        keys = np.array([topics[p.topic] * width + p.partition for p in self.markers.places], np.int64)
-        topic = numbers(pc.index_in(listed.field("topic"), pa.array([*topics], pa.string())), ABSENT)
-        partition = numbers(listed.field("partition"), ABSENT)
-        asked = np.where((topic == ABSENT) | (partition >= width), ABSENT, topic * width + partition)
-        order = np.argsort(keys)
-        place = place_in(keys[order], asked)
-        return np.where(place == ABSENT, ABSENT, order[place])
+    def _are_served(self, start_ms: Array, stop_ms: Array, of: Array | None = None) -> Array:
+        """Whether a decision serves a marker: of its producer and partition, and in its time.
 
-    def _are_served(self, start_ms: Array, stop_ms: Array, of: Array) -> Array:
-        """Whether a decision of its kind serves a marker; an unprinted marker may be of either kind."""
-        markers = self.markers
-        key, is_commit = self._decided[0][of], self._decided[1][of].astype(bool)
-        keys, starts, stops = of_kinds(key, is_commit, start_ms, stop_ms)
-        asked = KINDS * (markers.producer * len(markers.places) + markers.place) + markers.kind
-        return are_within(asked, markers.at_ms, keys, starts, stops)
+        Args:
+            start_ms: of decisions.
+            stop_ms: of decisions.
+            of: which decisions these are; None where they are all.
+        """
+        decisions, markers, count = self._decisions, self.markers, len(self.markers.places)
+        of = np.arange(len(decisions.place)) if of is None else of
+        key = markers.producer * count + markers.place
+        of_key = decisions.producer[of] * count + decisions.place[of]
+        return _are_of_kind(key, markers.at_ms, markers.kind, of_key, start_ms, stop_ms, decisions.is_commit[of])
 
     @cached_property
     def _confirms(self) -> Array:
         """A COMMIT marker can be that of a commit."""
-        key, _, prepared_ms, completed_ms, *_ = self._decided
-        skew_ms = self.state.max_clock_skew_ms
-        is_served = self._are_served(prepared_ms - skew_ms, completed_ms + skew_ms, np.arange(len(key)))
+        skew_ms, decisions = self.state.max_clock_skew_ms, self._decisions
+        is_served = self._are_served(decisions.prepared_ms - skew_ms, decisions.completed_ms + skew_ms)
         confirms: Array = is_served & (self.markers.kind == IS_COMMIT)
         return confirms
 
     @cached_property
     def _is_served(self) -> Array:
         """A marker can be that of a decision; of one that is its id's last, up to the end of the state."""
-        key, _, prepared_ms, _, _, until_ms = self._decided
-        skew_ms = self.state.max_clock_skew_ms
-        return self._are_served(prepared_ms - skew_ms, until_ms + skew_ms, np.arange(len(key)))
+        skew_ms, decisions = self.state.max_clock_skew_ms, self._decisions
+        return self._are_served(decisions.prepared_ms - skew_ms, decisions.until_ms + skew_ms)
 
     @cached_property
     def _is_sure(self) -> Array:
@@ -289,10 +254,10 @@ class _Check:
 
         A decision that is the newest record of another cluster's id, or hangs there for hours, serves any marker.
         """
-        _, _, prepared_ms, _, next_ms, _ = self._decided
-        of = np.flatnonzero(next_ms != NEVER)
-        starts, stops = close_to(prepared_ms[of], next_ms[of], self.state.max_clock_skew_ms)
-        is_sure: Array = self._are_served(starts, stops, np.concatenate([of, of])) | self._is_sure_of_lone
+        decisions = self._decisions
+        of = np.flatnonzero(decisions.next_ms != NEVER)
+        starts, stops = close_to(decisions.prepared_ms[of], decisions.next_ms[of], self.state.max_clock_skew_ms)
+        is_sure: Array = self._are_served(starts, stops, np.tile(of, 2)) | self._is_sure_of_lone
         return is_sure
 
     @cached_property
@@ -305,20 +270,19 @@ class _Check:
         lone, markers = LoneCompletions.of(self._ids), self.markers
         is_sure = np.zeros(len(markers.at_ms), bool)
         asked = np.flatnonzero((markers.producer_epoch >= 0) & (markers.coordinator_epoch >= 0))
-        asked = asked[self._serve(lone, asked)]
+        asked = asked[self._are_served_by_lone(lone, asked)]
         for epoch in np.unique(lone.leader_epoch)[::-1].tolist():  # the newest one serves most
             left = asked[~is_sure[asked] & (markers.coordinator_epoch[asked] <= epoch)]
-            is_sure[left] = self._serve(lone.only(lone.leader_epoch == epoch), left)
+            is_sure[left] = self._are_served_by_lone(lone.only(lone.leader_epoch == epoch), left)
         return is_sure
 
-    def _serve(self, lone: LoneCompletions, asked: Array) -> Array:
+    def _are_served_by_lone(self, lone: LoneCompletions, asked: Array) -> Array:
         """Whether one of these serves a marker, whoever led."""
-        markers = self.markers
+        key, markers = self.markers.producer * EPOCHS + self.markers.producer_epoch, self.markers
+        of_key = np.tile(lone.producer * EPOCHS + lone.producer_epoch, 2)
         starts, stops = close_to(lone.decided_ms, lone.written_ms, self.state.max_clock_skew_ms)
-        key = np.tile(lone.producer * EPOCHS + lone.producer_epoch, 2)
-        keys, starts, stops = of_kinds(key, np.tile(lone.is_commit, 2), starts, stops)
-        asked_key = KINDS * (markers.producer[asked] * EPOCHS + markers.producer_epoch[asked]) + markers.kind[asked]
-        return are_within(asked_key, markers.at_ms[asked], keys, starts, stops)
+        asked_ones = key[asked], markers.at_ms[asked], markers.kind[asked]
+        return _are_of_kind(*asked_ones, of_key, starts, stops, np.tile(lone.is_commit, 2))
 
     # Coordinator epochs.
 
@@ -351,12 +315,9 @@ class _Check:
 
     @cached_property
     def _bounds(self) -> Bounds:
-        """Of each producer, and last of one that is unknown."""
-        return bounds_of(self._ids, len(self.markers.producers) + 1, self.state)
-
-    def _bound(self, name: str) -> Array:
-        bound: Array = getattr(self._bounds, name)[self.markers.producer]
-        return bound
+        """Those of the producer of each marker."""
+        of_producers = bounds_of(self._ids, len(self.markers.producers), self.state)
+        return Bounds(*(bound[self.markers.producer] for bound in of_producers))
 
     def _in_run(self, holds: Array) -> Array:
         """Of each marker, whether something holds of it or of one of its repetitions."""
@@ -368,7 +329,7 @@ class _Check:
         rows = np.flatnonzero(are_these)
         asked = markers.producers[np.unique(markers.producer[rows])].tolist()
         of_asked = {i: self._of_producer(rows, i) for i in asked if i in self.asked}
-        is_of_known = bool(self._bound("is_known")[rows].any())
+        is_of_known = bool(self._bounds.is_known[rows].any())
         return Contradictions(len(rows), of_asked, self._first(are_these), is_of_known)
 
     def _of_producer(self, rows: Array, producer_id: int) -> Witness:
@@ -390,10 +351,23 @@ class _Check:
         markers = self.markers
         kind = COMMIT if markers.kind[number] == IS_COMMIT else ""
         producer_id = int(markers.producers[markers.producer[number]])
-        topic, partition = markers.places[markers.place[number]]
-        return Witness(int(markers.at_ms[number]), topic, partition, int(markers.offset[number]), producer_id, kind)
+        topic, _, partition = markers.places[markers.place[number]].as_py().rpartition("-")
+        return Witness(
+            int(markers.at_ms[number]), topic, int(partition), int(markers.offset[number]), producer_id, kind
+        )
 
 
-def _against_if(is_against: Array, is_against_if_nothing_was_lost: Array) -> Array:
-    if_not = np.where(is_against_if_nothing_was_lost, _AGAINST_IF_NOTHING_WAS_LOST, _NOTHING)
-    return np.where(is_against, _AGAINST, if_not).astype(np.int8)
+def _are_of_kind(
+    key: Array, at_ms: Array, kind: Array, of_key: Array, start_ms: Array, stop_ms: Array, is_commit: Array
+) -> Array:
+    """As `are_within`, of markers of a kind and intervals of it; an unprinted marker may be of either kind."""
+    are_within_one = np.zeros(len(at_ms), bool)
+    for of_kind, of in ((IS_COMMIT, is_commit), (IS_ABORT, ~is_commit)):
+        asked = np.flatnonzero((kind == of_kind) | (kind == IS_UNPRINTED))
+        are_within_one[asked] |= are_within(key[asked], at_ms[asked], of_key[of], start_ms[of], stop_ms[of])
+    return are_within_one
+
+
+def _first_of(cases: Sequence[tuple[Array, int]], otherwise: int) -> Array:
+    """Of each marker the answer of the first case that holds."""
+    return np.select([holds for holds, _ in cases], [answer for _, answer in cases], otherwise)

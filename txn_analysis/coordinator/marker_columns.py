@@ -16,7 +16,7 @@ from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import BatchFunction
@@ -131,8 +131,6 @@ def markers_since(markers: pa.Table, since_ms: Mapping[Key, int]) -> dict[Key, l
 # What columns hold where a row of Kafka's says nothing; no epoch is below 0.
 _ANY_EPOCH = 2**31
 IS_ABORT, IS_COMMIT, IS_UNPRINTED = 0, 1, 2
-KINDS = 3
-EPOCHS = 2**15  # more than any producer epoch
 
 
 class MarkerColumns(NamedTuple):
@@ -140,7 +138,7 @@ class MarkerColumns(NamedTuple):
 
     Attributes:
         producers: their ids, in order; `producer` is an index into it.
-        places: the partitions, in no order; `place` is an index into it.
+        places: the partitions as `topic-partition`, in no order; `place` is an index into it.
         producer: of each marker.
         place: of each marker.
         offset: of each marker.
@@ -155,7 +153,7 @@ class MarkerColumns(NamedTuple):
     """
 
     producers: Array
-    places: Sequence[TopicPartition]
+    places: pa.Array
     producer: Array
     place: Array
     offset: Array
@@ -175,7 +173,9 @@ class MarkerColumns(NamedTuple):
 def columns_of(markers: pa.Table) -> MarkerColumns:
     """Rows of `MARKERS` as columns."""
     producers, producer = np.unique(numbers(markers["producer_id"], 0), return_inverse=True)
-    places, place = _places(markers)
+    names = names_of_places(markers["topic"], markers["partition"])
+    places = pc.unique(names)
+    place = numbers(pc.index_in(names, places), ABSENT)
     offset, at_ms = numbers(markers["offset"], -1), numbers(markers["at_ms"], NO_TIME)
     kind = _kinds(markers["kind"])
     epoch = numbers(markers["producer_epoch"], ABSENT)
@@ -214,21 +214,6 @@ def _kinds(column: pa.ChunkedArray) -> Array:
     return numbers(pc.index_in(column, pa.array([ABORT, COMMIT])), IS_UNPRINTED)
 
 
-def _places(markers: pa.Table) -> tuple[list[TopicPartition], Array]:
-    topics = pa.chunked_array(markers["topic"]).combine_chunks().dictionary_encode()
-    if isinstance(topics, pa.ChunkedArray):
-        topics = topics.combine_chunks()
-    names = topics.dictionary.to_pylist()
-    partitions, partition = np.unique(numbers(markers["partition"], 0), return_inverse=True)
-    mixed = topics.indices.to_numpy(zero_copy_only=False).astype(np.int64) * max(len(partitions), 1) + partition
-    pairs, place = np.unique(mixed, return_inverse=True)
-    topic_of, number_of = np.divmod(pairs, max(len(partitions), 1))
-    places = [TopicPartition(names[t], int(partitions[n])) for t, n in zip(topic_of, number_of, strict=True)]
-    return places, place
-
-
-def of_kinds(key: Array, is_commit: Array, start_ms: Array, stop_ms: Array) -> tuple[Array, Array, Array]:
-    """Intervals of decisions under keys of the kinds of markers that they serve: of their own, and unprinted ones."""
-    kind = np.where(is_commit, IS_COMMIT, IS_ABORT)
-    keys = np.concatenate([KINDS * key + IS_UNPRINTED, KINDS * key + kind])
-    return keys, np.tile(start_ms, 2), np.tile(stop_ms, 2)
+def names_of_places(topic: pa.Array | pa.ChunkedArray, partition: pa.Array | pa.ChunkedArray) -> Any:
+    """Partitions as `topic-partition`, as Kafka calls their folders."""
+    return pc.binary_join_element_wise(topic, partition.cast(pa.string()), "-")

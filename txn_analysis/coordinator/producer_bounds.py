@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, numbers, place_in
+from txn_analysis.coordinator.marker_columns import names_of_places
 from txn_analysis.coordinator.state_columns import NO_TIME, Followed
 from txn_analysis.logic import latest, minus
 
@@ -72,7 +73,7 @@ def close_to(decided_ms: Array, next_ms: Array, skew_ms: int) -> tuple[Array, Ar
 
 
 @dataclass(frozen=True)
-class StateAtHand:
+class GivenState:
     """What of the state can confirm or contradict a marker.
 
     Attributes:
@@ -95,18 +96,30 @@ class StateAtHand:
     known_since_ms: int | None
     undecodable: frozenset[int] = frozenset()
 
-    def of_chains(self, partitions: Array, name: str, of_none: int) -> Array:
-        """Of partitions of the state a moment or an epoch that their chains say; one word for all that is not known."""
-        known = {n: value for n, chain in self.chains.items() if (value := getattr(chain, name)) is not None}
-        numbers_of, values = (np.array(words, np.int64) for words in ([*known], [*known.values()]))
-        order = np.argsort(numbers_of)
-        place = place_in(numbers_of[order], partitions)
-        return np.where(place == ABSENT, of_none, values[order][place]) if len(values) else np.full(len(place), of_none)
+    def of_chains(self, partitions: Array, name: str, of_none: int, of_missing: int | None = None) -> Array:
+        """Of partitions of the state a moment or an epoch that their chains state; other numbers where they do not.
+
+        Args:
+            partitions: their numbers.
+            name: a field of `StateChain`.
+            of_none: stands for what a chain does not state.
+            of_missing: stands for that of a partition that was not given; as `of_none` where it is None.
+        """
+        numbers_of, place = np.unique(partitions, return_inverse=True)
+        chains = [self.chains.get(number) for number in numbers_of.tolist()]
+        missing = of_none if of_missing is None else of_missing
+        stated = [missing if chain is None else getattr(chain, name) for chain in chains]
+        return np.array([of_none if value is None else value for value in stated], np.int64)[place]
 
     @property
     def last_moment_ms(self) -> int | None:
         """The last moment of any partition."""
         return latest(*(chain.last_moment_ms for chain in self.chains.values()))
+
+    @property
+    def forgotten_before_ms(self) -> int:
+        """An id that was last used before this moment may have been forgotten; NEVER where none is."""
+        return NEVER if self.known_since_ms is None else self.known_since_ms
 
     def gap_end_ms(self, partition: int) -> int | None:
         """The moment behind the newest hole of a partition, or behind what an export can lack; None without one."""
@@ -114,10 +127,10 @@ class StateAtHand:
         return latest(chain.gap_end_ms, chain.export_gap_ms if partition in self.exports else None)
 
 
-def state_at_hand(state: StateEvidence, settings: Settings, newest_ms: int | None) -> StateAtHand:
+def given_state(state: StateEvidence, settings: Settings, newest_ms: int | None) -> GivenState:
     """What of the state was given, as far as it can confirm or contradict a marker."""
     given = {p.state_partition: p for p in state.expected if p.is_seen}
-    return StateAtHand(
+    return GivenState(
         chains={number: partition.decoded for number, partition in given.items()},
         is_whole=len(given) == state.expected_count and state.count.larger is None,
         exports=frozenset(number for number, partition in given.items() if partition.is_console),
@@ -198,10 +211,11 @@ class IdsOfProducers(NamedTuple):
 
 
 class Decisions(NamedTuple):
-    """Decisions: the Prepare records of producers.
+    """Decisions about partitions: a Prepare record of a producer is one for each partition that it lists.
 
     Attributes:
-        record: the number of its record in `IdsOfProducers`.
+        producer: its producer's place among those that are asked about.
+        place: the partition's place among those that are asked about.
         is_commit: its kind.
         prepared_ms: the moment of the decision.
         completed_ms: when its Complete record was written at the latest; EVER where that is not there.
@@ -209,7 +223,8 @@ class Decisions(NamedTuple):
         until_ms: as `next_ms`; where there is none, when its partition of the state ends.
     """
 
-    record: Array
+    producer: Array
+    place: Array
     is_commit: Array
     prepared_ms: Array
     completed_ms: Array
@@ -217,8 +232,8 @@ class Decisions(NamedTuple):
     until_ms: Array
 
     @classmethod
-    def of(cls, ids: IdsOfProducers, state: StateAtHand) -> Decisions:
-        """The decisions under the producer ids."""
+    def of(cls, ids: IdsOfProducers, places: pa.Array, state: GivenState) -> Decisions:
+        """The decisions under the producer ids about some partitions, see `names_of_places`."""
         records = ids.records
         written_ms, moment_ms = np.minimum(records.written_by_ms, EVER), records.moment_ms
         has_next = np.arange(len(moment_ms)) + 1 < records.stop
@@ -226,10 +241,19 @@ class Decisions(NamedTuple):
         is_done = has_next & np.append(records.completes[1:], False)[: len(written_ms)]
         until_ms = np.where(has_next, next_ms, state.of_chains(ids.state_partition, "last_until_as_of_ms", NEVER))
         rows = np.flatnonzero(ids.is_own & records.is_prepared)
-        prepared_ms = np.where(moment_ms == NO_TIME, 0, moment_ms)
-        completed_ms = np.where(is_done, next_ms, EVER)
-        of_each = (ms[rows] for ms in (prepared_ms, completed_ms, next_ms, until_ms))
-        return cls(rows, ids.is_commit[rows], *of_each)
+        lists = ids.topic_partitions.take(pa.array(rows))
+        listed = lists.flatten()
+        place = numbers(pc.index_in(names_of_places(listed.field("topic"), listed.field("partition")), places), ABSENT)
+        rows = rows[pc.list_parent_indices(lists).to_numpy()][place != ABSENT]
+        return cls(
+            producer=ids.producer[ids.id_of[rows]],
+            place=place[place != ABSENT],
+            is_commit=ids.is_commit[rows],
+            prepared_ms=np.where(moment_ms == NO_TIME, 0, moment_ms)[rows],
+            completed_ms=np.where(is_done, next_ms, EVER)[rows],
+            next_ms=next_ms[rows],
+            until_ms=until_ms[rows],
+        )
 
 
 class LoneCompletions(NamedTuple):
@@ -279,8 +303,8 @@ class Bounds(NamedTuple):
         has_home: and in a partition that is known.
         reached_ms: all partitions that can hold its id speak of a time after markers up to here.
         end_ms: markers after this moment are later than all that these hold; EVER where none of them was given.
-        ahead_of: coordinator epochs above this are above the leader epochs of all of them.
-        ahead_since_ms: from here on such a marker says so, as an id that is gone may have expired before.
+        highest_leader_epoch: of all of them.
+        ahead_since_ms: from here on an epoch above it contradicts, as an id that is gone may have expired before.
         kept_ms: what led to markers after this moment is all there, if no leader's end was lost.
         may_be_undecoded: a record that could not be decoded may be a decision of its own.
     """
@@ -289,7 +313,7 @@ class Bounds(NamedTuple):
     has_home: Array
     reached_ms: Array
     end_ms: Array
-    ahead_of: Array
+    highest_leader_epoch: Array
     ahead_since_ms: Array
     kept_ms: Array
     may_be_undecoded: Array
@@ -298,32 +322,26 @@ class Bounds(NamedTuple):
 _ANY_EPOCH = 2**31
 
 
-def bounds_of(ids: IdsOfProducers, count: int, state: StateAtHand) -> Bounds:
+def bounds_of(ids: IdsOfProducers, count: int, state: GivenState) -> Bounds:
     """The bounds of so many producers, by the histories of the ids that have, or had, them.
 
     Of an unknown producer, and of one whose ids have no home, every partition that was given may hold its id.
     """
-    skew_ms, homes = state.max_clock_skew_ms, np.flatnonzero(ids.home != ABSENT)
-    at_home, of = ids.home[homes], ids.producer[homes]
-    given = np.array(sorted(state.chains), np.int64)
+    skew_ms, is_placed, given = state.max_clock_skew_ms, ids.home != ABSENT, np.array([*state.chains], np.int64)
+    home, of = ids.home[is_placed], ids.producer[is_placed]
     is_known, has_home, is_gone = (np.zeros(count, bool) for _ in range(3))
     is_known[ids.producer], has_home[of], is_gone[ids.producer[ids.is_gone]] = True, True, True
 
     def largest(name: str, of_none: int, of_missing: int, default: int) -> Array:
         """Of each producer the largest value of its partitions of the state."""
-        anywhere = int(state.of_chains(given, name, of_none).max(initial=NONE_YET))
-        bound = np.where(has_home, NONE_YET, anywhere)
-        np.maximum.at(
-            bound, of, np.where(place_in(given, at_home) != ABSENT, state.of_chains(at_home, name, of_none), of_missing)
-        )
+        bound = np.where(has_home, NONE_YET, state.of_chains(given, name, of_none).max(initial=NONE_YET))
+        np.maximum.at(bound, of, state.of_chains(home, name, of_none, of_missing))
         return np.where(bound == NONE_YET, default, bound)
 
-    everywhere_ms = state.of_chains(given, "last_moment_ms", NEVER)
-    reached_ms = np.where(has_home, EVER, everywhere_ms.min() if len(given) else NEVER)
-    np.minimum.at(reached_ms, of, state.of_chains(at_home, "last_moment_ms", NEVER))
+    reached_ms = np.where(has_home, EVER, state.of_chains(given, "last_moment_ms", NEVER).min(initial=EVER))
+    np.minimum.at(reached_ms, of, state.of_chains(home, "last_moment_ms", NEVER))
     may_be_undecoded = ~has_home & bool(state.undecodable)
-    if state.undecodable:
-        may_be_undecoded[of[np.isin(at_home, [*state.undecodable])]] = True
+    may_be_undecoded[of[np.isin(home, [*state.undecodable])]] = True
     kept_ms = np.where(is_known, NONE_YET, EVER)
     np.maximum.at(kept_ms, ids.producer, _kept_ms(ids, state))
     return Bounds(
@@ -331,28 +349,20 @@ def bounds_of(ids: IdsOfProducers, count: int, state: StateAtHand) -> Bounds:
         has_home=has_home,
         reached_ms=reached_ms - skew_ms,
         end_ms=largest("last_until_as_of_ms", NEVER, NONE_YET, EVER) + skew_ms,
-        ahead_of=largest("leader_epoch", _ANY_EPOCH, _ANY_EPOCH, -1),
-        ahead_since_ms=np.where(is_gone, NEVER if state.known_since_ms is None else state.known_since_ms, NEVER),
+        highest_leader_epoch=largest("leader_epoch", _ANY_EPOCH, _ANY_EPOCH, -1),
+        ahead_since_ms=np.where(is_gone, state.forgotten_before_ms, NEVER),
         kept_ms=kept_ms,
         may_be_undecoded=may_be_undecoded,
     )
 
 
-def _kept_ms(ids: IdsOfProducers, state: StateAtHand) -> Array:
-    """Of each id after which moment all is there that led to its markers, if no leader's end was lost."""
-    given = np.array(sorted(state.chains), np.int64)
-    gap_ends = [state.gap_end_ms(number) for number in given.tolist()]
-    known_ms = np.array([NEVER if ms is None else min(ms, EVER) for ms in gap_ends], np.int64)
-    kept_ms = np.full(len(ids.home), EVER)
-    place = place_in(given, ids.home)
-    is_given = place != ABSENT
-    gap_end_ms = known_ms[place[is_given]]
-    kept_ms[is_given] = np.minimum(gap_end_ms + DECIDED_WITHIN_MS, EVER)
-    is_exported = is_given & (np.isin(ids.home, [*state.exports]) if state.exports else False)
-    if is_exported.any():
-        has_gap = np.isin(ids.home, [n for n, ms in zip(given.tolist(), gap_ends, strict=True) if ms is not None])
-        first_ms = np.minimum(ids.records.written_by_ms[ids.records.first], EVER) + DECIDED_WITHIN_MS
-        of_export = np.where(ids.is_whole, NEVER, np.minimum(first_ms, EVER))
-        is_silent = has_gap | (not state.is_export_complete)
-        kept_ms = np.where(is_exported, np.where(is_silent, EVER, of_export), kept_ms)
-    return kept_ms
+def _kept_ms(ids: IdsOfProducers, state: GivenState) -> Array:
+    """Of each id the moment since which its partition of the state has no gap, and what leads to a marker."""
+    numbers_of, place = np.unique(ids.home, return_inverse=True)
+    gap_ends = [state.gap_end_ms(n) if n in state.chains else EVER for n in numbers_of.tolist()]
+    gap_end_ms = np.array([NEVER if ms is None else min(ms, EVER) for ms in gap_ends], np.int64)[place]
+    of_dump = np.minimum(gap_end_ms + DECIDED_WITHIN_MS, EVER)
+    first_ms = np.minimum(ids.records.written_by_ms[ids.records.first], EVER) + DECIDED_WITHIN_MS
+    of_export = np.where(ids.is_whole, NEVER, np.minimum(first_ms, EVER))
+    is_silent = (gap_end_ms != NEVER) | (not state.is_export_complete)
+    return np.where(np.isin(ids.home, [*state.exports]), np.where(is_silent, EVER, of_export), of_dump)

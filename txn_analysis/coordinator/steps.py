@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.coordinator.history import EndMarker, History
-    from txn_analysis.coordinator.producer_bounds import StateAtHand
+    from txn_analysis.coordinator.producer_bounds import GivenState
     from txn_analysis.coordinator.sections import StateSums
     from txn_analysis.coordinator.state_records import Placing, Placings, StateFiles
     from txn_analysis.kafka.transactions import TopicPartition
@@ -154,7 +154,7 @@ def _chains(states: pa.Table, placings: Placings) -> dict[int, tuple[dict[int, S
     }
 
 
-def producer_step(states: Mapping[int, StateAtHand], asked: Mapping[int, Collection[int]]) -> GroupFunction:
+def producer_step(states: Mapping[int, GivenState], asked: Mapping[int, Collection[int]]) -> GroupFunction:
     """By audit and `producer_id`, of `histories` and `markers`: rows of `STATED`, of the ids that somebody asks about.
 
     One more row of each audit has no producer id, and its `MarkerSums` in place of a state.

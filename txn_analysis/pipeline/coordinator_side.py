@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from txn_analysis.columns.values import NAMED, VALUES, rows_named, rows_of_values, unpickled, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
-from txn_analysis.coordinator.producer_bounds import StateAtHand, state_at_hand
+from txn_analysis.coordinator.producer_bounds import GivenState, given_state
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
 from txn_analysis.coordinator.state_records import (
     HISTORIES,
@@ -157,10 +157,12 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
         )
         for n, own in files.items()
     }
-    at_hand = {
-        n: state_at_hand(own, given.audits[n].settings, given.audits[n].moments.reach_ms) for n, own in seen.items()
+    given_states = {
+        n: given_state(own, given.audits[n].settings, given.audits[n].moments.reach_ms) for n, own in seen.items()
     }
-    viewed, sums_of_audit = _of_producers(given, states, logs, {n: own for n, own in at_hand.items() if own.chains})
+    viewed, sums_of_audit = _of_producers(
+        given, states, logs, {n: own for n, own in given_states.items() if own.chains}
+    )
     fits = {
         n: fit_of(
             sums_of_audit.get(n, MarkerSums()),
@@ -176,25 +178,25 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
 
 
 def _of_producers(
-    given: Given, states: States, logs: Logs, at_hand: Mapping[int, StateAtHand]
+    given: Given, states: States, logs: Logs, given_states: Mapping[int, GivenState]
 ) -> tuple[pa.Table, dict[int, MarkerSums]]:
     """One row for each producer id, with its histories and end markers, is joined to its open transactions.
 
     Returns:
         Rows of `VIEWED`, and by audit what the end markers say.
     """
-    if not at_hand:
+    if not given_states:
         return with_views(logs.opened, VIEWS.empty_table()), {}
     engine, key = given.engine, ["audit", "producer_id"]
     asked = {n: frozenset(own["producer_id"].to_pylist()) for n, own in by_audit(logs.opened).items()}
     made = engine.grouped(
         key,
-        producer_step(at_hand, {n: asked.get(n, frozenset()) for n in at_hand}),
+        producer_step(given_states, {n: asked.get(n, frozenset()) for n in given_states}),
         STATED,
         histories=engine.mapped(states.histories, by_producer_id, OF_PRODUCER),
         markers=logs.end_markers(),
     )
-    skews_ms = {n: own.max_clock_skew_ms for n, own in at_hand.items()}
+    skews_ms = {n: own.max_clock_skew_ms for n, own in given_states.items()}
     words = described("judge: join open transactions with the coordinator's state by producer_id")
     with words, engine.kept(made) as stated:
         sums = engine.collected(engine.without(stated, "producer_id"))

@@ -16,7 +16,7 @@ from txn_analysis.coordinator.chain import LeaderEpochChange, StateChain
 from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.marker_checks import sums_of_markers
-from txn_analysis.coordinator.producer_bounds import StateAtHand
+from txn_analysis.coordinator.producer_bounds import GivenState
 from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 
 SKEW_MS = 100
@@ -26,7 +26,7 @@ END_MS = 900_000
 HERE = TopicPartition("orders", 0)
 HOME = 2
 WHOLE = StateChain(last_moment_ms=END_MS, last_until_as_of_ms=END_MS, first_moment_ms=1, leader_epoch=5)
-ALL_GIVEN = StateAtHand(
+ALL_GIVEN = GivenState(
     chains=dict.fromkeys(range(4), WHOLE),
     is_whole=True,
     exports=frozenset(),
@@ -42,7 +42,7 @@ MARKER = EndMarker(50, COMMIT, AT_MS, 3, 5)
 
 
 def told(
-    *markers: EndMarker, history: list[StateRecord] | None = NEVER_HERE, state: StateAtHand = ALL_GIVEN
+    *markers: EndMarker, history: list[StateRecord] | None = NEVER_HERE, state: GivenState = ALL_GIVEN
 ) -> MarkerSums:
     """What markers of producer 7 on orders-0 say of the state; no id has the producer where its history is None."""
     known = known_of(7, *([] if history is None else [history]))
@@ -54,12 +54,12 @@ def counts(sums: MarkerSums) -> tuple[int, int]:
     return sums.confirmed_count, sums.against.marker_count
 
 
-def with_home(home: int = HOME, **changes: Any) -> StateAtHand:
+def with_home(home: int = HOME, **changes: Any) -> GivenState:
     """One partition of the state is different."""
     return replace(ALL_GIVEN, chains={**ALL_GIVEN.chains, home: WHOLE._replace(**changes)})
 
 
-def ending_at(at_ms: int | None, *numbers: int) -> StateAtHand:
+def ending_at(at_ms: int | None, *numbers: int) -> GivenState:
     """Some partitions of the state end then, its home without any."""
     ended = dict.fromkeys(numbers or (HOME,), WHOLE._replace(last_moment_ms=at_ms, last_until_as_of_ms=at_ms))
     return replace(ALL_GIVEN, chains={**ALL_GIVEN.chains, **ended})
@@ -176,7 +176,7 @@ def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]
         pytest.param(replace(ALL_GIVEN, chains={0: WHOLE}, is_whole=False), SILENT, id="its-home-not-given"),
     ],
 )
-def test_what_contradicts_the_state_for_a_known_id(state: StateAtHand, expected: tuple[int, int]) -> None:
+def test_what_contradicts_the_state_for_a_known_id(state: GivenState, expected: tuple[int, int]) -> None:
     assert counts(told(MARKER, state=state)) == expected
 
 
@@ -210,7 +210,7 @@ def test_what_was_recorded_of_an_id_that_expired_may_be_compacted_away() -> None
     ],
 )
 def test_what_contradicts_the_state_for_a_producer_that_nobody_knows(
-    state: StateAtHand, expected: tuple[int, int]
+    state: GivenState, expected: tuple[int, int]
 ) -> None:
     assert counts(told(MARKER, history=None, state=state)) == expected
 
@@ -268,7 +268,7 @@ def test_what_does_not_show_version_2(markers: list[EndMarker]) -> None:
     ],
 )
 def test_what_contradicts_the_state_for_an_unknown_producer_of_version_2(
-    state: StateAtHand, expected: tuple[int, int]
+    state: GivenState, expected: tuple[int, int]
 ) -> None:
     assert counts(told(VERSION_2, history=None, state=state)) == expected
 
@@ -357,7 +357,7 @@ UNPRINTED = MARKER._replace(kind=None)
     ],
 )
 def test_a_marker_of_unprinted_kind_contradicts_nothing_and_is_a_doubt(
-    history: list[StateRecord] | None, state: StateAtHand, *, is_doubt: bool
+    history: list[StateRecord] | None, state: GivenState, *, is_doubt: bool
 ) -> None:
     sums = told(UNPRINTED, history=history, state=state)
     found = sums.unprinted_of_unknown if history is None else sums.unprinted
@@ -470,7 +470,7 @@ EXPORTED = replace(ALL_GIVEN, exports=frozenset(range(4)), is_export_complete=Tr
 NEW_ID = exported(record("Empty", 5, epoch=0))
 
 
-def late_in_export(first_ms: int) -> StateAtHand:
+def late_in_export(first_ms: int) -> GivenState:
     """The first record of some id in the export is of then."""
     return replace(EXPORTED, chains={**EXPORTED.chains, 0: WHOLE._replace(export_gap_ms=first_ms)})
 
@@ -499,7 +499,7 @@ def test_a_producer_of_version_2_may_have_rotated_before_an_exports_first_record
     ],
 )
 def test_what_a_console_export_contradicts(
-    history: list[StateRecord] | None, state: StateAtHand, expected: tuple[int, int]
+    history: list[StateRecord] | None, state: GivenState, expected: tuple[int, int]
 ) -> None:
     assert counts(told(MARKER, history=history, state=state)) == expected
 
@@ -531,7 +531,7 @@ def test_an_export_lacks_a_producer_whose_epochs_were_used_up() -> None:
     ],
 )
 def test_a_marker_that_is_later_than_the_state(
-    history: list[StateRecord] | None, state: StateAtHand, *, is_later: bool
+    history: list[StateRecord] | None, state: GivenState, *, is_later: bool
 ) -> None:
     markers = MARKER, MARKER._replace(kind=None)
     assert {told(each, history=history, state=state).later is not None for each in markers} == {is_later}
