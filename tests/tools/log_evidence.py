@@ -57,11 +57,8 @@ def sections_and_text(history: History, tool: Tool) -> tuple[list[Section], byte
         body = part.index(b"\n", part.index(b"tarting offset: ")) + 1
         path = f"{history.topic}-{history.partition}/{segment.base_offset:020}.log"
         start, end = len(text) + body, len(text) + len(part)
-        sections.append(
-            Section(
-                index, "log", path, history.topic, history.partition, segment.base_offset, start, end, 0, True, "3.2+"
-            )
-        )
+        place = history.topic, history.partition, segment.base_offset
+        sections.append(Section("log", *place, start, end, "3.2+", path, index))
         text += part
     return sections, text
 

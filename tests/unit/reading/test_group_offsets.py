@@ -63,7 +63,7 @@ class Copy:
     def segment(cls, *batches: Batch) -> Copy:
         data = segment_bytes(Segment(0, batches))
         name = f"{FOLDER}/{0:020}.log"
-        return cls(data, Section(0, "log", name, GROUP_TOPIC, 0, 0, 0, len(data), 0, True, "binary"), is_text=False)
+        return cls(data, Section("log", GROUP_TOPIC, 0, 0, 0, len(data), "binary", name), is_text=False)
 
     def rows(self, cuts: tuple[int, ...] = ()) -> list[Row]:
         """Rows of `group_offsets`, each range read by itself."""

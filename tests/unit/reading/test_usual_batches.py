@@ -32,8 +32,8 @@ DUMPS = sorted(
 def section_of(body: bytes, version: tuple[int, int]) -> tuple[bytes, Section]:
     text = b"Dumping it\n" + body
     grammar = "3.2+" if version >= (3, 2) else "2.2-3.1"
-    place = "state", NAME, "__transaction_state", 1, 0
-    return text, Section(0, *place, len(text) - len(body), len(text), 0, True, grammar)
+    place = "state", "__transaction_state", 1, 0
+    return text, Section(*place, len(text) - len(body), len(text), grammar, NAME)
 
 
 def rows_and_rejects(

@@ -85,9 +85,7 @@ def whole_file(
     kind: str, place: str, size_bytes: int, topic: str = "", partition: int = NO_PARTITION, base_offset: int = 0
 ) -> Section:
     """A file as one section; `place` is its folder and name. Files of a whole log directory have no topic."""
-    return Section(
-        0, kind, place, topic, partition, base_offset, 0, size_bytes, torn_bytes=0, is_start_proven=True, grammar=BINARY
-    )
+    return Section(kind, topic, partition, base_offset, 0, size_bytes, BINARY, place)
 
 
 class _Seen(NamedTuple):

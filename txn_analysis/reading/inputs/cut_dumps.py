@@ -71,7 +71,7 @@ def _proven(part: _Part, at: int, record_count: int) -> Cut | None:
     """The cut, where the batches before it show that its line is the tool's."""
     start = max(part.since - 1, part.end - _PROVING_BYTES, 0)
     first = start + part.read(start, part.end).find(_BATCH) + 1
-    body = Section(0, LOG, "", _ANY_TOPIC, 0, 0, first, part.end, 0, True, "")
+    body = Section(LOG, _ANY_TOPIC, 0, 0, first, part.end, "")
     batches = scan_range(part, ScanRange("", None, "", body, first, part.end), "")  # type: ignore[arg-type]
     if batches is None:
         return None

@@ -7,7 +7,7 @@ by many tasks; the scan parses each range for itself, and the position chain lin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
-    BROKER_WRITTEN_TOPICS,
     CONSOLE_JSON,
     CONSOLE_KINDS,
     CONSOLE_TEXT,
@@ -27,7 +26,6 @@ from txn_analysis.kafka.names import (
 )
 from txn_analysis.reading.inputs.recognise import recognise
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
-from txn_analysis.reading.inputs.sections import Body
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED, ChunkFacts, ReadFailure
 from txn_analysis.reading.text.section import NO_PARTITION, Section
 
@@ -130,7 +128,8 @@ def plan_text(
         torn_at = chunks[-1].cut_object if recognition.kind == CONSOLE_JSON else _torn_at(chunks, text_bytes)
         text_end = text_bytes if torn_at is None else torn_at
         if recognition.kind in CONSOLE_KINDS:
-            sections = [_console_section(recognition, text_end)]
+            grammar = recognition.grammar or ""
+            sections = [Section(recognition.kind, STATE_TOPIC, NO_PARTITION, 0, 0, text_end, grammar)]
         else:
             sections, problems = _dump_sections(recognition, chunks, text_end)
         if torn_at is not None:
@@ -175,22 +174,6 @@ def _torn_at(chunks: Sequence[ChunkFacts], text_bytes: int) -> int | None:
     return last_newline + 1 if last_newline + 1 < text_bytes else None
 
 
-def _console_section(recognition: Recognition, text_end: int) -> Section:
-    return Section(
-        index=0,
-        kind=recognition.kind,
-        dump_path="",
-        topic=STATE_TOPIC,
-        partition=NO_PARTITION,
-        file_base_offset=0,
-        text_start_bytes=0,
-        text_end_bytes=text_end,
-        torn_bytes=0,
-        is_start_proven=True,
-        grammar=recognition.grammar or "",
-    )
-
-
 def _dump_sections(
     recognition: Recognition, chunks: Sequence[ChunkFacts], text_end: int
 ) -> tuple[list[Section], list[tuple[int, Refusal]]]:
@@ -203,11 +186,11 @@ def _dump_sections(
     ends = [*(mark.start for mark, _ in marks[1:]), text_end][: len(marks)]
     cuts = [*(_cut_between(one, other) for (one, _), (other, _) in pairwise(marks)), chunks[-1].cut][: len(marks)]
     for (mark, is_proven), end, cut in zip(marks, ends, cuts, strict=True):
-        if cut is not None and isinstance(mark.body, Body):
+        if cut is not None and isinstance(mark.section, Section):
             problems.append((cut.start, Refused.CUT_BATCH.of(cut)))
-        if isinstance(mark.body, Refusal):
-            problems.append((mark.start, mark.body))
-        elif mark.body is None:
+        if isinstance(mark.section, Refusal):
+            problems.append((mark.start, mark.section))
+        elif mark.section is None:
             problems.append((mark.start, Refused.CUT_HEADER.of()))
         elif cut is None or end == text_end:  # what is wrong with a file is wrong with its last section alone
             sections.append(_section(len(sections), mark, end, trailers.get(end), is_proven=is_proven))
@@ -217,7 +200,7 @@ def _dump_sections(
 def _cut_between(mark: SectionMark, following: SectionMark) -> Cut | None:
     """How a section was cut that another one follows; a record of a client may hold what looks like the next one."""
     cut = following.cut_before
-    return cut if cut is not None and (cut.seen_count == 0 or _is_decoded(mark)) else None
+    return cut if cut is not None and (cut.seen_count == 0 or mark.is_decoded) else None
 
 
 def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[SectionMark, bool]]:
@@ -230,35 +213,20 @@ def _believed_marks(first: int, chunks: Sequence[ChunkFacts]) -> list[tuple[Sect
     for chunk in chunks:
         for mark in chunk.marks:
             is_hidden = mark.anchor > 0 and reach_before > mark.anchor
-            follows_decoded = bool(believed) and believed[-1][1] and _is_decoded(believed[-1][0])
+            follows_decoded = bool(believed) and believed[-1][1] and believed[-1][0].is_decoded
             is_proven = mark.proof == PROVEN or (mark.proof == PROVEN_IF_DECODED and follows_decoded)
             is_proven = mark.start == first or (is_proven and not is_hidden)
-            if is_proven or (isinstance(mark.body, Body) and mark.start > first):
+            if is_proven or (isinstance(mark.section, Section) and mark.start > first):
                 believed.append((mark, is_proven))
         reach_before = max(reach_before, chunk.reach)
     return believed
 
 
-def _is_decoded(mark: SectionMark) -> bool:
-    return mark.file is not None and mark.file.topic in BROKER_WRITTEN_TOPICS
-
-
 def _section(index: int, mark: SectionMark, end: int, trailer: TrailerMark | None, *, is_proven: bool) -> Section:
-    assert mark.file is not None
-    assert isinstance(mark.body, Body)
-    name = re.split(r"[/\\]", mark.dump_path)[-1]
-    has_trailer = trailer is not None and trailer.start >= mark.body_start and trailer.file_name == name
-    body_end = trailer.start if trailer is not None and has_trailer else max(end, mark.body_start)
-    return Section(
-        index=index,
-        kind=mark.body.kind,
-        dump_path=mark.dump_path,
-        topic=mark.file.topic,
-        partition=mark.file.partition,
-        file_base_offset=mark.file.base_offset,
-        text_start_bytes=mark.body_start,
-        text_end_bytes=body_end,
-        torn_bytes=trailer.torn_bytes if trailer is not None and has_trailer else 0,
-        is_start_proven=is_proven,
-        grammar=mark.body.grammar,
-    )
+    """The section of a mark, from what its first lines show of it."""
+    assert isinstance(mark.section, Section)
+    section = replace(mark.section, index=index, is_start_proven=is_proven)
+    name = re.split(r"[/\\]", section.dump_path)[-1]
+    if trailer is None or trailer.start < mark.body_start or trailer.file_name != name:
+        return replace(section, text_end_bytes=max(end, mark.body_start))
+    return replace(section, text_end_bytes=trailer.start, torn_bytes=trailer.torn_bytes)

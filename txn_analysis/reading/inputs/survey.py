@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from txn_analysis.kafka.names import LOG
+from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, LOG
 from txn_analysis.reading.grammar.forms import DUMPING_START, INVALID_BYTES
 from txn_analysis.reading.grammar.noise import NOISE_BYTES, export_noise, noise_end
 from txn_analysis.reading.inputs.cut_dumps import Cut, cut_before
 from txn_analysis.reading.inputs.dumping_lines import LOOK_BACK_BYTES, StartProver, printed_reach
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, recognise
 from txn_analysis.reading.inputs.refusals import COPY_AGAIN, Refusal
-from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
+from txn_analysis.reading.inputs.sections import DumpedFile, describe_body, parse_dump_path, read_header
+from txn_analysis.reading.text.section import Section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,16 +45,15 @@ PROVEN, PROVEN_IF_DECODED, UNPROVEN = "proven", "proven_if_decoded", "unproven"
 class SectionMark:
     """One `Dumping …` line.
 
-    `body` is None where the text ends before the section's header line, and `file` where its path is refused. `proof`
-    says whether the line can stand inside a record, by a look back that began at byte `anchor`. `cut_before` is how the
-    section before it was cut.
+    `section` has no end yet; it is None where the text ends before its header line. `is_decoded`: it is of a topic
+    whose records a decoder prints, and clients do not write. `proof` says whether the line can stand inside a record,
+    by a look back that began at byte `anchor`. `cut_before` is how the section before it was cut.
     """
 
     start: int
     body_start: int
-    dump_path: str
-    file: DumpedFile | None
-    body: Body | Refusal | None
+    section: Section | Refusal | None
+    is_decoded: bool
     proof: str
     anchor: int
     cut_before: Cut | None = None
@@ -207,13 +207,15 @@ def _mark(read: Read, at: int, provers: tuple[StartProver, StartProver]) -> Sect
     if body_at is None and not is_cut:
         return None
     proof, anchor = _proof(at, provers)
-    if isinstance(file, Refusal):
-        return SectionMark(at, at + header_at, path, None, file, proof, anchor)
-    if body_at is not None:
-        body_at = noise_end(text, body_at, len(text))
-    body = None if body_at is None else describe_body(file, _body_head(text, body_at))
-    body_start = at + (header_at if body_at is None else body_at)
-    return SectionMark(at, body_start, path, file, body, proof, anchor)
+    is_decoded = isinstance(file, DumpedFile) and file.topic in BROKER_WRITTEN_TOPICS
+    if isinstance(file, Refusal) or body_at is None:
+        refusal = file if isinstance(file, Refusal) else None
+        return SectionMark(at, at + header_at, refusal, is_decoded, proof, anchor)
+    body_at = noise_end(text, body_at, len(text))
+    body, start = describe_body(file, _body_head(text, body_at)), at + body_at
+    place = file.topic, file.partition, file.base_offset, start, start
+    section = body if isinstance(body, Refusal) else Section(body.kind, *place, body.grammar, path)
+    return SectionMark(at, start, section, is_decoded, proof, anchor)
 
 
 def _proof(at: int, provers: tuple[StartProver, StartProver]) -> tuple[str, int]:

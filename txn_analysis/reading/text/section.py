@@ -24,17 +24,17 @@ class Section:
     statement of a checkpoint has the offset in `file_base_offset`, or the word in `stated`.
     """
 
-    index: int
     kind: str
-    dump_path: str
     topic: str
     partition: int
     file_base_offset: int
     text_start_bytes: int
     text_end_bytes: int
-    torn_bytes: int
-    is_start_proven: bool
     grammar: str
+    dump_path: str = ""
+    index: int = 0
+    torn_bytes: int = 0
+    is_start_proven: bool = True
     stated: str | None = None
     cuts: tuple[int, ...] = ()
 
