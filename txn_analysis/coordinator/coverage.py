@@ -18,6 +18,7 @@ from txn_analysis.coordinator.partition_count import (
     StateCoverage,
     Words,
 )
+from txn_analysis.coordinator.sections import MOST_MISPLACED_IDS, SectionSum
 from txn_analysis.kafka.names import STATE_TOPIC, java_hash, state_partition
 from txn_analysis.kafka.problems import HOLES
 from txn_analysis.logic import UNBOUNDED_MS, latest
@@ -26,38 +27,12 @@ from txn_analysis.text import ranges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from txn_analysis.coordinator.sections import StateSection
     from txn_analysis.tables import PartitionHealth
 
 MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
-MOST_MISPLACED_IDS = 3
 _OTHER_PRODUCERS = "records may name further producer ids, in fields that were not printed or are of a newer Kafka"
 _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
-
-
-@dataclass(frozen=True)
-class StateSection:
-    """One dumped file of one partition of `__transaction_state`, summed up; offsets are None where it is empty.
-
-    `misplaced_count` counts records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the
-    first few of these ids. `end_offset` is the offset after its last batch, which compaction may have left without a
-    record. `last_ms` is the moment of the record at `last_offset`; `log_dir` the log directory that holds the file.
-    `keyless_count` counts the undecodable records whose key could not be read either, `newer_count` those that
-    have fields of a newer Kafka.
-    """
-
-    state_partition: int
-    file_base_offset: int
-    first_offset: int | None
-    last_offset: int | None
-    first_ms: int | None
-    undecodable_count: int
-    misplaced_count: int
-    misplaced_ids: tuple[str, ...] = ()
-    last_ms: int | None = None
-    end_offset: int | None = None
-    log_dir: str | None = None
-    keyless_count: int = 0
-    newer_count: int = 0
 
 
 class Hole(NamedTuple):
@@ -264,7 +239,7 @@ class StateEvidence:
 def state_evidence_of(
     count: StateCount,
     sections: list[StateSection],
-    console: dict[int, StateSection],
+    console: Mapping[int, SectionSum],
     chains: Mapping[int, StateChain],
     followed: Iterable[PartitionHealth],
     doubts: Mapping[int | None, Sequence[str]],
@@ -296,7 +271,7 @@ def state_evidence_of(
 
 
 def state_coverage(
-    count: int, sections: list[StateSection], log_problems: dict[int, list[str]], console: dict[int, StateSection]
+    count: int, sections: list[StateSection], log_problems: dict[int, list[str]], console: Mapping[int, SectionSum]
 ) -> list[StatePartition]:
     """Judge the coverage of each of the `count` partitions.
 
@@ -311,7 +286,7 @@ def state_coverage(
     for section in ordered:
         partition = partitions.setdefault(section.state_partition, StatePartition(section.state_partition))
         partition.is_seen = True
-        _add_section(partition, section, count)
+        _add_sum(partition, section.sum, count)
     ends_ms = _ends_of_log_dirs(sections)
     for section in sections:
         partition = partitions[section.state_partition]
@@ -324,7 +299,7 @@ def state_coverage(
         if not partition.is_seen and not console:
             partition.problems.append("not in the capture")
     if console:
-        _add_console(partitions, console)
+        _add_console(partitions, console, count)
     return [partitions[number] for number in sorted(partitions)]
 
 
@@ -332,8 +307,9 @@ def _ends_of_log_dirs(sections: Iterable[StateSection]) -> dict[str | None, int]
     """Of each log directory the newest of the moments with which its partitions of the state end, by offset."""
     last: dict[tuple[str, int], tuple[int, int]] = {}
     for section in sections:
-        if section.log_dir is not None and section.last_offset is not None and section.last_ms is not None:
-            place, end = (section.log_dir, section.state_partition), (section.last_offset, section.last_ms)
+        last_offset, last_ms = section.sum.last_offset, section.sum.last_ms
+        if section.log_dir is not None and last_offset is not None and last_ms is not None:
+            place, end = (section.log_dir, section.state_partition), (last_offset, last_ms)
             last[place] = max(end, last.get(place, end))
     ends_ms: dict[str | None, int] = {}
     for (log_dir, _), (_, end_ms) in last.items():
@@ -341,14 +317,18 @@ def _ends_of_log_dirs(sections: Iterable[StateSection]) -> dict[str | None, int]
     return ends_ms
 
 
-def _add_section(partition: StatePartition, section: StateSection, count: int) -> None:
-    _add_undecodable(partition, section)
-    if section.misplaced_count:
+def _add_sum(partition: StatePartition, of_part: SectionSum, count: int) -> None:
+    partition.undecodable_count += of_part.undecodable_count
+    partition.keyless_count += of_part.keyless_count
+    partition.newer_count += of_part.newer_count
+    if of_part.undecodable_count:
+        partition.problems.append(f"{of_part.undecodable_count} records could not be decoded")
+    if of_part.misplaced_count:
         partition.problems.append(
-            f"{section.misplaced_count} records have ids that belong to another partition"
-            + _such_as(section.misplaced_ids, count)
+            f"{of_part.misplaced_count} records have ids that belong to another partition"
+            + _such_as(of_part.misplaced_ids, count)
         )
-        known = {*partition.misplaced_ids, *section.misplaced_ids}
+        known = {*partition.misplaced_ids, *of_part.misplaced_ids}
         partition.misplaced_ids = tuple(sorted(known)[:MOST_MISPLACED_IDS])
 
 
@@ -360,41 +340,26 @@ def _such_as(ids: tuple[str, ...], count: int) -> str:
     return f", such as {', '.join(named)}" if named else ""
 
 
-def _add_undecodable(partition: StatePartition, section: StateSection) -> None:
-    partition.undecodable_count += section.undecodable_count
-    partition.keyless_count += section.keyless_count
-    partition.newer_count += section.newer_count
-    if section.undecodable_count:
-        partition.problems.append(f"{section.undecodable_count} records could not be decoded")
-
-
 def _in_file_order(section: StateSection) -> tuple[int, int, int, str]:
     # Copies may differ in nothing but what is wrong with them: whatever order they come in, the words are the same.
-    return section.state_partition, section.file_base_offset, _end(section), repr(section)
+    return section.state_partition, section.file_base_offset, section.record_end_offset, repr(section)
 
 
 def _add_files(partition: StatePartition, ordered: list[StateSection]) -> None:
-    ends = [(_end(s), s) for s in ordered]
     if ordered and ordered[0].file_base_offset != 0:
         partition.holes.append(Hole(f"does not begin with its first file, but with {ordered[0].file_base_offset}"))
-    for (end, before), (_, section) in pairwise(ends):
-        batches_end = max(end, before.end_offset or 0)
+    for before, section in pairwise(ordered):
+        batches_end = max(before.record_end_offset, before.end_offset or 0)
         if section.file_base_offset > batches_end:
             reason = f"offsets {batches_end} to {section.file_base_offset - 1} are in no file"
-            partition.holes.append(Hole(reason, section.first_ms))
+            partition.holes.append(Hole(reason, section.sum.first_ms))
 
 
-def _end(section: StateSection) -> int:
-    return section.file_base_offset if section.last_offset is None else section.last_offset + 1
-
-
-def _add_console(partitions: dict[int, StatePartition], console: dict[int, StateSection]) -> None:
+def _add_console(partitions: dict[int, StatePartition], console: Mapping[int, SectionSum], count: int) -> None:
     """A console export speaks for every partition, but proves none: all of it rests on the operator's word."""
     for number, partition in partitions.items():
-        section = console.get(number)
         if not partition.is_seen:
             partition.is_console = True
             partition.holes.append(Hole(OF_AN_EXPORT))
-        if section is not None:
-            _add_undecodable(partition, section)
+        _add_sum(partition, console.get(number, SectionSum()), count)
         partition.is_seen = True

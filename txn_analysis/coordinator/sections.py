@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, codes_of, known, numbers
-from txn_analysis.coordinator.coverage import MOST_MISPLACED_IDS, StateSection
 from txn_analysis.coordinator.state_columns import NO_TIME
 
 if TYPE_CHECKING:
@@ -22,10 +21,17 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.state_records import StateFile
 
 SectionKey = tuple[str, int]
+MOST_MISPLACED_IDS = 3
 
 
 class SectionSum(NamedTuple):
-    """The records of one file, or of a part of it; `misplaced_ids` are the first few by code point."""
+    """The records of one file, or of a part of it; None where it has none with an offset.
+
+    `misplaced_count` counts records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the
+    first few of these ids, by code point. `first_ms` and `last_ms` are the moments of the records at `first_offset` and
+    `last_offset`. `keyless_count` counts the undecodable records whose key could not be read either, `newer_count`
+    those that have fields of a newer Kafka.
+    """
 
     first_offset: int | None = None
     first_ms: int | None = None
@@ -62,6 +68,25 @@ def _first(part: SectionSum) -> tuple[int, int]:
 
 def _last(part: SectionSum) -> tuple[int, int]:
     return part.last_offset or 0, part.last_ms or 0
+
+
+class StateSection(NamedTuple):
+    """One dumped file of one partition of `__transaction_state`, summed up.
+
+    `end_offset` is the offset after its last batch, which compaction may have left without a record; `log_dir` the log
+    directory that holds the file.
+    """
+
+    state_partition: int
+    file_base_offset: int
+    sum: SectionSum = SectionSum()
+    end_offset: int | None = None
+    log_dir: str | None = None
+
+    @property
+    def record_end_offset(self) -> int:
+        """The offset after its last record."""
+        return self.file_base_offset if self.sum.last_offset is None else self.sum.last_offset + 1
 
 
 Sums = dict[SectionKey, SectionSum]
@@ -145,22 +170,18 @@ def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:
     """The dumped state files of the judged capture, with what was summed up of each; empty ones included."""
     return [
         StateSection(
-            state_partition=file.partition,
-            file_base_offset=file.file_base_offset,
-            end_offset=file.end_offset,
-            log_dir=file.log_dir,
-            **sums.get((file.input_id, file.section_index), SectionSum())._asdict(),
+            file.partition,
+            file.file_base_offset,
+            sums.get((file.input_id, file.section_index), SectionSum()),
+            file.end_offset,
+            file.log_dir,
         )
         for file in files
     ]
 
 
-def console_sections(console: Mapping[int | None, SectionSum]) -> dict[int, StateSection]:
+def by_partition(console: Mapping[int | None, SectionSum]) -> dict[int, SectionSum]:
     """What a console export of the judged capture holds, by the partition that each id hashes to."""
     # Those whose key could not be read may be of any partition.
     lost = console.get(None, SectionSum())
-    return {
-        number: StateSection(state_partition=number, file_base_offset=0, **part.plus(lost)._asdict())
-        for number, part in console.items()
-        if number is not None
-    }
+    return {number: part.plus(lost) for number, part in console.items() if number is not None}

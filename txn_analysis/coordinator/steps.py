@@ -23,7 +23,7 @@ from txn_analysis.coordinator.history import is_decision
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
-from txn_analysis.coordinator.sections import console_sections, sections_of, sums_of_records
+from txn_analysis.coordinator.sections import by_partition, sections_of, sums_of_records
 from txn_analysis.coordinator.state_records import (
     abort_counts,
     asked_about,
@@ -298,7 +298,7 @@ def state_seen(
         chains: of all partitions of which there are records, see `chains_of`.
         followed: all partitions whose logs were followed.
     """
-    sections, console = sections_of(sums.files, files.of_capture), console_sections(sums.console)
+    sections, console = sections_of(sums.files, files.of_capture), by_partition(sums.console)
     doubts: dict[int | None, tuple[str, ...]] = {None: files.doubts, **files.undecoded}
     lost = sums.console.get(None)
     if lost is not None:  # its records may be of any partition, also where the export has no other one of it

@@ -1,6 +1,6 @@
 """What of `__transaction_state` was seen, and what its absence is worth."""
 
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -10,15 +10,22 @@ from txn_analysis.coordinator.coverage import (
     Hole,
     StateEvidence,
     StatePartition,
-    StateSection,
     state_coverage,
     state_evidence_of,
 )
 from txn_analysis.coordinator.partition_count import DEFAULT, GIVEN, NO_WORDS, StateCount, Words
+from txn_analysis.coordinator.sections import SectionSum, StateSection
 from txn_analysis.tables import Problem
 
-FIRST_FILE = StateSection(0, 0, 0, 99, first_ms=10, undecodable_count=0, misplaced_count=0)
-SECOND_FILE = replace(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510)
+
+def changed(section: StateSection, **changes: Any) -> StateSection:
+    """The same file, which has other values, or whose records have."""
+    of_records = {name: changes.pop(name) for name in [*changes] if name in SectionSum._fields}
+    return section._replace(sum=section.sum._replace(**of_records), **changes)
+
+
+FIRST_FILE = StateSection(0, 0, SectionSum(first_offset=0, first_ms=10, last_offset=99))
+SECOND_FILE = changed(FIRST_FILE, file_base_offset=100, first_offset=100, last_offset=150, first_ms=510)
 
 
 def only(*sections: StateSection, problems: dict[int, list[str]] | None = None) -> StatePartition:
@@ -35,7 +42,7 @@ def test_a_missing_partition_is_named() -> None:
 
 
 def test_a_partition_beyond_the_count_is_a_wrong_count() -> None:
-    found = state_coverage(1, [FIRST_FILE, replace(FIRST_FILE, state_partition=3)], {}, {})
+    found = state_coverage(1, [FIRST_FILE, changed(FIRST_FILE, state_partition=3)], {}, {})
     assert found[1].problems == ["there is no partition 3 in 1"]
 
 
@@ -44,7 +51,7 @@ def test_a_log_that_does_not_begin_with_its_first_file_has_a_hole_of_any_time() 
 
 
 def test_a_missing_file_is_a_hole_that_ends_with_the_first_batch_behind_it() -> None:
-    partition = only(FIRST_FILE, replace(SECOND_FILE, file_base_offset=120, first_offset=120))
+    partition = only(FIRST_FILE, changed(SECOND_FILE, file_base_offset=120, first_offset=120))
     assert partition.holes == [Hole("offsets 100 to 119 are in no file", 510)]
 
 
@@ -66,22 +73,22 @@ def test_a_hole_counts_where_it_can_hide_what_came_since_a_marker(
 
 def test_a_cleaned_file_whose_last_batch_is_kept_without_a_record_joins_the_next() -> None:
     """`LogCleaner` keeps a producer's last batch even where none of its records is left."""
-    cleaned = replace(FIRST_FILE, last_offset=40, end_offset=100)
+    cleaned = changed(FIRST_FILE, last_offset=40, end_offset=100)
     assert only(cleaned, SECOND_FILE).holes == []
-    assert only(replace(cleaned, end_offset=99), SECOND_FILE).holes == [Hole("offsets 99 to 99 are in no file", 510)]
+    assert only(changed(cleaned, end_offset=99), SECOND_FILE).holes == [Hole("offsets 99 to 99 are in no file", 510)]
 
 
 def test_compaction_inside_a_file_is_no_hole() -> None:
-    assert only(replace(FIRST_FILE, first_offset=40)).holes == []
+    assert only(changed(FIRST_FILE, first_offset=40)).holes == []
 
 
 def test_an_empty_partition_is_seen_but_never_speaks() -> None:
-    empty = StateSection(0, 0, None, None, None, 0, 0)
+    empty = StateSection(0, 0)
     assert only(empty) == StatePartition(0, is_seen=True)
 
 
 def test_decoder_errors_and_broken_batches_are_problems() -> None:
-    partition = only(replace(FIRST_FILE, undecodable_count=2), problems={0: ["positions do not chain"]})
+    partition = only(changed(FIRST_FILE, undecodable_count=2), problems={0: ["positions do not chain"]})
     assert partition.problems == ["2 records could not be decoded", "positions do not chain"]
 
 
@@ -114,7 +121,7 @@ def test_the_kind_of_a_problem_decides_and_no_words(kind: str, is_counted: bool)
 def test_ids_of_another_partition_are_named_with_the_partition_they_belong_to(
     ids: tuple[str, ...], such_as: str
 ) -> None:
-    mislabelled = replace(FIRST_FILE, state_partition=3, misplaced_count=5, misplaced_ids=ids)
+    mislabelled = changed(FIRST_FILE, state_partition=3, misplaced_count=5, misplaced_ids=ids)
     partition = state_coverage(4, [mislabelled], {}, {})[3]
     assert partition.problems == [f"5 records have ids that belong to another partition{such_as}"]
     assert partition.misplaced_ids == ids
@@ -122,8 +129,8 @@ def test_ids_of_another_partition_are_named_with_the_partition_they_belong_to(
 
 def test_a_mislabelled_partition_names_the_first_few_ids_of_all_its_files() -> None:
     files = [
-        replace(FIRST_FILE, misplaced_count=3, misplaced_ids=("b", "d", "\U0001f600")),
-        replace(SECOND_FILE, misplaced_count=2, misplaced_ids=("a", "b")),
+        changed(FIRST_FILE, misplaced_count=3, misplaced_ids=("b", "d", "\U0001f600")),
+        changed(SECOND_FILE, misplaced_count=2, misplaced_ids=("a", "b")),
     ]
     assert only(*files).misplaced_ids == ("a", "b", "d")
 
@@ -165,24 +172,24 @@ def test_ids_in_the_wrong_place_name_the_counts_that_fit(count: StateCount, word
 
 def test_a_partition_reaches_as_far_as_any_other_in_its_log_directory() -> None:
     """An id that is stuck writes nothing more into its own partition; by offset, since a clock may have jumped."""
-    stuck = replace(FIRST_FILE, last_ms=500, log_dir="a")
-    jumped = replace(FIRST_FILE, state_partition=1, last_ms=9_999, log_dir="a")
-    busy = replace(SECOND_FILE, state_partition=1, last_ms=800, log_dir="a")
-    elsewhere = replace(FIRST_FILE, state_partition=2, last_ms=900, log_dir="b")
-    dumped = replace(FIRST_FILE, state_partition=3, last_ms=950)
+    stuck = changed(FIRST_FILE, last_ms=500, log_dir="a")
+    jumped = changed(FIRST_FILE, state_partition=1, last_ms=9_999, log_dir="a")
+    busy = changed(SECOND_FILE, state_partition=1, last_ms=800, log_dir="a")
+    elsewhere = changed(FIRST_FILE, state_partition=2, last_ms=900, log_dir="b")
+    dumped = changed(FIRST_FILE, state_partition=3, last_ms=950)
     found = state_coverage(4, [stuck, jumped, busy, elsewhere, dumped], {}, {})
     assert [p.log_dir_end_ms for p in found] == [800, 800, 900, None]
 
 
 def test_files_in_any_order_give_the_same_words() -> None:
-    copy = replace(FIRST_FILE, undecodable_count=1)
-    other = replace(FIRST_FILE, undecodable_count=2)
+    copy = changed(FIRST_FILE, undecodable_count=1)
+    other = changed(FIRST_FILE, undecodable_count=2)
     assert only(copy, other, SECOND_FILE) == only(SECOND_FILE, other, copy)
 
 
 def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> None:
-    sections = [FIRST_FILE, replace(SECOND_FILE, state_partition=1), replace(FIRST_FILE, state_partition=2)]
-    sections[2] = replace(sections[2], undecodable_count=2)
+    sections = [FIRST_FILE, changed(SECOND_FILE, state_partition=1), changed(FIRST_FILE, state_partition=2)]
+    sections[2] = changed(sections[2], undecodable_count=2)
     moments = {0: 500, 1: 900, 2: 500}
     chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
     state = state_evidence_of(FOUR, sections, {}, chains, [], {})
@@ -199,7 +206,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     ("section", "is_complete"),
     [
         pytest.param(SECOND_FILE, True, id="holes-are"),
-        pytest.param(replace(SECOND_FILE, undecodable_count=1), False, id="decoder-errors-are-not"),
+        pytest.param(changed(SECOND_FILE, undecodable_count=1), False, id="decoder-errors-are-not"),
     ],
 )
 def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
@@ -208,7 +215,6 @@ def test_what_the_operators_word_waives(section: StateSection, is_complete: bool
 
 
 def test_a_console_export_covers_nothing_by_itself() -> None:
-    console = StateSection(0, 0, None, None, None, 0, 0)
-    seen, silent = state_coverage(2, [], {}, {0: console})
+    seen, silent = state_coverage(2, [], {}, {0: SectionSum()})
     assert (seen.is_seen, seen.is_console, silent.is_seen, silent.is_console) == (True, True, True, True)
     assert seen.holes == [Hole("a console export does not say what it covers")]
