@@ -12,7 +12,7 @@ import pyarrow as pa
 from tests.tools.bodies import plain_rows
 from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
-from txn_analysis.kafka.names import LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
+from txn_analysis.kafka.names import BINARY_VERIFIED, LOG, LOG_KINDS, SNAPSHOT, STATE, TXNINDEX
 from txn_analysis.reading.inputs.broker_files import Sorted, sort_out, whole_file
 from txn_analysis.reading.inputs.broker_survey import survey_broker_file, survey_content
 from txn_analysis.reading.inputs.find_files import SourceFile, find_files
@@ -65,7 +65,7 @@ def plans(*paths: Path) -> list[PlannedInput]:
     found = []
     for file, what in sorted_files(*paths).items():
         if isinstance(what, Section):
-            plan = survey_broker_file(what, file.path, is_verified=False)
+            plan = survey_broker_file(what, file.path)
             found.append(replace(plan, path=file.path))
     return found
 
@@ -97,7 +97,7 @@ class Segment:
         text = CountedText(data)
         topic = "__transaction_state" if kind == STATE else "orders"
         file = whole_file(kind, f"{topic}-0/{base_offset:020}.log", len(data), topic, 0, base_offset)
-        return cls(text, survey_content(file, text, is_verified=is_verified))
+        return cls(text, survey_content(replace(file, grammar=BINARY_VERIFIED) if is_verified else file, text))
 
     def batches(self) -> list[Row]:
         """Rows of `log_batches`."""

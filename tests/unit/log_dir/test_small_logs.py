@@ -1,6 +1,7 @@
 """Small segments that are surveyed together are planned as each by itself, whatever is wrong with some of them."""
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from tests.tools.forms.model import History
 from tests.tools.log_dirs.encoder import as_written, segment_bytes
 from tests.unit.log_dir.test_segments import damage, data, file_of
 from txn_analysis.kafka.batch_headers import SMALL_FILE_BYTES
-from txn_analysis.kafka.names import LOG, SNAPSHOT, STATE
+from txn_analysis.kafka.names import BINARY_VERIFIED, LOG, SNAPSHOT, STATE
 from txn_analysis.reading.inputs.broker_files import whole_file
 from txn_analysis.reading.inputs.broker_survey import is_small_log, survey_broker_file, survey_small_logs
 from txn_analysis.reading.text.section import Section
@@ -46,11 +47,11 @@ def test_together_as_each_alone(logs: list[History], is_verified: bool, drawn: s
             if what == "it is deleted":
                 Path(path).unlink()
             if is_small_log(file):
-                files.append((file, path))
+                files.append((replace(file, grammar=BINARY_VERIFIED) if is_verified else file, path))
                 sound.append(what in {"nothing", "it grows"})
-        together = survey_small_logs([(file, path, is_verified) for file, path in files])
+        together = survey_small_logs(files)
         for (file, path), plan, is_sound in zip(files, together, sound, strict=True):
-            assert plan in (None, survey_broker_file(file, path, is_verified=is_verified))
+            assert plan in (None, survey_broker_file(file, path))
             assert plan is not None or not is_sound
 
 
@@ -73,5 +74,5 @@ def test_a_log_that_lost_its_last_batch_since_it_was_listed_is_left(tmp_path: Pa
     """What is left of it is whole batches: only its size tells."""
     first, both = file_of(data(0)), file_of(data(0), data(1))
     file, path = listed(tmp_path, 0, first, len(both), 0)
-    assert survey_small_logs([(file, path, False)]) == [None]
-    assert survey_broker_file(file, path, is_verified=False).is_gone
+    assert survey_small_logs([(file, path)]) == [None]
+    assert survey_broker_file(file, path).is_gone

@@ -82,7 +82,7 @@ def test_a_checkpoint_that_was_replaced_since_it_was_listed_is_read_whole(tmp_pa
     assert isinstance(what, Section)
     replacement = b"0\n1\norders 0 1234\n"
     (tmp_path / "replication-offset-checkpoint").write_bytes(replacement)
-    plan = survey_broker_file(what, file.path, is_verified=False)
+    plan = survey_broker_file(what, file.path)
     assert stated([plan]) == [("high_watermark", "orders", 0, 1234, None)]
     assert (plan.problem, plan.text_bytes) == (None, len(replacement))
 

@@ -64,7 +64,7 @@ _REASONS = {
 }
 
 
-def survey_broker_file(file: Section, path: str, *, is_verified: bool, version: Version | None = None) -> PlannedInput:
+def survey_broker_file(file: Section, path: str, version: Version | None = None) -> PlannedInput:
     """The plan of a file as large as it was when it was listed; what was appended since is not looked at.
 
     A checkpoint is read as it is now, to its end: brokers replace it, every few seconds, by one of any length. An
@@ -81,27 +81,27 @@ def survey_broker_file(file: Section, path: str, *, is_verified: bool, version: 
             if file.kind not in _OF_RECORDS:
                 data = _read_to_end(text.read)
                 file = replace(file, text_end_bytes=len(data))
-                return survey_content(file, Held(data), is_verified=is_verified)
+                return survey_content(file, Held(data))
             # A file that became shorter is another one, of which only the beginning was seen.
             if size_bytes == 0 or text.read(size_bytes - 1, size_bytes):
-                return survey_content(file, text, is_verified=is_verified)
+                return survey_content(file, text)
     except (FileNotFoundError, ChangedError):
         pass
     # The path makes it no other file's equal, as nobody knows what was in it.
     digest = blake2b(os.fsencode(path), digest_size=DIGEST_BYTES)
-    return replace(_plan(file, digest, (_verified(file, is_verified=is_verified),)), is_gone=True)
+    return replace(_plan(file, digest, (_of_kind(file),)), is_gone=True)
 
 
-def survey_content(file: Section, source: Source, *, is_verified: bool) -> PlannedInput:
+def survey_content(file: Section, source: Source) -> PlannedInput:
     """The plan of a file's content.
 
     The fingerprint is over the place (a segment does not say which partition it is of) and the content: of the segments
     of user topics over the size and all batch headers, each of which holds the checksum and the length of its records;
     of all other files, and of small ones, over every byte. That the checksums are looked at makes another input.
     """
-    size_bytes, digest = file.text_end_bytes, _digest_of_place(file, is_verified=is_verified)
+    size_bytes, digest, file = file.text_end_bytes, _digest_of_place(file), _of_kind(file)
     if file.kind in LOG_KINDS:
-        return _plan_segment(_verified(file, is_verified=is_verified), source, digest)
+        return _plan_segment(file, source, digest)
     data = source.read(0, size_bytes)
     digest.update(data)
     if file.kind == SNAPSHOT:
@@ -118,8 +118,8 @@ def survey_content(file: Section, source: Source, *, is_verified: bool) -> Plann
     return replace(_plan(file, digest, ()), problem=f"byte 0: {refusal}", refused=(refusal.kind,))
 
 
-def _digest_of_place(file: Section, *, is_verified: bool) -> blake2b:
-    size_bytes = file.text_end_bytes
+def _digest_of_place(file: Section) -> blake2b:
+    is_verified, size_bytes = file.grammar == BINARY_VERIFIED, file.text_end_bytes
     place = (file.kind, file.topic, file.partition, file.file_base_offset, file.stated, is_verified, size_bytes)
     return blake2b(repr(place).encode(), digest_size=DIGEST_BYTES)
 
@@ -129,28 +129,25 @@ def is_small_log(file: Section) -> bool:
     return file.kind in LOG_KINDS and 0 < file.text_end_bytes <= SMALL_FILE_BYTES
 
 
-def survey_small_logs(files: Sequence[tuple[Section, str, bool]]) -> list[PlannedInput | None]:
-    """The plans of small segments of this machine, as `survey_broker_file` makes them one by one.
-
-    Args:
-        files: each with its path, and whether it `is_verified`.
+def survey_small_logs(files: Sequence[tuple[Section, str]]) -> list[PlannedInput | None]:
+    """The plans of small segments of this machine, each with its path, as `survey_broker_file` makes them one by one.
 
     Returns:
         None for one that is not there as it was listed, or that its batches do not fill: it wants a survey of its own.
     """
-    contents = [_content(path, file.text_end_bytes) for file, path, _ in files]
-    small = SmallSegments.of(contents, [file.file_base_offset for file, *_ in files])
+    contents = [_content(path, file.text_end_bytes) for file, path in files]
+    small = SmallSegments.of(contents, [file.file_base_offset for file, _ in files])
     return [
-        _whole_plan(file, data, is_verified=is_verified) if is_whole else None
-        for (file, _, is_verified), data, is_whole in zip(files, contents, small.is_whole.tolist(), strict=True)
+        _whole_plan(file, data) if is_whole else None
+        for (file, _), data, is_whole in zip(files, contents, small.is_whole.tolist(), strict=True)
     ]
 
 
-def _whole_plan(file: Section, data: bytes, *, is_verified: bool) -> PlannedInput:
+def _whole_plan(file: Section, data: bytes) -> PlannedInput:
     """Of a segment whose batches fill it."""
-    digest = _digest_of_place(file, is_verified=is_verified)
+    digest = _digest_of_place(file)
     digest.update(data)
-    return _plan(file, digest, (_verified(file, is_verified=is_verified),))
+    return _plan(file, digest, (file,))
 
 
 def _content(path: str, size_bytes: int) -> bytes:
@@ -172,8 +169,9 @@ def _read_to_end(read: Read) -> bytes:
     return b"".join(pieces)
 
 
-def _verified(file: Section, *, is_verified: bool) -> Section:
-    return replace(file, grammar=BINARY_VERIFIED) if is_verified and file.kind in LOG_KINDS else file
+def _of_kind(file: Section) -> Section:
+    """Segments alone have checksums that are looked at, or not."""
+    return file if file.kind in LOG_KINDS else replace(file, grammar=BINARY)
 
 
 def _plan(file: Section, digest: blake2b, sections: Sequence[Section], rejects: Rejects = ()) -> PlannedInput:

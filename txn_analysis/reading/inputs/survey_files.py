@@ -15,7 +15,7 @@ from txn_analysis.columns.arrays import together
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.values import rows_of_values
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
-from txn_analysis.kafka.names import LOG_KINDS
+from txn_analysis.kafka.names import BINARY_VERIFIED, LOG_KINDS
 from txn_analysis.reading.inputs.broker_files import PassedOver, sort_out
 from txn_analysis.reading.inputs.broker_survey import is_small_log, survey_broker_file, survey_small_logs
 from txn_analysis.reading.inputs.find_files import place_of
@@ -70,7 +70,6 @@ class Piece(NamedTuple):
     end: int | None
     compression: str | None = None
     broker: Section | None = None
-    is_verified: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -191,7 +190,7 @@ def _pieces(
     """One file's work; nothing of a file that cannot be read, or is refused."""
     whole = Piece(number, _at_its_place(file), 0, file.size_bytes)
     if isinstance(what, Section):
-        yield whole._replace(broker=what, is_verified=is_verified)
+        yield whole._replace(broker=replace(what, grammar=BINARY_VERIFIED) if is_verified else what)
     elif what is None and isinstance(head, bytes):
         compression = compression_of(head)
         if compression is not None:
@@ -252,7 +251,7 @@ def _survey(pieces: Iterable[Piece]) -> Iterator[tuple[int, int, Facts]]:
         else:
             small.append((piece.broker, piece))
     for some in together(small, lambda each: each[1].size_bytes, _SMALL_AT_ONCE_BYTES):
-        plans = survey_small_logs([(file, piece.file.path, piece.is_verified) for file, piece in some])
+        plans = survey_small_logs([(file, piece.file.path) for file, piece in some])
         for (_, piece), plan in zip(some, plans, strict=True):
             if plan is None:
                 others.append(piece)
@@ -272,8 +271,7 @@ def _facts(piece: Piece) -> Iterator[tuple[int, Facts]]:
         yield from survey_piece(piece)
         return
     try:
-        path, version = piece.file.path, piece.file.version
-        yield 0, survey_broker_file(piece.broker, path, version=version, is_verified=piece.is_verified)
+        yield 0, survey_broker_file(piece.broker, piece.file.path, piece.file.version)
     except OSError as error:
         yield 0, _unreadable(error)
 
