@@ -27,9 +27,9 @@ RENAMED = "was its folder renamed?"
 
 
 def being_written(c: Case) -> str:
-    """That it was being written while it was copied, of what is recent."""
+    """That it is too young to hang, of what is recent."""
     began = utc(c.txn.first_appended_after_ms)
-    return f"it was being written while it was copied: by the brokers' clocks it began after {began}"
+    return f"it is young, whatever its client's clock says: by the brokers' clocks it began after {began}"
 
 
 def clocks_remark(c: Case) -> str | None:

@@ -13,7 +13,7 @@ from txn_analysis.report.figures import ANYBODY, age, by_damage, hidden_records
 from txn_analysis.report.finding_text import has_expired
 from txn_analysis.report.upcoming import Risk
 from txn_analysis.settings import flag_name
-from txn_analysis.text import clip, count, escape, iso_utc, listed, shell_option, shell_word
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -248,8 +248,8 @@ def doubts(report: AuditReport) -> Iterator[Statement]:
         text = f"{count(suspect, 'open transaction')} suspect: do not abort. The list says what is wrong."
         yield _doubt(text, Verdict.SUSPECT)
     if written := len(report.being_written):
-        were = "transaction was" if written == 1 else "transactions were"
-        text = f"{written} open {were} being written while the files were copied: nothing is known to be wrong there."
+        began = f"began less than {duration(report.run.late_after_ms)} before the copy, by the brokers' clocks"
+        text = f"{count(written, 'open transaction')} {began}: too young to be judged."
         yield _doubt(text, Verdict.INCONCLUSIVE)
     inconclusive -= written
     has_no_answer = report.outcome.answer is Outcome.COULD_NOT_TELL

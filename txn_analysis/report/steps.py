@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.address import Address
+from txn_analysis.logic import plus
 from txn_analysis.report.figures import ANYBODY, by_damage
 from txn_analysis.report.finding_text import (
     SCRIPT,
@@ -105,8 +106,10 @@ def _in_order(report: AuditReport) -> str:
     if waiting:
         return f"Nothing yet. {count(waiting, 'transaction')} without an answer, and not late. Audit again later."
     if written:
-        were = "transaction was" if written == 1 else "transactions were"
-        return f"Nothing. {written} open {were} being written while the files were copied."
+        late_ms = plus(report.run.as_of_ms, report.run.late_after_ms)
+        later = "" if late_ms is None else f" after {iso_utc(late_ms)}"
+        one = "1 open transaction is" if written == 1 else f"{written} open transactions are"
+        return f"Nothing yet. {one} too young to be judged. If consumers still wait, copy and audit again{later}."
     return f"Nothing. {count(number, 'transaction')} {'is' if number == 1 else 'are'} open, and in order."
 
 
@@ -132,7 +135,8 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
     returning = _of_producers_to_end(current)
     if returning:
         number = len(returning.column("transactional_id").unique())
-        yield Step(f"Stop and fence {count(number, 'producer')}, as `do` says:", "export BROKERS=host:9092")
+        ended = f"Stop and fence {count(number, 'producer')}, as `do` below says. Its commands need:"
+        yield Step(ended, "export BROKERS=host:9092")
     yield _sending(report, returning, moments)
     yield Step("Copy and audit again. Verify:", f"txn-analysis verify{options}")
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.settling import missing_partitions, not_understood
+from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.report import figures, headline
 from txn_analysis.report.terminal import Paragraph
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.text import clip, count, escape, iso_utc, listed, ranges, size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import PartitionHealth, Problem
@@ -134,15 +135,25 @@ def _copying(report: AuditReport) -> Iterator[Paragraph]:
     if said["is_state_last"]:
         yield Paragraph("copying", f"by {by} __transaction_state was copied after every log, whole, from its leaders")
     else:
-        yield Paragraph("copying", f"{by}; not proven: that __transaction_state was copied last (Order, Leader, End)")
-        reasons = [said["disproof"]] if said["disproof"] else said["doubts"]
+        yield Paragraph("copying", f"{by}; not proven: that __transaction_state was copied last, from its leaders")
+        reasons = [said["disproof"]] if said["disproof"] else list(_grouped(said["doubts"]))
         yield from capped("copying", [escape(str(reason)) for reason in reasons])
     reached = count(said["reached_count"], "partition")
-    yield Paragraph("copying", f"proven to be whole at a moment: the logs of {reached} (Reach)")
+    yield Paragraph("copying", f"proven to be whole at a moment: the logs of {reached}")
     unproven = sorted(said["unproven"].items())
     yield from capped(
         "copying", [f"not of {count(number, 'partition')}: {escape(reason)}" for reason, number in unproven]
     )
+
+
+def _grouped(doubts: Sequence[str]) -> Iterator[str]:
+    """Doubts about the copying, each reason once; a doubt about one partition of the state begins with its name."""
+    by_reason: dict[str, list[str]] = {}
+    for doubt in doubts:
+        reason = doubt.partition(": ")[2] if doubt.startswith(f"{STATE_TOPIC}-") else doubt
+        by_reason.setdefault(reason, []).append(doubt)
+    for reason, alike in by_reason.items():
+        yield alike[0] if len(alike) == 1 else f"of {len(alike)} partitions of {STATE_TOPIC}: {reason}"
 
 
 _STATE = "transaction state"

@@ -75,7 +75,7 @@ def test_it_is_listed_and_says_so() -> None:
     judged = NOT_WHOLE.judged()
     found = finding_of(judged, "run", "finding", None)
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert any("it was being written while it was copied" in fact for fact in found.evidence)
+    assert any("it is young, whatever its client's clock says" in fact for fact in found.evidence)
 
 
 def test_its_cause_is_a_transaction_in_progress() -> None:

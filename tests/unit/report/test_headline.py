@@ -12,7 +12,7 @@ from txn_analysis.text import iso_utc
 @pytest.mark.parametrize("is_live", [True, False])
 def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_live: bool) -> None:
     steps = [step.text for step in rows.every_step(rows.report(rows.live_finding(is_producer_live=is_live)))]
-    assert steps.index("Stop and fence 1 producer, as `do` says:") < steps.index(
+    assert steps.index("Stop and fence 1 producer, as `do` below says. Its commands need:") < steps.index(
         next(step for step in steps if step.startswith("Read it, run it"))
     )
 
@@ -61,16 +61,18 @@ def test_where_nothing_hangs_any_more_it_is_said_how_that_is_verified() -> None:
     assert [step.command for step in rows.every_step(still, Reader(now_ms=too_late_ms))][-1] == "txn-analysis verify"
 
 
-def test_what_was_written_while_it_was_copied_is_said_and_asks_for_nothing() -> None:
+def test_what_is_too_young_to_be_judged_hides_behind_no_all_clear() -> None:
     meanwhile = rows.inconclusive(is_recent=True, rule="log_may_end_early")
     report = build_report(rows.run(verdict_counts={"inconclusive": 1}), [], [rows.health()], [meanwhile])
     assert report.outcome.answer is Outcome.CLEAN
     assert [doubt.text for doubt in doubts(report)] == [
-        "1 open transaction was being written while the files were copied: nothing is known to be wrong there."
+        "1 open transaction began less than 20 min 0 s before the copy, by the brokers' clocks: too young to be judged."
     ]
     text = text_report(report)
     assert "Nothing hangs in what was read." in text
-    assert "copy" not in text.partition("Do now")[2].partition("explain")[0].lower().replace("copied", "")
+    later = iso_utc(rows.AS_OF_MS + 20 * 60_000)
+    step = f"1 open transaction is too young to be judged. If consumers still wait, copy and audit again after {later}."
+    assert f"1. Nothing yet. {step}" in " ".join(text.split())
     assert report.impact is not None
     assert report.impact.partitions_blocked == 0
 
