@@ -101,6 +101,8 @@ BEFORE_SPARK = {
     "ended --since 2026-11-21T03:00:00Z": "give --by application, id or topic",
     "ended --by id --stale": "--outcome, --cause and --stale list transactions",
     "forget --capture night --older-than 90d": "--capture takes one capture at once",
+    "forget --capture night --dry-run": "--capture takes one capture at once",
+    "forget --capture night --grace 1d": "--capture takes one capture at once",
     "abort-plan -o plan.json": "its suffix says no form of this verb",
     "abort-plan --ended billing-worker-17": "--fenced belongs to --format write-txn-markers",
     "abort-plan --check none.ndjson": "cannot be read: No such file or directory",
