@@ -1,4 +1,4 @@
-"""Case: one open transaction with its evidence; the terms of section 6 of the contract are its properties.
+"""Case: one open transaction with its evidence; the terms of the rules (docs/rules.md) are its properties.
 
 None is what the evidence cannot tell. All moments are epoch milliseconds. Wherever the clocks of two brokers are
 compared, `max_clock_skew_ms` is allowed for.

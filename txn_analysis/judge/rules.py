@@ -1,4 +1,4 @@
-"""The rules of section 6 of the contract, line by line: the first that holds gives the verdict.
+"""The rules of docs/rules.md, in its order: the first that holds gives the verdict.
 
 A rule reads terms of `judge.case` and nothing else; what is said of it is in `judge.words`, under its name. It holds on
 True alone: None, for what the evidence cannot tell, matches nothing.

@@ -8,8 +8,11 @@ import pytest
 from tests.tools.judged_cases import Case
 from tests.unit.judge.test_proof_table import CASES
 from txn_analysis.judge.finding import finding_of
+from txn_analysis.judge.rules import RULES
+from txn_analysis.judge.words import WORDS
+from txn_analysis.verdict import Verdict
 
-WORDS = Path(__file__).parent / "golden" / "words.txt"
+EXPECTED = Path(__file__).parent / "golden" / "words.txt"
 
 
 def lines_of(case: Case, known: set[tuple[str, str]]) -> Iterator[str]:
@@ -28,4 +31,11 @@ def lines_of(case: Case, known: set[tuple[str, str]]) -> Iterator[str]:
 @pytest.mark.golden
 def test_what_every_case_is_told(golden: Callable[[Path, str], None]) -> None:
     known: set[tuple[str, str]] = set()
-    golden(WORDS, "\n".join(line for case in CASES for line in lines_of(case, known)))
+    golden(EXPECTED, "\n".join(line for case in CASES for line in lines_of(case, known)))
+
+
+def test_every_rule_without_an_answer_says_what_would_settle_it() -> None:
+    unsettled = {rule.name for rule in RULES if rule.verdict is Verdict.INCONCLUSIVE} - {
+        name for name, words in WORDS.items() if words.settled_by is not None
+    }
+    assert unsettled == {"no_rule"}
