@@ -96,7 +96,7 @@ def questions(case: Case) -> Iterator[Question]:
         yield Question("find-hanging.csv", ("find-hanging", "--format", "csv"))
         yield Question("stats.csv", ("ended", "--by", "application", "--format", "csv"))
         yield Question("findings.csv", ("report", *NOW, "--format", "csv"))
-        yield Question("report.md", ("report", *NOW, "--format", "markdown"))
+        yield Question("report.markdown.txt", ("report", *NOW, "--format", "markdown"))
     if case.is_page_too:
         yield Question("report.html", ("report", *NOW, "--format", "html"))
 
