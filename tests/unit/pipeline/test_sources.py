@@ -131,6 +131,13 @@ def test_options_name_the_partition_whose_sections_are_read(spark: SparkSession)
     assert 0 < len(found) < len(whole)
 
 
+def test_the_state_of_one_partition_is_read_by_its_number() -> None:
+    place, state = str(DUMPS / "transaction-state"), sources.KafkaTransactionState
+    whole, one = rows_without_spark(place, state), rows_without_spark(place, state, partition="1")
+    assert one == [row for row in whole if "__transaction_state-1.txt" in row]
+    assert 0 < len(one) < len(whole)
+
+
 def test_planning_reads_no_file(tmp_path: Path) -> None:
     """Spark plans a query more than once, on the driver alone."""
     folder = shutil.copytree(LOG_DIRS, tmp_path / "log-dirs")
@@ -144,9 +151,9 @@ def test_planning_reads_no_file(tmp_path: Path) -> None:
     assert {file.path for share in shares for file in share.files} == {str(path) for path in names}  # type: ignore[attr-defined]  # Spark's type has none
 
 
-def rows_without_spark(place: str) -> list[str]:
+def rows_without_spark(place: str, of: Any = sources.KafkaLogDir, **options: str) -> list[str]:
     """What the tasks of a read would give, in this process."""
-    source = sources.KafkaLogDir({"path": place})
+    source = of({"path": place} | options)
     reader = source.reader(source.schema())
     batches: Any = (batch for share in reader.partitions() for batch in reader.read(share))
     return sorted(repr(row).replace(place, "") for batch in batches for row in batch.to_pylist())
