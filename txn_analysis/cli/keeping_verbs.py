@@ -69,8 +69,9 @@ def accept(asked: _Accept) -> int:
     record in the abort plan. It comes back on that date, or once its evidence changes: verdict, rule, producer epoch,
     last offset, transactional id, or whether its producer may write there again.
 
-    Decisions are entries of one TOML file, accepted.toml in the warehouse, or that of --accepted: keep it in git. What
-    1.0 kept in a table holds until its date; --export writes it as entries, and one of the file counts in its place.
+    Decisions are entries of one TOML file, accepted.toml in the warehouse, or that of --accepted: keep it in git. To
+    withdraw one, delete its entries there. What 1.0 kept in a table holds until its date; --export writes it as
+    entries, and one of the file counts in its place.
 
     Exit code: 0 it is kept, 2 there is no such run or finding, or the date is not after the run's files.
     """
@@ -94,7 +95,7 @@ def accept(asked: _Accept) -> int:
         decided = decisions.decide(tables, names, asked.until_ms, asked.reason, asked.by)
         if decided and not asked.prints("toml"):
             decisions.keep(settings, decided)
-            note(f"kept in {decisions.file_of(settings)}: to withdraw it, delete its entry there")
+            note(f"kept in {decisions.file_of(settings)}: to withdraw it, delete its entries there")
     deliver(asked.targets, rows(answer_of(ACCEPT, decided)) | {"toml": lambda: decisions.toml_of(decided)})
     return 0
 
