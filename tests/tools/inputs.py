@@ -131,7 +131,7 @@ def _read(file: SourceFile, range_bytes: int) -> ReadInput:
     rejects = rejected_outside(planned)
     with Text(planned.path, planned.compression) as text:
         for group in split_ranges([planned], LOG_KINDS, range_bytes, 1):
-            batches += [scanned for part in group if (scanned := scan_range(text, part, "ingest"))]
+            batches += [scanned for part in group if (scanned := scan_range(text, part))]
         for section in planned.sections:
             for item in _records(text, planned.input_id, section, range_bytes):
                 if isinstance(item, RejectedSpan):

@@ -92,7 +92,7 @@ def batches_of(sections: Sequence[Section], text: bytes, *, range_bytes: int, in
     for section in sections:
         for start in range(section.text_start_bytes, section.text_end_bytes, range_bytes):
             end = min(start + range_bytes, section.text_end_bytes)
-            found.append(scan_range(MemoryText(text), ScanRange("path", None, input_id, section, start, end), "ingest"))
+            found.append(scan_range(MemoryText(text), ScanRange("path", None, input_id, section, start, end)))
     return [batches for batches in found if batches]
 
 

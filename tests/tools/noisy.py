@@ -47,7 +47,7 @@ def _read(text: bytes, section: Section) -> tuple[list[Any], list[tuple[int, int
     rows: list[Any]
     if section.kind == LOG:
         part = ScanRange("path", None, "input", section, section.text_start_bytes, section.text_end_bytes)
-        found = scan_range(MemoryText(text), part, "ingest")
+        found = scan_range(MemoryText(text), part)
         rows = [] if found is None else found.rows().to_pylist()
         spans = list(_between(rows, section))
     else:

@@ -6,7 +6,7 @@ One range is in memory at a time. Batches are given as they were read: whoever w
 from __future__ import annotations
 
 import os
-from functools import partial
+from dataclasses import replace
 from itertools import groupby, islice, zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -104,18 +104,15 @@ def read_ranges(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows |
     Returns:
         Batches of logs; rows of the tables of other sections; MOMENTS and REJECTED.
     """
-    small = SmallSections(ingest_id)
-    yield from _read_files(ranges, ingest_id, small)
+    small = SmallSections()
+    yield from _read_files([replace(part, ingest_id=ingest_id) for part in ranges], small)
     yield from small.batches(is_end=True)
-    yield from _read_files(small.left, ingest_id)
+    yield from _read_files(small.left)
 
 
-def _read_files(
-    ranges: list[ScanRange], ingest_id: str, small: SmallSections | None = None
-) -> Iterator[NamedRows | Batches]:
+def _read_files(ranges: list[ScanRange], small: SmallSections | None = None) -> Iterator[NamedRows | Batches]:
     """Reads ranges file by file; small sections of logs with others, where they are given."""
-    begin = partial(_begun, ingest_id=ingest_id)
-    for of_unit, begun in ahead(begin, _units(ranges), is_object=_is_object, size_of=_held_bytes):
+    for of_unit, begun in ahead(_begun, _units(ranges), is_object=_is_object, size_of=_held_bytes):
         try:
             with begun() as text:
                 if isinstance(text, _Read):
@@ -125,7 +122,7 @@ def _read_files(
                 is_whole = of_unit[0].compression is None or len(of_unit) == 1
                 others = [part for part in of_unit if not (small and is_whole and small.takes(text, part))]
                 for _, parts in groupby(others, key=lambda part: part.section.index):
-                    yield from _read_section(text, list(parts), ingest_id)
+                    yield from _read_section(text, list(parts))
         except ChangedError:  # in neither version: what was read of the first one does not count either
             for part in of_unit:
                 yield REJECTED, _rejected([Reject(part.start, part.end - part.start, CHANGED)], part)
@@ -176,14 +173,14 @@ def _held_bytes(ranges: list[ScanRange]) -> int:
     return min(ranges[0].end - ranges[0].start, _MOST_HELD_BYTES)
 
 
-def _begun(ranges: list[ScanRange], ingest_id: str) -> Text | _Read:
+def _begun(ranges: list[ScanRange]) -> Text | _Read:
     """A file that is open, and fetched if it is a small object; or what was read of a range of a large one."""
     text = _open(ranges[0])
     if not _is_read_ahead(ranges):
         _announce(text, ranges[0])
         return text
     with text:
-        batches = scan_segment(text, ranges[0], ingest_id)
+        batches = scan_segment(text, ranges[0])
     return _Read([batches] if batches else [])
 
 
@@ -209,46 +206,46 @@ def _open(part: ScanRange) -> Text:
         raise
 
 
-def _read_section(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
+def _read_section(text: Text, parts: list[ScanRange]) -> Iterator[NamedRows | Batches]:
     """Batches of some ranges of one section of a log, rows of other kinds."""
     section, is_broker_file = parts[0].section, parts[0].section.grammar in BINARY_GRAMMARS
     if section.kind == STATE:
         read_state = _read_state_segment if is_broker_file else _read_state_dump
-        yield from read_state(text, parts, ingest_id)
+        yield from read_state(text, parts)
     elif section.kind == LOG:
         scan = scan_segment if is_broker_file else scan_range
-        yield from filter(None, (scan(text, part, ingest_id) for part in _in_turn(text, parts)))
+        yield from filter(None, (scan(text, part) for part in _in_turn(text, parts)))
     else:
         readers = _BROKER_READERS if is_broker_file else _TEXT_READERS
-        yield from _record_rows(readers[section.kind](text, section), parts[0], ingest_id)
+        yield from _record_rows(readers[section.kind](text, section), parts[0])
 
 
-def _read_state_dump(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
+def _read_state_dump(text: Text, parts: list[ScanRange]) -> Iterator[NamedRows | Batches]:
     """A section of `__transaction_state` as a log and as records, range by range."""
     reader = StateDumpReader(text, parts[0].section)
     for part in _in_turn(text, parts):
         text_slice = read_slice(text, part)
         if text_slice is not None:
-            yield scan_slice(text, part, text_slice, ingest_id)
+            yield scan_slice(text, part, text_slice)
         stop = part.end if text_slice is None or part.end == part.section.text_end_bytes else text_slice.end
-        yield from _record_rows(reader.read(stop, text_slice), part, ingest_id)
+        yield from _record_rows(reader.read(stop, text_slice), part)
 
 
-def _read_state_segment(text: Text, parts: list[ScanRange], ingest_id: str) -> Iterator[NamedRows | Batches]:
+def _read_state_segment(text: Text, parts: list[ScanRange]) -> Iterator[NamedRows | Batches]:
     """The same for a segment, whose headers are read once."""
     reader = StateSegmentReader(text, parts[0].section.partition)
     for part in parts:
         headers = headers_of(text, part)
-        yield from _record_rows(reader.read(headers), part, ingest_id)
-        batches = scan_headers(text, part, headers, ingest_id, reader.is_right)
+        yield from _record_rows(reader.read(headers), part)
+        batches = scan_headers(text, part, headers, reader.is_right)
         if batches:
             yield batches
 
 
-def _record_rows(items: Items, part: ScanRange, ingest_id: str) -> Iterator[NamedRows]:
+def _record_rows(items: Items, part: ScanRange) -> Iterator[NamedRows]:
     """Rows of a table, also of records that come one by one; and what was not understood."""
     table = TRANSACTION_STATES if part.section.kind in STATE_KINDS else _TABLES_OF_PRODUCERS[part.section.kind]
-    place = ingest_id, part.input_id, part.section.index
+    place = part.ingest_id, part.input_id, part.section.index
     for are_rows, alike in groupby(items, key=lambda item: isinstance(item, pa.RecordBatch)):
         while chunk := list(islice(alike, 1 if are_rows else _ROWS_PER_BATCH)):
             rejects = [item for item in chunk if isinstance(item, Reject)]

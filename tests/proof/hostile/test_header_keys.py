@@ -100,12 +100,12 @@ def scanned(text: bytes, folder: Path | None = None) -> list[dict[str, Any]]:
     (section,) = plan(text).sections
     part = ScanRange("dump", None, "input", section, section.text_start_bytes, section.text_end_bytes)
     if folder is None:
-        found = scan_range(MemoryText(text), part, "ingest")
+        found = scan_range(MemoryText(text), part)
     else:
         path = folder / "dump.gz"
         path.write_bytes(gzip.compress(text))
         with Text(str(path), "gzip") as packed:
-            found = scan_range(packed, part, "ingest")
+            found = scan_range(packed, part)
     return found.rows().to_pylist() if found else []
 
 

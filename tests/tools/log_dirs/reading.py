@@ -120,7 +120,7 @@ def batches_of(plan: PlannedInput) -> pa.Table:
 
 def _scanned(text: Text, plan: PlannedInput) -> list[Batches]:
     ranges = [part for task in split_ranges([plan], LOG_KINDS, 1 << 25, 2) for part in task]
-    return [found for part in ranges if (found := scan_segment(text, part, "ingest"))]
+    return [found for part in ranges if (found := scan_segment(text, part))]
 
 
 def scans_of(plan: PlannedInput) -> list[Batches]:

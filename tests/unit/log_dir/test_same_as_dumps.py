@@ -51,7 +51,7 @@ def dumps_of(capture: Path) -> dict[tuple[str, str, int, int], tuple[MemoryText,
 
 def dumped_batches(text: MemoryText, section: Section) -> list[Row]:
     part = ScanRange("path", None, "input", section, section.text_start_bytes, section.text_end_bytes)
-    found = scan_range(text, part, "ingest")
+    found = scan_range(text, part)
     return found.rows().to_pylist() if found else []
 
 

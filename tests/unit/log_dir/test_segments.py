@@ -254,7 +254,7 @@ def test_a_segment_is_cut_where_batches_begin(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(broker_survey, "CUT_BATCHES", 3)
     found = Segment.of(file_of(*(data(k) for k in range(10))))
     ranges = [part for task in split_ranges([found.plan], LOG_KINDS, 1 << 25, 2) for part in task]
-    assert [len(scan_segment(found.text, part, "ingest")) for part in ranges] == [3, 3, 3, 1]
+    assert [len(scan_segment(found.text, part)) for part in ranges] == [3, 3, 3, 1]
     assert [row["base_offset"] for row in found.batches()] == list(range(10))
 
 
@@ -262,7 +262,7 @@ def test_nothing_comes_of_a_range_that_is_gone() -> None:
     found = Segment.of(file_of(*(data(k) for k in range(10))))
     found.text.data = found.text.data[:-1]
     part = ScanRange("path", None, "input", found.plan.sections[0], 0, found.plan.sections[0].text_end_bytes)
-    assert len(scan_segment(found.text, part, "ingest")) == 0
+    assert len(scan_segment(found.text, part)) == 0
 
 
 def test_the_fingerprint_is_that_of_the_headers_and_the_place() -> None:

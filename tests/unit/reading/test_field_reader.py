@@ -177,7 +177,7 @@ def test_an_end_marker_that_is_not_its_batches_own_is_not_believed() -> None:
 
 def scanned_section(text: bytes, section: Section) -> list[dict[str, Any]]:
     whole = ScanRange("dump.txt", None, "input", section, section.text_start_bytes, section.text_end_bytes)
-    found = scan_range(MemoryText(text), whole, "ingest")
+    found = scan_range(MemoryText(text), whole)
     return found.rows().to_pylist() if found else []
 
 

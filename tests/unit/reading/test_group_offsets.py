@@ -73,7 +73,7 @@ class Copy:
     def _read(self, start: int, end: int) -> Iterator[Row]:
         part = ScanRange("path", None, "input", self.section, start, end)
         scan = scan_range if self.is_text else scan_segment
-        batches = scan(MemoryText(self.data), part, "ingest")
+        batches = scan(MemoryText(self.data), part)
         if batches and batches.groups is not None:
             yield from group_rows(batches, batches.groups).to_pylist()
 

@@ -17,7 +17,7 @@ def scanned(text: bytes, cut_at: int | None = None) -> list[dict[str, Any]]:
     (section,) = plan(text).sections
     start, end = section.text_start_bytes, section.text_end_bytes
     ranges = [(start, end)] if cut_at is None else [(start, cut_at), (cut_at, end)]
-    parts = [scan_range(MemoryText(text), ScanRange("dump.txt", None, "input", section, *r), "ingest") for r in ranges]
+    parts = [scan_range(MemoryText(text), ScanRange("dump.txt", None, "input", section, *r)) for r in ranges]
     return [row for part in parts if part for row in part.rows().to_pylist()]
 
 

@@ -51,7 +51,7 @@ def segment_item(data: bytes, base_offset: int) -> Item | None:
 
 
 def together(items: Iterable[Item]) -> tuple[list[Batches], list[ScanRange]]:
-    small, found = SmallSections("ingest"), list[Batches]()
+    small, found = SmallSections(), list[Batches]()
     left = []
     for text, part in items:
         if not small.takes(text, part):
@@ -68,9 +68,9 @@ def rows(batches: Iterable[Batches | None]) -> list[dict[str, Any]]:
 def check(items: Sequence[Item], scan: Any) -> list[ScanRange]:
     """Together with those that are left the rows are the same; those that are left."""
     with loading_takes(NOTHING):
-        expected = rows(scan(text, part, "ingest") for text, part in items)
+        expected = rows(scan(text, part) for text, part in items)
         found, left = together(items)
-        assert rows([*found, *(scan(text, part, "ingest") for text, part in items if part in left)]) == expected
+        assert rows([*found, *(scan(text, part) for text, part in items if part in left)]) == expected
     return left
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from txn_analysis.reading.text.section import ScanRange
     from txn_analysis.reading.text.text import Text
 
-    ReadTogether = Callable[[Sequence[tuple[ScanRange, bytes]], str], Iterator[Batches | ScanRange]]
+    ReadTogether = Callable[[Sequence[tuple[ScanRange, bytes]]], Iterator[Batches | ScanRange]]
 
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
 _SMALL_BYTES = 256 << 10
@@ -62,10 +62,10 @@ class Slice:
     candidates: Candidates
 
 
-def scan_range(text: Text, part: ScanRange, ingest_id: str) -> Batches | None:
+def scan_range(text: Text, part: ScanRange) -> Batches | None:
     """The batches whose lines begin in this range of a section's body; None where none does."""
     text_slice = read_slice(text, part)
-    return None if text_slice is None else scan_slice(text, part, text_slice, ingest_id)
+    return None if text_slice is None else scan_slice(text, part, text_slice)
 
 
 def read_slice(text: Text, part: ScanRange) -> Slice | None:
@@ -97,7 +97,7 @@ def places_of(part: ScanRange) -> list[tuple[int, int]]:
     return [*looks, (part.start, min(part.end + _LOOK_AHEAD_BYTES, section.text_end_bytes))]
 
 
-def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> Batches:
+def scan_slice(text: Text, part: ScanRange, own_text: Slice) -> Batches:
     """The batches of a range's text."""
     section, start, lines, candidates = part.section, own_text.start, own_text.lines, own_text.candidates
     is_first = part.start == section.text_start_bytes
@@ -128,7 +128,7 @@ def scan_slice(text: Text, part: ScanRange, own_text: Slice, ingest_id: str) -> 
         "coordinator_epoch": under.coordinator_epoch[rows],
     }
     groups = read_group_lines(lines, chain.batches) if section.topic == GROUP_TOPIC and not is_decoded else None
-    return Batches(part.place(ingest_id), columns, groups)
+    return Batches(part.place, columns, groups)
 
 
 def _as_printed(read: Mapping[str, Array]) -> dict[str, Array]:
@@ -154,14 +154,13 @@ def _is_shallow(text: bytes) -> bool:
     return not text.startswith(RECORD_LINE_START, text.find(b"\n") + 1)
 
 
-def _scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -> Iterator[Batches | ScanRange]:
+def _scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]]) -> Iterator[Batches | ScanRange]:
     """The batches of some small sections, as `scan_range` finds them in each; one with more than batch lines is left.
 
     Where a section is nothing but lines of batches that follow each other, no line of it can be a client's.
 
     Args:
         read: each section with the text of its body; all together no more than a megabyte.
-        ingest_id: the ingest that reads them.
     """
     while read:
         run, ends = read_run_of_batches(b"".join(text for _, text in read))
@@ -170,7 +169,7 @@ def _scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -
         first = np.searchsorted(line_start, starts)
         is_read = (starts[1:] <= line_start[-1]) & (line_start[first[:-1] - len(line_start)] == starts[:-1])
         count = 0 if len(plausible(run)) < len(run) else int(np.argmin(np.append(is_read, False)))
-        yield from _of_small(read[:count], run, line_start, first.tolist(), ingest_id)
+        yield from _of_small(read[:count], run, line_start, first.tolist())
         # What is left begins with something else; where nothing was read, few lines are read sooner one by one.
         stop = count + 1 if count else len(read)
         yield from (part for part, _ in read[count:stop])
@@ -178,7 +177,7 @@ def _scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -
 
 
 def _of_small(
-    read: Sequence[tuple[ScanRange, bytes]], run: Candidates, line_start: Array, first: Sequence[int], ingest_id: str
+    read: Sequence[tuple[ScanRange, bytes]], run: Candidates, line_start: Array, first: Sequence[int]
 ) -> Iterator[Batches | ScanRange]:
     """The batches of sections whose texts are nothing but lines of a run; a section whose batches are no chain is left.
 
@@ -187,7 +186,6 @@ def _of_small(
         run: the lines.
         line_start: where each begins in all texts together, and behind the last one where it ends.
         first: the first line of each section, and of what follows.
-        ingest_id: the ingest that reads them.
     """
     is_other, nothing = ~are_linked(run), np.zeros(len(run), bool)
     columns = _as_printed(run.columns) | {
@@ -205,7 +203,7 @@ def _of_small(
         rows = slice(start, stop)
         in_text = line_start[rows] - line_start[start] + part.start
         columns_of_range = rows_at(columns, rows) | {"text_start_bytes": in_text}
-        yield Batches(part.place(ingest_id), columns_of_range)
+        yield Batches(part.place, columns_of_range)
 
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:
@@ -230,9 +228,8 @@ class SmallSections:
         left: sections that are to be read one by one, as something about them is unusual.
     """
 
-    def __init__(self, ingest_id: str) -> None:
+    def __init__(self) -> None:
         self.left: list[ScanRange] = []
-        self._ingest_id = ingest_id
         self._waiting: dict[ReadTogether, list[tuple[ScanRange, bytes]]] = {
             _scan_small_dumps: [],
             scan_small_segments: [],
@@ -257,7 +254,7 @@ class SmallSections:
             return
         for read_together, waiting in self._waiting.items():
             for group in together(waiting, lambda each: len(each[1]), TOGETHER_BYTES):
-                for batches in read_together(group, self._ingest_id):
+                for batches in read_together(group):
                     if isinstance(batches, Batches):
                         yield batches
                     else:

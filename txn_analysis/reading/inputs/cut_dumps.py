@@ -72,7 +72,7 @@ def _proven(part: _Part, at: int, record_count: int) -> Cut | None:
     start = max(part.since - 1, part.end - _PROVING_BYTES, 0)
     first = start + part.read(start, part.end).find(_BATCH) + 1
     body = Section(LOG, _ANY_TOPIC, 0, 0, first, part.end, "")
-    batches = scan_range(part, ScanRange("", None, "", body, first, part.end), "")  # type: ignore[arg-type]
+    batches = scan_range(part, ScanRange("", None, "", body, first, part.end))  # type: ignore[arg-type]
     if batches is None:
         return None
     last = {name: values[-1] for name, values in batches.columns.items()}

@@ -77,9 +77,9 @@ _MARKER_HEAD = np.frombuffer(bytes((2 * 16, 0, 0, 0, 2 * CONTROL_KEY_BYTES)), "V
 _NO_MARKER = (None, ABSENT)
 
 
-def scan_segment(text: Text, part: ScanRange, ingest_id: str) -> Batches:
+def scan_segment(text: Text, part: ScanRange) -> Batches:
     """The batches in a range of a segment; see `headers_of` and `scan_headers`."""
-    return scan_headers(text, part, headers_of(text, part), ingest_id)
+    return scan_headers(text, part, headers_of(text, part))
 
 
 def headers_of(text: Text, part: ScanRange) -> Headers:
@@ -92,9 +92,7 @@ def headers_of(text: Text, part: ScanRange) -> Headers:
     return Headers.joined(list(walk.blocks()) if is_there else [])
 
 
-def scan_headers(
-    text: Text, part: ScanRange, headers: Headers, ingest_id: str, is_right: Array | None = None
-) -> Batches:
+def scan_headers(text: Text, part: ScanRange, headers: Headers, is_right: Array | None = None) -> Batches:
     """The batches with these headers, which a range of a segment has.
 
     `is_valid` is ABSENT where the checksum was not looked at, since it decides no verdict; see `deciding`. `is_right`
@@ -109,7 +107,7 @@ def scan_headers(
     else:
         columns = _columns(text.read, headers, is_right.astype(np.int8))
     groups = read_group_records(text.read, headers) if section.topic == GROUP_TOPIC else None
-    return Batches(part.place(ingest_id), columns, groups)
+    return Batches(part.place, columns, groups)
 
 
 def is_small_segment(part: ScanRange) -> bool:
@@ -119,7 +117,7 @@ def is_small_segment(part: ScanRange) -> bool:
     return is_plain and part.start == 0 and part.end == section.text_end_bytes <= SMALL_FILE_BYTES
 
 
-def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str) -> Iterator[Batches | ScanRange]:
+def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]]) -> Iterator[Batches | ScanRange]:
     """The batches of some small segments, as `scan_segment` finds them in each; one that is not whole is left."""
     parts = [part for part, _ in read]
     small = SmallSegments.of([data for _, data in read], [part.section.file_base_offset for part in parts])
@@ -132,7 +130,7 @@ def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]], ingest_id: str)
     bounds = np.searchsorted(small.segment, np.arange(len(parts) + 1)).tolist()
     for part, is_whole, first, stop in zip(parts, small.is_whole.tolist(), bounds, bounds[1:], strict=False):
         if is_whole:
-            yield Batches(part.place(ingest_id), rows_at(columns, slice(first, stop)))
+            yield Batches(part.place, rows_at(columns, slice(first, stop)))
         else:
             yield part
 

@@ -41,7 +41,7 @@ class Section:
 
 @dataclass(frozen=True)
 class ScanRange:
-    """Bytes [start, end) of one section's body, for one task to parse."""
+    """Bytes [start, end) of one section's body, for one task to parse, in some ingest."""
 
     path: str
     compression: str | None
@@ -50,8 +50,10 @@ class ScanRange:
     start: int
     end: int
     version: Version | None = None
+    ingest_id: str = ""
 
-    def place(self, ingest_id: str) -> BatchPlace:
+    @property
+    def place(self) -> BatchPlace:
         """Where batches of it are read."""
         section = self.section
-        return BatchPlace(ingest_id, self.input_id, section.index, section.topic, section.partition)
+        return BatchPlace(self.ingest_id, self.input_id, section.index, section.topic, section.partition)
