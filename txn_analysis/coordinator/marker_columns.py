@@ -16,7 +16,7 @@ from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import BatchFunction
@@ -76,9 +76,11 @@ def markers_of_health(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(of_types(columns, MARKERS), schema=MARKERS)
 
 
-def markers_of_pieces(pieces: frozenset[tuple[Any, ...]]) -> BatchFunction:
+_PIECE = ("audit", *UsedBatchRange._fields)
+
+
+def markers_of_pieces(pieces: frozenset[tuple[Any, ...]], key: Sequence[str] = _PIECE) -> BatchFunction:
     """Rows of `MARKERS` from ended rows of some batch ranges, by their audit and the fields of `UsedBatchRange`."""
-    key = ("audit", *UsedBatchRange._fields)
     return lambda batches: (markers_of_ended(rows.filter(pa.array(is_in(rows, key, pieces)))) for rows in batches)
 
 
@@ -90,14 +92,9 @@ def markers_of_linked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 def markers_of_cut_sections(used: frozenset[tuple[Any, ...]]) -> BatchFunction:
-    """The same of named rows of sections that were cut, of the batch ranges that a log was put together from."""
-    key = ("audit", *UsedBatchRange._fields[1:])
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = rows_named("ended")(batches)
-        return (markers_of_ended(each.filter(pa.array(is_in(each, key, used)))) for each in rows)
-
-    return run
+    """End markers of sections that were summarized again, in the ranges that the log was built from."""
+    of_used = markers_of_pieces(used, ("audit", *UsedBatchRange._fields[1:]))
+    return lambda batches: of_used(rows_named("ended")(batches))
 
 
 _LATEST = 2**63 - 1

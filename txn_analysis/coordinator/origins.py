@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.history import decides
@@ -24,32 +24,6 @@ if TYPE_CHECKING:
 VERSION_2 = 2
 """Of transactions, with which every end raises the epoch (KIP-890)."""
 _AFTER_ALL = 2**63
-
-
-class _Marked(NamedTuple):
-    """The decision that the producer's last end marker in the partition carried out."""
-
-    state: str | None = None
-    at_ms: int | None = None
-    again_after_ms: int | None = None
-
-
-class _Decided(NamedTuple):
-    """The last record after it that lists the partition, and the last decision among those."""
-
-    listed_ms: int | None = None
-    state: str | None = None
-    at_ms: int | None = None
-    completed_ms: int | None = None
-
-
-class _Rotated(NamedTuple):
-    """The first record of another producer id, and the last epoch under the old one."""
-
-    producer_id: int | None = None
-    at_ms: int | None = None
-    last_own_epoch: int | None = None
-    is_recorded: bool = False
 
 
 class Origins(NamedTuple):
@@ -100,25 +74,16 @@ def origins_of(history: Sequence[StateRecord], opened: Asked, max_clock_skew_ms:
     decided = decisions(history, where, producer_id)
     marked, is_doubtful = marker_record(decided, opened.last_marker_ms, max_clock_skew_ms)
     since = _since(history, opened.last_marker_ms, marked)
-    ended, prepared = _marked(history, marked), _decided(since, where, producer_id)
-    taken_over, rotated = _taken_over(since, opened), _rotated(history, producer_id)
+    taken_over = _taken_over(since, opened)
     named = (r for r in history if not r.is_tombstone and r.names(producer_id))
     first_own = next(named, None)
     return Origins(
-        ended_state=ended.state,
-        ended_ms=ended.at_ms,
-        ended_again_after_ms=ended.again_after_ms,
-        listed_since_ms=prepared.listed_ms,
-        prepared_state=prepared.state,
-        prepared_ms=prepared.at_ms,
-        completed_ms=prepared.completed_ms,
+        **_ended(history, marked),
+        **_listed(since, where, producer_id),
+        **_rotated(history, producer_id),
         began_since_ms=_began_ms(since, where, producer_id),
         new_epoch=None if taken_over is None else taken_over.producer_epoch,
         new_epoch_ms=None if taken_over is None else taken_over.moment_ms,
-        rotated_to=rotated.producer_id,
-        rotated_ms=rotated.at_ms,
-        is_rotation_recorded=rotated.is_recorded,
-        last_own_epoch=rotated.last_own_epoch,
         tombstone_ms=next((r.moment_ms for r in reversed(history) if r.is_tombstone), None),
         first_own_ms=None if first_own is None else first_own.moment_ms,
         is_order_doubtful=is_doubtful,
@@ -168,26 +133,34 @@ def _since(history: Sequence[StateRecord], marker_ms: int | None, marked: int) -
     return [r for r in history if (at_ms := r.moment_ms) is None or at_ms > marker_ms]
 
 
-def _marked(history: Sequence[StateRecord], marked: int) -> _Marked:
+def _ended(history: Sequence[StateRecord], marked: int) -> dict[str, Any]:
+    """Of `Origins`, what the decision says that the producer's last end marker in the partition carried out."""
     if marked == ABSENT:
-        return _Marked()
+        return {}
     decision = history[marked]
     equal = next((r for r in reversed(history[:marked]) if r.state == decision.state), None)
     at_ms, before_ms = decision.moment_ms, None if equal is None else equal.moment_ms
-    return _Marked(decision.state, at_ms, None if at_ms is None or before_ms is None else at_ms - before_ms)
+    again_after_ms = None if at_ms is None or before_ms is None else at_ms - before_ms
+    return {"ended_state": decision.state, "ended_ms": at_ms, "ended_again_after_ms": again_after_ms}
 
 
-def _decided(since: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> _Decided:
+def _listed(since: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> dict[str, Any]:
+    """Of `Origins`, what the last record after it that lists the partition says, and the last decision among those."""
     listed = [(i, r) for i, r in enumerate(since) if r.concerns(where, producer_id)]
     if not listed:
-        return _Decided()
-    listed_ms = listed[-1][1].moment_ms
+        return {}
+    listed_since_ms = listed[-1][1].moment_ms
     prepared = [(i, r) for i, r in listed if decides(r, where, producer_id)]
     if not prepared:
-        return _Decided(listed_ms)
+        return {"listed_since_ms": listed_since_ms}
     index, record = prepared[-1]
     done = next((r for r in since[index + 1 :] if r.is_completed), None)
-    return _Decided(listed_ms, record.state, record.moment_ms, None if done is None else done.moment_ms)
+    return {
+        "listed_since_ms": listed_since_ms,
+        "prepared_state": record.state,
+        "prepared_ms": record.moment_ms,
+        "completed_ms": None if done is None else done.moment_ms,
+    }
 
 
 def _began_ms(since: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> int | None:
@@ -205,13 +178,18 @@ def _taken_over(since: Sequence[StateRecord], opened: Asked) -> StateRecord | No
     return next((r for r in begun if more(r.producer_epoch, first_epoch) is True), None)
 
 
-def _rotated(history: Sequence[StateRecord], producer_id: int) -> _Rotated:
+def _rotated(history: Sequence[StateRecord], producer_id: int) -> dict[str, Any]:
+    """Of `Origins`, what the first record of another producer id says, and the last one under the data's own."""
     places = [i for i, r in enumerate(history) if r.producer_id == producer_id]
     if not places:
-        return _Rotated()
+        return {}
     old = history[places[-1]]
     later = next((r for r in history[places[-1] + 1 :] if r.producer_id is not None), None)
     if later is None:
-        return _Rotated(last_own_epoch=old.producer_epoch)
-    is_linked = later.previous_producer_id == producer_id or old.next_producer_id == later.producer_id
-    return _Rotated(later.producer_id, later.moment_ms, old.producer_epoch, is_linked)
+        return {"last_own_epoch": old.producer_epoch}
+    return {
+        "rotated_to": later.producer_id,
+        "rotated_ms": later.moment_ms,
+        "is_rotation_recorded": producer_id == later.previous_producer_id or old.next_producer_id == later.producer_id,
+        "last_own_epoch": old.producer_epoch,
+    }
