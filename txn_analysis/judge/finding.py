@@ -10,7 +10,7 @@ from txn_analysis.judge.applications import NO_GROUPS, ConnectGroups, applicatio
 from txn_analysis.judge.sentences import clocks_remark
 from txn_analysis.judge.words import WORDS
 from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS
-from txn_analysis.tables import Finding, Impact, RuleAsked
+from txn_analysis.tables import Finding, Impact, RuleAsked, Transaction
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
 from txn_analysis.verdict import Verdict
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from txn_analysis.kafka.names import TopicConfig
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.settings import Settings
-    from txn_analysis.tables import PartitionHealth, Transaction
+    from txn_analysis.tables import PartitionHealth
 
 
 Place = tuple["TopicPartition", int, int]
@@ -30,6 +30,7 @@ Place = tuple["TopicPartition", int, int]
 
 
 _BY_CLOCKS = {*MAY_BE_BEING_WRITTEN, Verdict.IN_PROGRESS}
+_OF_TRANSACTION = tuple(name for name in Finding._fields if name in Transaction._fields)
 
 
 def finding_of(
@@ -48,23 +49,10 @@ def finding_of(
         finding_id=finding_id,
         verdict=rule.verdict,
         rule=rule.name,
-        topic=opened.topic,
-        partition=opened.partition,
-        producer_id=opened.producer_id,
-        producer_epoch=opened.producer_epoch,
-        coordinator_epoch=opened.coordinator_epoch,
-        coordinator_epoch_basis=opened.coordinator_epoch_basis,
-        txn_start_offset=opened.txn_start_offset,
-        is_txn_start_exact=opened.is_txn_start_exact,
-        last_offset=opened.last_offset,
-        record_count=opened.record_count,
-        size_bytes=opened.size_bytes,
-        last_timestamp_ms=opened.last_timestamp_ms,
+        **{name: getattr(opened, name) for name in _OF_TRANSACTION},
         idle_ms=case.idle_ms,
         lateness_basis=case.lateness_basis,
         late_by_ms=case.late_by_ms,
-        appended_after_ms=opened.appended_after_ms,
-        appended_before_ms=opened.appended_before_ms,
         transactional_id=transactional_id,
         state_partition=None if known is None else known.state_partition,
         coordinator_state=None if known is None else known.state,
