@@ -140,8 +140,8 @@ def with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: Na
         counts.update(counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
     for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, named.record_counts):
         asked = _batches(run, _STORED, **wanted.rows, **filters.places, producer_id=producer_ids)
-        rows = pa.Table.from_batches(asked)
-        yield from _explained(run, rows.filter(_has_records(run, rows, named)).combine_chunks())
+        rows = [batch.filter(_has_records(run, batch, named)) for batch in asked]  # most ended before any record
+        yield from _explained(run, pa.Table.from_batches(rows).combine_chunks())
 
 
 def _before_records(
