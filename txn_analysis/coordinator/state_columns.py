@@ -101,13 +101,6 @@ def in_order(rows: pa.Table, group: Array, dumped_rank: Array, compared: Sequenc
     return InOrder(order, np.flatnonzero(is_other(order, keys[:1])), is_hidden)
 
 
-def places_of(rows: pa.Table, dumped_rank: int) -> Array:
-    """The rows by transactional id, those of one id by their places; none may lack one."""
-    return _sorted(
-        [codes_of(rows["transactional_id"], is_sorted=True), *_places(rows, np.full(len(rows), dumped_rank))]
-    )
-
-
 def _places(rows: pa.Table, dumped_rank: Array) -> list[Array]:
     """What sorts the records of one id.
 

@@ -228,13 +228,8 @@ _NOT_COMPARED = ("held_by", "is_id_uncertain", "leader_epoch")
 _RECORD = pa.struct([*map(STATES.field, SAID), ("is_hidden", pa.bool_()), *map(STATES.field, _NOT_COMPARED[1:])])
 HISTORIES = pa.schema([AUDIT, ("producer_ids", pa.list_(pa.int64())), ("history", pa.list_(_RECORD))])
 """One row is one transactional id: the producer ids that it has, or had, and its records, oldest first; never none."""
-LAST_RECORDS = pa.schema(
-    [
-        STATES.field(name)
-        for name in ("transactional_id", "state", "producer_epoch", "timeout_ms", "start_ms", "last_update_ms")
-    ]
-)
-"""One row is the last record of a transactional id that is not gone, and of which no later record is hidden."""
+NEWEST_RECORDS = pa.schema([*_RECORD])
+"""One row is the newest record of a transactional id, of those that could be decoded; it may be a tombstone."""
 OF_PRODUCER = pa.schema([AUDIT, ("producer_id", pa.int64()), HISTORIES.field("history")])
 """One row is the history of an id that has, or had, a producer id."""
 
@@ -266,10 +261,16 @@ def abort_counts(states: pa.Table, ordered: InOrder) -> Array:
     return ordered.how_many(is_abort.to_numpy().astype(bool))
 
 
-def last_records(states: pa.Table, ordered: InOrder) -> pa.Table:
-    """Rows of `LAST_RECORDS`, of ids in order."""
-    is_gone = states["is_tombstone"].to_numpy().astype(bool)[ordered.last]
-    return states.select(LAST_RECORDS.names).take(pa.array(ordered.last[~(ordered.is_hidden | is_gone)]))
+def newest_records(states: pa.Table, ordered: InOrder) -> pa.Table:
+    """Rows of `NEWEST_RECORDS`, of ids in order; `states` as of `by_id`."""
+    newest = InOrder(ordered.last, np.arange(len(ordered.first)), ordered.is_hidden)
+    rows = states.select([*SAID, *_NOT_COMPARED]).take(pa.array(newest.row)).combine_chunks()
+    return pa.table(_records(rows, newest).flatten().flatten(), schema=NEWEST_RECORDS)
+
+
+def live_records(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of rows of `NEWEST_RECORDS` those of ids that are not gone, and of which no later record is hidden."""
+    return (rows.filter(pc.invert(pc.or_(rows["is_tombstone"], rows["is_hidden"]))) for rows in batches)
 
 
 def histories_of(states: pa.Table, audit: Array, ordered: InOrder) -> pa.Table:

@@ -30,7 +30,7 @@ from txn_analysis.coordinator.state_records import (
     by_id,
     histories_in,
     histories_of,
-    last_records,
+    newest_records,
     read_at,
     read_with,
 )
@@ -124,7 +124,7 @@ def state_step(placings: Placings, producers: BloomFilter, abort_count: int) -> 
     """By audit and `read_with`, of `states` (rows of `READ_WITH`), as named rows.
 
     `histories` are rows of `HISTORIES`, of the ids that have, or had, a producer that the logs name; `aborted` are such
-    rows of the ids that were aborted often; `last` are rows of `LAST_RECORDS`, of all ids; `chains` are values: by
+    rows of the ids that were aborted often; `newest` are rows of `NEWEST_RECORDS`; `chains` are values: by
     audit, by partition of the state its `StateChain`, and `StateSums` of its files.
 
     Args:
@@ -140,7 +140,7 @@ def state_step(placings: Placings, producers: BloomFilter, abort_count: int) -> 
         some = asked_about(states, ordered, producers), abort_counts(states, ordered) >= abort_count
         histories, aborted = (histories_of(states, audit, ordered.only(chosen)) for chosen in some)
         chains = rows_of_values(_chains(read_at(tables["states"], "held_by"), placings))
-        return named(histories=histories, aborted=aborted, last=last_records(states, ordered), chains=chains)
+        return named(histories=histories, aborted=aborted, newest=newest_records(states, ordered), chains=chains)
 
     return run
 

@@ -201,7 +201,7 @@ OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary(
 
 
 def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: of rows of `LAST_RECORDS`, how many ids have which timeout."""
+    """Values: of rows of `NEWEST_RECORDS`, how many ids have which timeout."""
     counts = Counter[int]()
     for rows in batches:
         counts.update(counted(rows["timeout_ms"].drop_null()))
@@ -209,7 +209,7 @@ def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def warnings_of_last(known: Known) -> BatchFunction:
-    """Rows of `OF_APPLICATION` from rows of `LAST_RECORDS`."""
+    """Rows of `OF_APPLICATION` from rows of `NEWEST_RECORDS`."""
     return lambda batches: _of_applications(
         each for rows in batches for each in _warnings_of_last(rows.to_struct_array(), known)
     )

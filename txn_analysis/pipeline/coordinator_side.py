@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import of_types
 from txn_analysis.columns.values import NAMED, VALUES, rows_named, rows_of_values, unpickled, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
@@ -17,13 +18,14 @@ from txn_analysis.coordinator.producer_bounds import GivenState, given_state
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
 from txn_analysis.coordinator.state_records import (
     HISTORIES,
-    LAST_RECORDS,
+    NEWEST_RECORDS,
     OF_PRODUCER,
     READ_WITH,
     STATE_COLUMNS,
     Placing,
     Placings,
     by_producer_id,
+    live_records,
 )
 from txn_analysis.coordinator.steps import (
     STATED,
@@ -49,7 +51,7 @@ from txn_analysis.judge.warning_steps import (
     worst_step,
 )
 from txn_analysis.spark.jobs import described
-from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit
 
 if TYPE_CHECKING:
@@ -62,7 +64,7 @@ if TYPE_CHECKING:
     from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.warning_steps import WarningLine
     from txn_analysis.pipeline.linking import Logs
-    from txn_analysis.pipeline.run import Given
+    from txn_analysis.pipeline.run import Given, Run
     from txn_analysis.settings import Settings
 
 
@@ -85,14 +87,14 @@ class States(NamedTuple):
         placings: by audit, where they belong.
         histories: rows of `HISTORIES`, of the ids that somebody asks about; as of `state_step`, as the others.
         aborted: rows of `HISTORIES`, of the ids that were aborted often.
-        last: rows of `LAST_RECORDS`.
+        newest: rows of `NEWEST_RECORDS`.
         chains: values.
     """
 
     placings: Placings
     histories: Any
     aborted: Any
-    last: Any
+    newest: Any
     chains: Any
 
 
@@ -115,7 +117,7 @@ def states_of(given: Given, producers: BloomFilter) -> Iterator[States]:
     known = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
     placings = Placings(known)
     if not with_records:  # no capture has a record of it
-        schemas = (HISTORIES, HISTORIES, LAST_RECORDS, VALUES)
+        schemas = (HISTORIES, HISTORIES, NEWEST_RECORDS, VALUES)
         yield States(placings, *(engine.made(schema.empty_table()) for schema in schemas))
         return
     rows = engine.mapped(given.rows(TRANSACTION_STATES, *STATE_COLUMNS), placed(placings), READ_WITH)
@@ -125,7 +127,7 @@ def states_of(given: Given, producers: BloomFilter) -> Iterator[States]:
             placings,
             engine.mapped(kept, rows_named("histories"), HISTORIES),
             engine.mapped(kept, rows_named("aborted"), HISTORIES),
-            engine.mapped(kept, rows_named("last"), LAST_RECORDS),
+            engine.mapped(kept, rows_named("newest"), NEWEST_RECORDS),
             engine.mapped(kept, rows_named("chains"), VALUES),
         )
 
@@ -215,12 +217,13 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
         settings: as for the audit.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
+    live = engine.mapped(states.newest, live_records, NEWEST_RECORDS)
     with described("judge: count the timeouts of transactional ids"):
-        of_parts = engine.collected(engine.mapped(states.last, timeouts, VALUES))
+        of_parts = engine.collected(engine.mapped(live, timeouts, VALUES))
     counts = sum(values_in(of_parts), Counter[int]())
     known = Known(settings, as_of_ms, median_of(counts))
     warned = engine.together(
-        engine.mapped(states.last, warnings_of_last(known), OF_APPLICATION),
+        engine.mapped(live, warnings_of_last(known), OF_APPLICATION),
         engine.mapped(states.aborted, warnings_of_aborts, OF_APPLICATION),
     )
     with described("judge: find the early warnings of each application"):
@@ -228,12 +231,27 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
     return warnings_of([each for worst in values_in(found) for each in worst])
 
 
+def write_current_states(run: Run, states: States) -> None:
+    """Write `current_states` of a run."""
+    schema = CURRENT_STATES.arrow_schema
+    run_id = run.run_id  # tasks could not take the run along
+
+    def rows_of_run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            own = [pa.repeat(run_id, len(rows)) if name == "run_id" else rows[name] for name in schema.names]
+            yield pa.RecordBatch.from_arrays(of_types(own, schema), schema=schema)
+
+    with described("judge: write the newest record of each transactional id"):
+        run.engine.write(states.newest, rows_of_run, CURRENT_STATES, run_id=run_id)
+
+
 def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
     """The groups of Kafka Connect whose leaders have an id that is not gone, the first thousand by name; and what the
     records of their tasks show.
     """
+    live = engine.mapped(states.newest, live_records, NEWEST_RECORDS)
     with described("judge: find the groups of Kafka Connect"):
-        found = engine.collected(engine.mapped(states.last, _leaders, VALUES))
+        found = engine.collected(engine.mapped(live, _leaders, VALUES))
     names = frozenset(groups_led([name for some in values_in(found) for name in some])[:_MOST_GROUPS])
     if not names:
         return NO_GROUPS
@@ -266,7 +284,7 @@ def _topics_of(groups: Collection[str]) -> BatchFunction:
 
 
 def _leaders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: of rows of `LAST_RECORDS` the ids that look like those of leaders."""
+    """Values: of rows of `NEWEST_RECORDS` the ids that look like those of leaders."""
     for rows in batches:
         ids = rows["transactional_id"]
         yield from rows_of_values(ids.filter(pc.starts_with(ids, CONNECT_LEADERS)).to_pylist()).to_batches()

@@ -27,7 +27,13 @@ from txn_analysis.judge.warning_steps import near_bound, open_warnings, soonest
 from txn_analysis.kafka.names import GROUP_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
-from txn_analysis.pipeline.coordinator_side import connect_groups, coordinator_side, states_of, warnings_of_ids
+from txn_analysis.pipeline.coordinator_side import (
+    connect_groups,
+    coordinator_side,
+    states_of,
+    warnings_of_ids,
+    write_current_states,
+)
 from txn_analysis.pipeline.run import digest, parameters
 from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.reading.topic_config import read_topic_configs
@@ -167,10 +173,11 @@ _TOLD = "told"
 def judge(run: Run, logs: Logs) -> Judged:
     """The verdict on every open transaction of linked logs, and the plan for those that hang; writes the findings."""
     with states_of(run, logs.producers) as states:
-        side, of_ids, connect = in_parallel(
+        side, of_ids, connect, _ = in_parallel(
             partial(coordinator_side, run, states, logs),
             partial(warnings_of_ids, run.engine, states, run.settings, run.as_of_ms),
             partial(connect_groups, run.engine, states),
+            partial(write_current_states, run, states),
         )
     give_back_memory()
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]

@@ -10,45 +10,56 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import codes_of
 from txn_analysis.columns.records import records_of
-from txn_analysis.coordinator.state_columns import places_of
-from txn_analysis.coordinator.state_records import by_id, histories_in, histories_of, with_held_by
+from txn_analysis.coordinator.state_records import (
+    NEWEST_RECORDS,
+    STATES,
+    by_id,
+    histories_in,
+    histories_of,
+    newest_records,
+    with_held_by,
+)
 from txn_analysis.kafka.transactions import NAMED, SAID, StateRecord
 from txn_analysis.runs.ask import ask, is_one_of
-from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from txn_analysis.coordinator.history import History
+    from txn_analysis.coordinator.state_columns import InOrder
     from txn_analysis.runs.past_run import PastRun
 
 
 _PLACED_BY = ("input_id", "ordinal", "offset", "leader_epoch", "transactional_id_hash")
 _COLUMNS = tuple(dict.fromkeys((*SAID, *_PLACED_BY)))
-_HELD_ROWS = 1 << 16
 
 
 def current_states(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
-    """One row per transactional id: its last record in offset order; tombstoned ids are kept and marked.
+    """One row per transactional id: its newest record, tombstones included, as the run wrote it.
+
+    Of a run of 1.0.0, which wrote none, they are found among the records of its evidence.
 
     Args:
-        run: whose evidence counts.
+        run: which is finished.
         one_of: `transactional_id`, where some are wanted; all otherwise.
 
     Returns:
-        The columns of `transaction_states` that a history is made of, and those that say where a record stands.
+        Rows of `NEWEST_RECORDS`.
     """
+    if run.has_current_states:
+        return run.held(CURRENT_STATES, *NEWEST_RECORDS.names, **one_of)
+    return newest_records(*_in_order(run, **one_of))
 
-    def newest_of(parts: list[pa.Table]) -> pa.Table:
-        return _newest(parts, run.state_files.dumped_rank)
 
+def _in_order(run: PastRun, **one_of: Collection[Any]) -> tuple[pa.Table, InOrder]:
+    """Records of the coordinator, and those of each id in their order."""
+    placing = run.placing
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of)
-    newest = merged(map(_known, batches), newest_of, _HELD_ROWS)
-    if newest is None:
-        return pa.schema([TRANSACTION_STATES.arrow_schema.field(name) for name in _COLUMNS]).empty_table()
-    return newest.select([*_COLUMNS])
+    held = [with_held_by(batch, placing.partition_count, placing.text_exports) for batch in batches]
+    rows = pa.Table.from_batches(held, held[0].schema if held else STATES)
+    return rows, by_id(rows, np.zeros(len(rows), np.int64), np.full(len(rows), placing.dumped_rank))
 
 
 def merged(parts: Iterable[pa.Table], merge: Callable[[list[pa.Table]], pa.Table], held_rows: int) -> pa.Table | None:
@@ -63,12 +74,6 @@ def merged(parts: Iterable[pa.Table], merge: Callable[[list[pa.Table]], pa.Table
     return merge(held) if held else None
 
 
-def placed(states: pa.Table, run: PastRun) -> Iterator[StateRecord]:
-    """Rows of `current_states`; console records get the partition that their id hashes to."""
-    for batch in states.to_batches(_HELD_ROWS):
-        yield from _records(batch, run)
-
-
 def _records(batch: pa.RecordBatch, run: PastRun) -> list[StateRecord]:
     held = with_held_by(batch, run.placing.partition_count, run.placing.text_exports)
     lists = pc.coalesce(held["topic_partitions"], pa.scalar([], held["topic_partitions"].type))
@@ -76,20 +81,6 @@ def _records(batch: pa.RecordBatch, run: PastRun) -> list[StateRecord]:
     return records_of(
         StateRecord, held.drop_columns(["state_partition"]).rename_columns({"held_by": "state_partition"})
     )
-
-
-def _known(batch: pa.RecordBatch) -> pa.Table:
-    """The records of known ids."""
-    is_known = pc.and_not(pc.is_valid(batch["transactional_id"]), batch["is_undecodable"])
-    return pa.Table.from_batches([batch]).filter(is_known)
-
-
-def _newest(parts: Iterable[pa.Table], dumped_rank: int) -> pa.Table:
-    """Of each id the last record."""
-    rows = pa.concat_tables(parts)
-    rows = rows.take(pa.array(places_of(rows, dumped_rank)))
-    ids = codes_of(rows["transactional_id"])
-    return rows.filter(pa.array(np.append(np.diff(ids) != 0, True)[: len(ids)])).combine_chunks()
 
 
 def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
@@ -128,15 +119,8 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
     """The records of some transactional ids, oldest first and each once."""
     if not transactional_ids:
         return {}
-    wanted = sorted(transactional_ids)
-    batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, transactional_id=wanted)
-    placing = run.placing
-    held = [with_held_by(b, placing.partition_count, placing.text_exports) for b in batches if len(b)]
-    if not held:
-        return {}
-    rows = pa.Table.from_batches(held)
-    none, rank = np.zeros(len(rows), np.int64), np.full(len(rows), run.placing.dumped_rank)
-    histories = histories_of(rows, none, by_id(rows, none, rank))["history"]
+    rows, ordered = _in_order(run, transactional_id=sorted(transactional_ids))
+    histories = histories_of(rows, np.zeros(len(rows), np.int64), ordered)["history"]
     return {own[0].transactional_id: own for own in histories_in(histories)}
 
 

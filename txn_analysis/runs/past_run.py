@@ -23,6 +23,7 @@ from txn_analysis.judge.case import Moments
 from txn_analysis.settings import Settings
 from txn_analysis.storage.commits import inputs_of
 from txn_analysis.tables import (
+    CURRENT_STATES,
     INPUTS,
     PARTITION_HEALTH,
     TRANSACTION_STATES,
@@ -281,6 +282,12 @@ class PastRun(RunRows):
         return frozenset(
             piece for batch in batches for piece in records_of(UsedBatchRange, batch["linked_pieces"].flatten())
         )
+
+    @cached_property
+    def has_current_states(self) -> bool:
+        """It wrote the newest record of each id: runs of 1.0.0 did not."""
+        is_there = self.warehouse.has(CURRENT_STATES)
+        return is_there and any(map(len, self.batches(CURRENT_STATES, "transactional_id")))
 
     @cached_property
     def state_files(self) -> StateFiles:

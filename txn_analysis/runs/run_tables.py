@@ -21,8 +21,9 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.judge.outcome import Sight
+from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.runs.ask import ask
-from txn_analysis.runs.asked_states import current_states, placed
+from txn_analysis.runs.asked_states import current_states
 from txn_analysis.runs.past_run import RunRows, finished_run
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.tables import (
@@ -41,9 +42,6 @@ from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.text import clip, escape, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Prune, Table
@@ -225,15 +223,15 @@ class RunTables(RunRows):
         records = map(AbortRecord.model_validate, self.held(ABORT_PLAN).to_pylist())
         return sorted(records, key=attrgetter("topic", "partition", "producer_id", "txn_start_offset"))
 
-    def current_states(self, *transactional_ids: str) -> Iterator[StateRecord]:
-        """The last record of some transactional ids, or of every one, as far as the run could see."""
+    def current_states(self, *transactional_ids: str) -> list[StateRecord]:
+        """The newest record of some transactional ids, or of every one, as far as the run could see."""
         if not transactional_ids:
-            return placed(self._current_states, self.finished)
-        return placed(current_states(self.finished, transactional_id=transactional_ids), self.finished)
+            return self._current_states
+        return records_of(StateRecord, current_states(self.finished, transactional_id=transactional_ids))
 
     @cached_property
-    def _current_states(self) -> pa.Table:
-        return current_states(self.finished)
+    def _current_states(self) -> list[StateRecord]:
+        return records_of(StateRecord, current_states(self.finished))
 
 
 def run_tables(warehouse: Warehouse, cluster: str, run_id: str | None = None) -> RunTables:

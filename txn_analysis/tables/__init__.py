@@ -6,6 +6,7 @@ from txn_analysis.tables.inputs import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.keeping import ACCEPTED, PRUNES, Decision, Prune
 from txn_analysis.tables.logs import (
     ABORTED_TRANSACTIONS,
+    CURRENT_STATES,
     GROUP_OFFSETS,
     LOG_BATCHES,
     LOG_PIECES,
@@ -37,6 +38,7 @@ ALL_TABLES = (
     PRODUCER_SNAPSHOTS,
     ABORTED_TRANSACTIONS,
     TRANSACTION_STATES,
+    CURRENT_STATES,
     TRANSACTIONS,
     PARTITION_HEALTH,
     FINDINGS,
@@ -51,6 +53,7 @@ __all__ = [
     "ABORT_PLAN",
     "ACCEPTED",
     "ALL_TABLES",
+    "CURRENT_STATES",
     "ENDED_TRANSACTIONS",
     "FINDINGS",
     "GROUP_OFFSETS",

@@ -264,6 +264,23 @@ TRANSACTION_STATES = Table(
     checks={"epochs_not_negative": not_negative("producer_epoch")},
 )
 
+_PLACE = ("ordinal", "offset", "is_after_gap", "batch_base_offset", "batch_last_offset", "transactional_id_hash")
+CURRENT_STATES = Table(
+    name="current_states",
+    grain="one transactional id in one run, with its newest record of `__transaction_state`, a tombstone included",
+    key=("run_id", "transactional_id"),
+    columns=(
+        Col("run_id", STRING, "the run", nullable=False),
+        *sorted(
+            (column for column in columns_of(StateRecord) if column.name not in _PLACE),
+            key=lambda column: column.name != "transactional_id",
+        ),
+        Col("is_hidden", BOOLEAN, "a record that could not be decoded may be newer", nullable=False),
+        Col("is_id_uncertain", BOOLEAN, "a tombstone of an export as text: an id that ends so is gone", nullable=False),
+    ),
+    partition_by=("run_id",),
+)
+
 
 GROUP_OFFSETS = Table(
     name="group_offsets",

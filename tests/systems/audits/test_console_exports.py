@@ -6,7 +6,7 @@ from typing import Any
 from tests.tools.forms.model import StateRecord, StateValue
 from tests.tools.forms.state_writer import console_text
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.runs.asked_states import current_states, placed
+from txn_analysis.runs.asked_states import current_states
 from txn_analysis.runs.past_run import Evidence, PastRun
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
@@ -30,6 +30,7 @@ def test_of_two_exports_in_one_capture_the_later_one_counts(no_spark: Any, wareh
     evidence = Evidence.of_capture(open_warehouse(no_spark, warehouse), "two exports")
     settings = settings.model_copy(update={"transaction_state_partitions": 4})
     run = PastRun(evidence.warehouse, "of tonight", evidence, settings, None)
-    current = {found.transactional_id: found.state for found in placed(current_states(run), run)}
+    found = current_states(run)
+    current = dict(zip(found["transactional_id"].to_pylist(), found["state"].to_pylist(), strict=True))
     assert current["orders-tx"] == "Ongoing"
     assert len(current) == 51

@@ -21,6 +21,7 @@ from txn_analysis.questions import stats
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import prune
 from txn_analysis.report.model import AuditReport
+from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ACCEPTED, ALL_TABLES, INPUTS
@@ -226,3 +227,11 @@ def test_rows_that_do_not_say_when_they_began_are_counted_as_those_that_do(
     timed = json.loads(now)["total"]["timed_count"]
     assert timed > 300
     assert {**json.loads(before), "run_id": ""} == {**json.loads(now), "run_id": ""}
+
+
+def test_the_newest_record_of_each_id_is_found_as_it_is_written_today(nights: Path, todays: Path) -> None:
+    before, now = (run_tables(open_warehouse(no_session, str(it)), "default") for it in (nights, todays))
+    assert (before.finished.has_current_states, now.finished.has_current_states) == (False, True)
+    found = sorted(before.current_states())
+    assert len(found) > 10
+    assert found == sorted(now.current_states())
