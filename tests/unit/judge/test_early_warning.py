@@ -15,7 +15,7 @@ from txn_analysis.coordinator.state_records import (
     abort_counts,
     by_id,
     histories_of,
-    last_records,
+    newest_records,
 )
 from txn_analysis.engine.engine import Engine
 from txn_analysis.engine.in_process import InProcess
@@ -78,7 +78,7 @@ def warnings_on(engine: Engine[Any], rows: list[Row], as_of_ms: int | None = NOW
     records, none = states_of(*rows), np.zeros(len(rows), np.int64)
     ordered = by_id(records, none, none)
     often = histories_of(records, none, ordered.only(abort_counts(records, ordered) >= early_warning.MANY))
-    parts = (HISTORIES.empty_table(), often, last_records(records, ordered), VALUES.empty_table())
+    parts = (HISTORIES.empty_table(), often, newest_records(records, ordered), VALUES.empty_table())
     return warnings_of_ids(engine, States(Placings({}), *map(engine.made, parts)), Settings(), as_of_ms)
 
 
