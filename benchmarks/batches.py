@@ -1,7 +1,5 @@
 """Invented record batches of one partition as columns: many producers, short transactions, some left open."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 `python -m benchmarks.dumps FOLDER 1024 16` writes one set.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Broker log directories with invented batches: real headers, checksums and end markers, records that are noise."""
 
-from __future__ import annotations
-
 import struct
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of measurements, docs/sizing.md, made of `benchmarks/results.json`: `python -m benchmarks.page`."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """Whole processes, with what they and their children took: seconds and memory."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -5,8 +5,6 @@ transaction: these hang. 20 minutes later, and again half a minute before the en
 so that the brokers' clocks show how late it is. A few transactions are live at the end.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Brokers that run until a block ends, with their topics, what speaks to them, and what is copied off them."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager

@@ -1,7 +1,5 @@
 """The driver holds one plan for each file and the findings; batches and transactions stay with the tasks."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """One wheel, one answer: the same tables whoever runs the tasks, and however the code got there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -5,8 +5,6 @@ broker may be demoted and keep its files, a new leader's high watermark may be b
 segments of the state, and it may be killed. A weaker reading of what it writes is fooled by each of these.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field, replace
 

@@ -3,8 +3,6 @@
 The only module of the world that knows the product.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

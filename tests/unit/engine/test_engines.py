@@ -1,7 +1,5 @@
 """Both engines run the same step on the same rows, and give the same."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping

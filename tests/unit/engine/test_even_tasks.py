@@ -1,7 +1,5 @@
 """How rows are divided among Spark's tasks: each task has its share of the bytes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """What Spark sees of a step: its rows as columns by name, of every kind of value that a table has."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """What Spark's plans show of an audit: read from the plans themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@
 `tests/systems/spark`.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Files as frames of Spark's own reader, without a warehouse: the rows are those of an audit's tables."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

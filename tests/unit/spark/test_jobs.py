@@ -1,7 +1,5 @@
 """Whoever watches a stage is told how far the jobs of Spark are."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Transactional ids are data: nobody but the owner can look into a folder that an audit makes, whatever the umask."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Starting Spark: the JDK, and a quiet session."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The tables in a catalog that outlives the session: a Hive metastore on Derby, in processes of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tables in a lakehouse: what a colleague does to one by Delta in Spark, then an audit, then `findings`."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What a task of Spark unpickles: its own work, however many files there are."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 
