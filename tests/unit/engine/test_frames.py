@@ -1,8 +1,10 @@
 """What Spark sees of a step: its rows as columns by name, of every kind of value that a table has."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -144,3 +146,27 @@ def test_spark_joins_the_same(spark: SparkSession) -> None:
     for state in (STATE_OF_PRODUCERS, STATE_OF_PRODUCERS[:0]):
         here = joined(InProcess(), OPEN_OF_PRODUCERS, state)
         assert joined(OnSpark(spark, 5), OPEN_OF_PRODUCERS, state) == here
+
+
+@pytest.fixture
+def many_parts(spark: SparkSession) -> Iterator[None]:
+    """A session as Spark comes, whose owner wants no join by broadcasts: rows are divided before each."""
+    wanted = {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.shuffle.partitions": "200",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+    }
+    before = {name: spark.conf.get(name) or "" for name in wanted}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+@pytest.mark.usefixtures("many_parts")
+def test_a_join_of_few_rows_takes_few_tasks(spark: SparkSession) -> None:
+    engine = OnSpark(spark, 5)
+    rows = engine.joined(engine.made(OPEN_OF_PRODUCERS), engine.made(STATE_OF_PRODUCERS), ["audit", "producer_id"])
+    (source,) = rows.sources
+    assert source.frame.rdd.getNumPartitions() <= engine.task_count
