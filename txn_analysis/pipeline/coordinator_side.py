@@ -196,7 +196,7 @@ def _of_producers(
         producer_step(given_states, {n: asked.get(n, frozenset()) for n in given_states}),
         STATED,
         histories=engine.mapped(states.histories, by_producer_id, OF_PRODUCER),
-        markers=logs.end_markers(),
+        markers=logs.end_markers,
     )
     skews_ms = {n: own.max_clock_skew_ms for n, own in given_states.items()}
     words = described("judge: join open transactions with the coordinator's state by producer_id")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, numbers
+from txn_analysis.columns.arrays import ABSENT, numbers, tuples_of
 from txn_analysis.columns.bloom_filter import BloomFilter
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import NAMED, VALUES, named, rows_named, values_in
@@ -65,112 +64,52 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.values import BatchFunction
+    from txn_analysis.engine.engine import Engine
     from txn_analysis.log.copies import Comparison, Pair
     from txn_analysis.pipeline.run import Audit, Given, Run
 
 _WHOLE = given_schema(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
+_OF_DRIVER = ("health", "opened", "producers", "used", "pieces")
 _BARE = pa.schema([HEALTH.field(name) for name in ("audit", "topic", "partition", "bare_markers")])
 
 
-class Logs(Protocol):
-    """What judging asks of linked logs, whether they have just been linked or were read back."""
+class Logs(NamedTuple):
+    """What judging asks of linked logs, whether they have just been linked or were read back.
 
-    @property
-    def opened(self) -> pa.Table:
-        """Rows of `OPENED`: all that is open, sorted by audit, partition and start."""
+    Attributes:
+        opened: rows of `OPENED`: all that is open, sorted by audit, partition and start.
+        health: by audit, what is known of each partition, as far as the columns of `JUDGED_BY`.
+        producers: the producer ids of all batches, of open transactions, and of end markers.
+        end_markers: rows of `MARKERS`: every end marker of the logs.
+    """
 
-    @property
-    def health(self) -> Mapping[int, list[PartitionHealth]]:
-        """By audit, what is known of each partition, as far as the columns of `JUDGED_BY`."""
-
-    @property
-    def producers(self) -> BloomFilter:
-        """The producer ids of all batches, of open transactions, and of end markers."""
-
-    def end_markers(self) -> Any:
-        """Rows of `MARKERS`: every end marker of the logs."""
-
-
-class _Driven(NamedTuple):
-    """What the driver holds of linked logs: as many rows as there are partitions, ranges of text, open transactions."""
-
-    health: dict[int, list[PartitionHealth]]
     opened: pa.Table
+    health: Mapping[int, list[PartitionHealth]]
     producers: BloomFilter
-    pieces: frozenset[tuple[Any, ...]]
-    used: frozenset[tuple[Any, ...]]
+    end_markers: Any
 
 
-@dataclass(frozen=True)
-class LinkedLogs:
+class LinkedLogs(NamedTuple):
     """The logs of some audits, linked.
 
     Attributes:
-        given: the audits.
+        logs: what judging asks of them.
+        engine: whose rows the others are.
         linked: rows that `link_step` made.
         anew: rows that `summarize_again` made; None where nothing had to be cut.
+        used: by audit and place, the pieces of sections that had to be cut, of which logs were linked.
     """
 
-    given: Given
+    logs: Logs
+    engine: Engine[Any]
     linked: Any
     anew: Any | None
-
-    @property
-    def opened(self) -> pa.Table:
-        """As of `Logs`."""
-        return self._driven.opened
-
-    @property
-    def health(self) -> Mapping[int, list[PartitionHealth]]:
-        """As of `Logs`."""
-        return self._driven.health
-
-    @property
-    def producers(self) -> BloomFilter:
-        """As of `Logs`."""
-        return self._driven.producers
-
-    def hold(self) -> None:
-        """Link now, and hold what the driver needs."""
-        _ = self._driven
-
-    @cached_property
-    def _driven(self) -> _Driven:
-        engine = self.given.engine
-        places = {(s.topic, s.partition) for own in self.given.audits.values() for s in own.log_sections}
-        with described(f"reconstruct: replay {count(len(places), 'partition')}"):
-            found = engine.collected(engine.mapped(self.linked, _of_driver, NAMED))
-        kinds = {
-            name: list(rows_named(name)(iter(found.to_batches())))
-            for name in ("health", "opened", "producers", "pieces", "used")
-        }
-        health = defaultdict(list)
-        for rows in kinds["health"]:
-            for audit, one in zip(rows["audit"].to_pylist(), records_of(PartitionHealth, rows), strict=True):
-                health[audit].append(one)
-        pieces, used = (
-            frozenset(key for rows in kinds[name] for key in zip(*(c.to_pylist() for c in rows.columns), strict=True))
-            for name in ("pieces", "used")
-        )
-        opened = _opened(kinds["opened"])
-        return _Driven(dict(health), opened, _producers(kinds["producers"], opened), pieces, used)
-
-    def end_markers(self) -> Any:
-        """As of `Logs`."""
-        engine = self.given.engine
-        whole = self.given.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
-        found = [
-            engine.mapped(whole, markers_of_pieces(self._driven.pieces), MARKERS),
-            engine.mapped(self.linked, markers_of_linked, MARKERS),
-        ]
-        if self.anew is not None:
-            found.append(engine.mapped(self.anew, markers_of_cut_sections(self._driven.used), MARKERS))
-        return engine.together(*found)
+    used: frozenset[tuple[Any, ...]]
 
     def write(self, run: Run) -> None:
         """Fill the tables `partition_health`, `transactions` and `ended_transactions` of the run of one audit."""
-        engine, run_id = self.given.engine, run.run_id
-        used = frozenset(key[1:] for key in self._driven.used)
+        engine, run_id = self.engine, run.run_id
+        used = frozenset(key[1:] for key in self.used)
         ended = self.linked if self.anew is None else engine.together(self.linked, self.anew)
         with described("reconstruct: write partition_health, transactions and ended_transactions"):
             in_parallel(
@@ -207,7 +146,34 @@ def linked_logs(given: Given) -> Iterator[LinkedLogs]:
             pieces=pieces,
             snapshots=given.rows(PRODUCER_SNAPSHOTS, *SNAPSHOT_COLUMNS),
         )
-        yield LinkedLogs(given, kept.enter_context(engine.kept(linked)), anew)
+        yield _held(given, kept.enter_context(engine.kept(linked)), anew)
+
+
+def _held(given: Given, linked: Any, anew: Any | None) -> LinkedLogs:
+    """Links; the driver gets as many rows as there are partitions, ranges of text, and open transactions."""
+    engine = given.engine
+    places = {(s.topic, s.partition) for own in given.audits.values() for s in own.log_sections}
+    with described(f"reconstruct: replay {count(len(places), 'partition')}"):
+        found = engine.collected(engine.mapped(linked, _of_driver, NAMED))
+    kinds = {name: list(rows_named(name)(iter(found.to_batches()))) for name in _OF_DRIVER}
+    health = defaultdict(list)
+    for rows in kinds["health"]:
+        for audit, one in zip(rows["audit"].to_pylist(), records_of(PartitionHealth, rows), strict=True):
+            health[audit].append(one)
+    pieces, used = (
+        frozenset(key for rows in kinds[name] for key in tuples_of(rows, rows.schema.names))
+        for name in ("pieces", "used")
+    )
+    whole = given.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
+    markers = [
+        engine.mapped(whole, markers_of_pieces(pieces), MARKERS),
+        engine.mapped(linked, markers_of_linked, MARKERS),
+    ]
+    if anew is not None:
+        markers.append(engine.mapped(anew, markers_of_cut_sections(used), MARKERS))
+    opened = _opened(kinds["opened"])
+    logs = Logs(opened, dict(health), _producers(kinds["producers"], opened), engine.together(*markers))
+    return LinkedLogs(logs, engine, linked, anew, used)
 
 
 def _size_bytes(audits: Mapping[int, Audit]) -> dict[tuple[int, str, int], int]:
@@ -251,7 +217,7 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
 def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of what `link_step` made what the driver holds, as named rows."""
     for batch in batches:
-        found = {name: _kind(name, batch) for name in ("health", "opened", "used", "producers")}
+        found = {name: _kind(name, batch) for name in _OF_DRIVER if name != "pieces"}
         kinds = {name: rows for name, rows in found.items() if rows is not None}
         health, opened = kinds.get("health"), kinds.get("opened")
         if health is not None:
@@ -297,41 +263,20 @@ def _ended_of(run_id: str, used: frozenset[tuple[Any, ...]]) -> BatchFunction:
     return lambda batches: (ended_by_run(rows, run_id, used) for rows in rows_named("ended")(batches))
 
 
-@dataclass(frozen=True)
-class WrittenLogs:
+def written_logs(run: Run) -> Logs:
     """The logs of a run as an earlier command has written them."""
-
-    run: Run
-
-    @cached_property
-    def opened(self) -> pa.Table:
-        """As of `Logs`."""
-        names = OPENED.names[1:]
-        return _opened([*with_audit(OPENED)(self.run.batches(TRANSACTIONS, *names, outcome=[OPEN]))])
-
-    @cached_property
-    def health(self) -> Mapping[int, list[PartitionHealth]]:
-        """As of `Logs`."""
-        return {ONLY: self.run.health()}
-
-    @cached_property
-    def producers(self) -> BloomFilter:
-        """As of `Logs`."""
-        run, engine = self.run, self.run.engine
-        pieces = run.rows(LOG_PIECES, "producers")
-        own = engine.mapped(pieces, lambda batches: map(producers_of, batches), PRODUCERS)
-        with described("judge: collect the producer ids of the logs"):
-            return _producers(engine.collected(own).to_batches(), self.opened)
-
-    def end_markers(self) -> Any:
-        """As of `Logs`."""
-        run, engine = self.run, self.run.engine
-        pieces = frozenset((ONLY, *piece) for piece in run.linked_pieces)
-        whole = run.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
-        own = engine.table(ENDED_TRANSACTIONS, *_WHOLE.names[1:], ingest_id=[run.run_id])
-        health = engine.table(PARTITION_HEALTH, *_BARE.names[1:], run_id=[run.run_id])
-        return engine.together(
-            engine.mapped(whole, markers_of_pieces(pieces), MARKERS),
-            engine.mapped(own, lambda ended: map(markers_of_ended, with_audit(_WHOLE)(ended)), MARKERS),
-            engine.mapped(health, lambda bare: map(markers_of_health, with_audit(_BARE)(bare)), MARKERS),
-        )
+    engine = run.engine
+    opened = _opened([*with_audit(OPENED)(run.batches(TRANSACTIONS, *OPENED.names[1:], outcome=[OPEN]))])
+    named = engine.mapped(run.rows(LOG_PIECES, "producers"), lambda batches: map(producers_of, batches), PRODUCERS)
+    with described("judge: collect the producer ids of the logs"):
+        producers = _producers(engine.collected(named).to_batches(), opened)
+    pieces = frozenset((ONLY, *piece) for piece in run.linked_pieces)
+    whole = run.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
+    spanning = engine.table(ENDED_TRANSACTIONS, *_WHOLE.names[1:], ingest_id=[run.run_id])
+    health = engine.table(PARTITION_HEALTH, *_BARE.names[1:], run_id=[run.run_id])
+    end_markers = engine.together(
+        engine.mapped(whole, markers_of_pieces(pieces), MARKERS),
+        engine.mapped(spanning, lambda ended: map(markers_of_ended, with_audit(_WHOLE)(ended)), MARKERS),
+        engine.mapped(health, lambda bare: map(markers_of_health, with_audit(_BARE)(bare)), MARKERS),
+    )
+    return Logs(opened, {ONLY: run.health()}, producers, end_markers)

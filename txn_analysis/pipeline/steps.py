@@ -12,7 +12,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.pipeline.ingest import ingest as read_inputs
 from txn_analysis.pipeline.judging import judge as judged_of
-from txn_analysis.pipeline.linking import WrittenLogs, linked_logs
+from txn_analysis.pipeline.linking import linked_logs, written_logs
 from txn_analysis.pipeline.planning import plan_of
 from txn_analysis.pipeline.run import Run, parameters, start_run
 from txn_analysis.reading.topic_config import read_topic_configs
@@ -62,11 +62,10 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
     run = start_run(warehouse, settings)  # the ingest has prepared the tables
     with ExitStack() as kept:
         with progress.stage("linking logs") as tell, followed(tell):
-            logs = kept.enter_context(linked_logs(run))
-            logs.hold()
+            linked = kept.enter_context(linked_logs(run))
             give_back_memory()
         with progress.stage("judging") as tell, followed(tell):
-            judged, _ = in_parallel(partial(judged_of, run, logs), partial(logs.write, run))
+            judged, _ = in_parallel(partial(judged_of, run, linked.logs), partial(linked.write, run))
     with progress.stage("writing"):
         judged.write()
     own = [item for item in run.evidence.inputs if item.capture_rank == 0]
@@ -88,8 +87,8 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
 def reconstruct(spark: Spark, settings: Settings, progress: Progress | None = None) -> Run:
     """Write `transactions` and `partition_health` of the run for a capture."""
     run = _run_to_write(spark, settings)
-    with (progress or Progress()).stage("linking logs") as tell, followed(tell), linked_logs(run) as logs:
-        logs.write(run)
+    with (progress or Progress()).stage("linking logs") as tell, followed(tell), linked_logs(run) as linked:
+        linked.write(run)
     return run
 
 
@@ -108,7 +107,7 @@ def judge(spark: Spark, settings: Settings, progress: Progress | None = None) ->
         WarehouseError: the capture was not reconstructed with these settings; nothing open would look like all is well.
     """
     run = _run_to_write(spark, settings)
-    logs = WrittenLogs(run)
+    logs = written_logs(run)
     if not logs.health[ONLY] and any(s.kind == "log" for item in run.evidence.inputs for s in item.sections):
         raise _not_yet(run, "reconstructed", "jobs/reconstruct.py", PARTITION_HEALTH)
     with (progress or Progress()).stage("judging") as tell, followed(tell):

@@ -87,17 +87,18 @@ def answer_of(history: History) -> Answer:
 def answers_of(histories: Sequence[History], engine: Engine[Any] | None = None) -> list[Answer]:
     """Findings and plans of many histories, which are audited as one."""
     given = GivenHistories.of(histories, engine or InProcess())
-    with linked_logs(given) as logs:
+    with linked_logs(given) as linked:
+        logs = linked.logs
         asked = given.only(logs.opened["audit"].unique().to_pylist())
         with states_of(asked, logs.producers) as states:
             side = coordinator_side(asked, states, logs)
-        judges, health = judges_of(asked, side, logs.health), _health_of(logs)
+        judges, health = judges_of(asked, side, logs.health), _health_of(linked)
         return [_answer(given.audits[n], health.get(n, ()), judges.get(n)) for n in range(len(histories))]
 
 
 def _health_of(logs: LinkedLogs) -> dict[int, list[Row]]:
     """Rows of `partition_health` with all of their columns."""
-    engine, found = logs.given.engine, defaultdict(list)
+    engine, found = logs.engine, defaultdict(list)
     rows = engine.collected(engine.mapped(logs.linked, rows_named("health"), HEALTH)).to_pylist()
     for row in sorted(rows, key=lambda row: (row["topic"], row["partition"])):
         found[row.pop("audit")].append(row)
