@@ -88,11 +88,11 @@ def test_a_bomb_does_not_fill_the_memory(tmp_path: Path) -> None:
     file = tmp_path / "bomb.gz"
     packer = zlib.compressobj(9, wbits=31)
     zeros = bytes(1 << 20)
-    file.write_bytes(b"".join(packer.compress(zeros) for _ in range(200)) + packer.flush())
+    file.write_bytes(b"".join(packer.compress(zeros) for _ in range(120)) + packer.flush())
     tracemalloc.start()
     try:
         with Text(str(file), GZIP) as text:
-            assert text.read(199 << 20, (199 << 20) + 5) == bytes(5)
+            assert text.read(119 << 20, (119 << 20) + 5) == bytes(5)
         assert tracemalloc.get_traced_memory()[1] < 80 << 20
     finally:
         tracemalloc.stop()
