@@ -24,9 +24,7 @@ from txn_analysis.reading.text.window import Reject
 
 NAME = "__transaction_state-1/00000000000000000000.log"
 VERSIONS = ((2, 7), (3, 7), (4, 2), (4, 4))
-DUMPS = sorted(
-    path for path in CASES.rglob("*transaction_state*.txt") if "console" not in path.parts and path.stat().st_size
-)
+DUMPS = {path.read_bytes() for path in CASES.rglob("*transaction_state*.txt") if "console" not in path.parts} - {b""}
 
 
 def section_of(body: bytes, version: tuple[int, int]) -> tuple[bytes, Section]:
@@ -51,8 +49,7 @@ def check(text: bytes, section: Section, cuts: tuple[int, ...] = ()) -> None:
 
 
 def test_every_capture() -> None:
-    for path in DUMPS:
-        text = path.read_bytes()
+    for text in sorted(DUMPS):
         for section in plan(text).sections:
             if section.kind == "state":
                 length = section.text_end_bytes - section.text_start_bytes
