@@ -17,6 +17,7 @@ from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.questions import loaded_report
 from txn_analysis.questions.pruning import prune as prune_warehouse
+from txn_analysis.report.figures import run_options
 from txn_analysis.runs import decisions
 from txn_analysis.runs.ask import ASKED, ask, needed, question, views
 from txn_analysis.runs.past_run import Evidence
@@ -66,7 +67,8 @@ def audit(spark: SparkSession | None, paths: Path | Iterable[Path], settings: Se
     """
     given = _listed(paths)
     with _at_work(spark, settings.warehouse) as own:
-        return pipeline.audit(own, given, settings)
+        report = pipeline.audit(own, given, settings)
+    return report.with_options(run_options(settings, report.run.cluster))
 
 
 def ingest(spark: SparkSession | None, paths: Path | Iterable[Path], settings: Settings) -> Ingested:
@@ -83,7 +85,8 @@ def load_report(spark: SparkSession | None, settings: Settings, run_id: str | No
         WarehouseError: there is no such warehouse, or no such run.
     """
     with _at_work(spark, settings.warehouse) as own:
-        return loaded_report.load_report(open_warehouse(own, settings.warehouse), settings, run_id)
+        report = loaded_report.load_report(open_warehouse(own, settings.warehouse), settings, run_id)
+    return report.with_options(run_options(settings, report.run.cluster))
 
 
 def findings(

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from txn_analysis.cli.options import SUFFIXES, Forms, Target
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
-from txn_analysis.text import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.formats import Answer
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
+    from txn_analysis.settings import Settings
 
 
 _STDOUT = "-"
@@ -203,23 +202,9 @@ def reader_of(report: AuditReport, settings: Settings, read_ms: int | None, *, s
     Nothing is judged by it: it says how old the files are, and whether a plan from them has expired.
     """
     # Not needed for --help.
-    from txn_analysis.report.figures import Reader
+    from txn_analysis.report.figures import Reader, run_options
 
     return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms or now_ms(), shows_accepted)
-
-
-def run_options(settings: Settings, cluster: str | None) -> str:
-    """What printed commands need to find the runs of the same cluster, or of all, from the same folder.
-
-    Defaults are left out, unless the environment says otherwise: it does so to the printed command as well.
-    """
-    said = (("warehouse", settings.warehouse), ("cluster", cluster))
-    given = ((name, value) for name, value in said if value is not None and not _is_default(name, value))
-    return "".join(f" --{name} {shell_word(value)}" for name, value in given)
-
-
-def _is_default(name: str, value: str) -> bool:
-    return value == Settings.model_fields[name].default and f"{ENVIRONMENT_PREFIX}{name.upper()}" not in os.environ
 
 
 def metrics_of(report: AuditReport) -> str:

@@ -21,7 +21,7 @@ from txn_analysis.cli.options import (
     option,
     repeated,
 )
-from txn_analysis.cli.output import deliver, note, rows, run_options
+from txn_analysis.cli.output import deliver, note, rows
 from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.judge.outcome import in_doubt, outcome_of
@@ -56,6 +56,7 @@ def find_hanging(asked: _FindHanging) -> int:
     from txn_analysis.plan.standing import unaccepted
     from txn_analysis.questions import answers as queries
     from txn_analysis.questions.filters import check_seen
+    from txn_analysis.report.figures import run_options
     from txn_analysis.runs.decisions import accepted_of
 
     filters = asked.filters()

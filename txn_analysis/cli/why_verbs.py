@@ -22,7 +22,7 @@ from txn_analysis.cli.options import (
     patterns,
     schema,
 )
-from txn_analysis.cli.output import deliver, deliver_schema, note, one, rows, run_options
+from txn_analysis.cli.output import deliver, deliver_schema, note, one, rows
 from txn_analysis.cli.spark import asked_run
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import ConfigError
@@ -143,6 +143,8 @@ def _explain_owner(asked: _Explain) -> int:
 
 def _deliver_told(asked: _Explain, answer: Any, cluster: str, text_of: Any) -> int:
     """Prints an answer that the files may not tell; its text names commands for the same cluster."""
+    from txn_analysis.report.figures import run_options
+
     settings = asked.settings()
     deliver(asked.targets, one(answer, lambda: text_of(answer, run_options(settings, cluster))))
     return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)

@@ -7,6 +7,7 @@ says whose it is; both are told where it depends on the clock whether the transa
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -14,8 +15,9 @@ import numpy as np
 
 from txn_analysis.judge.applications import blocked_start
 from txn_analysis.judge.causes import cause_named
+from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
 from txn_analysis.tables.finding_rows import FindingRows
-from txn_analysis.text import clip, count, duration, iso_utc, listed, size
+from txn_analysis.text import clip, count, duration, iso_utc, listed, shell_word, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -48,6 +50,20 @@ class Reader(NamedTuple):
 
 
 ANYBODY = Reader()
+
+
+def run_options(settings: Settings, cluster: str | None) -> str:
+    """What printed commands need to find the runs of the same cluster, or of all, from the same folder.
+
+    Defaults are left out, unless the environment says otherwise: it does so to the printed command as well.
+    """
+    said = (("warehouse", settings.warehouse), ("cluster", cluster))
+    given = ((name, value) for name, value in said if value is not None and not _is_default(name, value))
+    return "".join(f" --{name} {shell_word(value)}" for name, value in given)
+
+
+def _is_default(name: str, value: str) -> bool:
+    return value == Settings.model_fields[name].default and f"{ENVIRONMENT_PREFIX}{name.upper()}" not in os.environ
 
 
 class Placed(Protocol):

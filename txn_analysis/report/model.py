@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
 import inspect
+import time
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
 from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_function, plain_serializer_function_ser_schema
@@ -314,6 +316,23 @@ class AuditReport(Item):
     topics: tuple[str, ...] = ()
     upcoming: tuple[UpcomingItem, ...] = ()
     upcoming_left_out_count: int = 0
+    _options: str = ""
+
+    def with_options(self, options: str) -> Self:
+        """The report itself, whose page in a notebook has commands with these options; see `Reader`."""
+        self._options = options
+        return self
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the page, in a frame of its own, so that neither style touches the other."""
+        from txn_analysis.report.figures import Reader  # they know this class
+        from txn_analysis.report.html.page import html_report
+
+        now_ms = time.time_ns() // 1_000_000  # no verdict looks at it
+        page = html_report(self, reader=Reader(self._options, now_ms=now_ms))
+        looks = "width: 100%; height: 80vh; border: 0"
+        title = "Kafka transactions, audited by txn-analysis"
+        return f'<iframe title="{title}" style="{looks}" sandbox="allow-scripts" srcdoc="{html.escape(page)}"></iframe>'
 
     @cached_property
     def partitions_by_place(self) -> dict[tuple[str, int], PartitionItem]:

@@ -114,6 +114,17 @@ def test_hostile_ids_stay_text(open_page: Callable[..., Opened]) -> None:
     assert opened.complaints == []
 
 
+def test_a_notebook_shows_it_without_touching_what_is_around_it(open_page: Callable[..., Opened]) -> None:
+    opened = open_page(f"<!doctype html><html lang=en><title>n</title><body><h1>cell</h1>{report()._repr_html_()}")
+    inside = opened.page.frame_locator("iframe")
+    assert inside.locator("#findings tbody").count() == 6
+    assert inside.locator("#controls").is_visible()  # its script runs
+    assert opened.page.locator("h1").evaluate("e => getComputedStyle(e).fontFamily") != inside.locator("h1").evaluate(
+        "e => getComputedStyle(e).fontFamily"
+    )
+    assert opened.complaints == []
+
+
 def test_first_screen_answers_what_to_do(open_page: Callable[..., Opened]) -> None:
     page = open_page(whole_page(), viewport={"width": 1280, "height": 800}).page
     plan = page.locator(".now pre").first

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import re
+from html.parser import HTMLParser
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,3 +53,26 @@ def test_policy_allows_only_the_pages_own_style_and_script() -> None:
 
 def test_page_names_no_other_place() -> None:
     assert re.findall(r"(?:https?:)?//[a-z]", page_with("orders")) == []
+
+
+class Frame(HTMLParser):
+    """What a notebook reads: every tag, and the page of the frame."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+@given(HOSTILE)
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(name: str) -> None:
+    report = build_report(rows.run(cluster=name), [], [rows.health()], [rows.finding(transactional_id=name)])
+    ((tag, attributes),) = Frame(report.with_options(" --warehouse /data")._repr_html_()).tags
+    assert (tag, attributes["sandbox"]) == ("iframe", "allow-scripts")
+    page = attributes["srcdoc"] or ""
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</html>")
+    assert "--warehouse /data" in re.sub(r"</?span[^>]*>", "", page)
