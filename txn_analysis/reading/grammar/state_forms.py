@@ -22,6 +22,8 @@ from txn_analysis.reading.grammar.line_form import REST_OF_LINE, Field, LineForm
 
 # Tools of an earlier grammar end with an exception at a value of version 1.
 FLEXIBLE_GRAMMARS = frozenset(grammar for grammar, version in GRAMMARS.items() if version >= (3, 2))
+OLD_DEEP = "2.1-deep"
+"""The grammar of a dump of the state by a tool before 2.2, whose record lines stand alone."""
 
 _STARTS = (RECORD_LINE_START, BATCH_LINE_START, LEGACY_BATCH_LINE_START)
 # The newline before a line that a reader must look at; all other lines are alike to it.

@@ -22,10 +22,9 @@ from txn_analysis.reading.grammar.forms import (
 )
 from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, OPTIONAL, REST_OF_LINE, SCALA_OPTION, either
 from txn_analysis.reading.grammar.noise import noise_end
+from txn_analysis.reading.grammar.state_forms import OLD_DEEP
 from txn_analysis.reading.inputs.altered import altered_lines
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
-
-OLD_DEEP = "2.1-deep"
 
 _FILE_NAME = re.compile(r"(\d{1,20})\.(log|snapshot|txnindex|index|timeindex)")
 _OTHER_FILE = re.compile(

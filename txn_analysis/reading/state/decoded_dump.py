@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import ABSENT, known
 from txn_analysis.kafka.names import ID_MAX_BYTES, INT64_MAX, LAST_TIME_MS
+from txn_analysis.kafka.record_batch import NO_BYTES
 from txn_analysis.reading.grammar.batch_lines import read_batch_line
 from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
@@ -30,6 +31,7 @@ from txn_analysis.reading.grammar.state_forms import (
     FLEXIBLE_GRAMMARS,
     KEY_HEAD_BYTES,
     LINE_START,
+    OLD_DEEP,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
@@ -59,9 +61,6 @@ if TYPE_CHECKING:
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
     from txn_analysis.reading.text.window import Reject
-
-OLD_DEEP = "2.1-deep"
-_NULL_BYTES = -1
 
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
 _STOPPED = "the tool says that it stopped, or left something out: dump the file again, without 2>&1"
@@ -287,7 +286,7 @@ class StateDumpReader:
             transactional_id, value = json_content(content, head.key_bytes, head.value_bytes)
         else:
             transactional_id, value, end = self._text_content(head)
-        if (value is None) != (head.value_bytes == _NULL_BYTES):
+        if (value is None) != (head.value_bytes == NO_BYTES):
             raise _of(transactional_id, BadValueError("the value's size and text differ"))
         return end, place.saying(transactional_id, value) if head.is_valid else place
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.names import LAST_TIME_MS
+from txn_analysis.kafka.record_batch import NO_BYTES
 from txn_analysis.reading.dump.batch_text import Regions
 from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES
 from txn_analysis.reading.state.records import (
@@ -41,7 +42,6 @@ _BATCH_COLUMNS = {
     "batch_last_offset": "last_offset",
     "leader_epoch": "leader_epoch",
 }
-_NULL_BYTES = -1
 _MOST_SIZE = 10**10  # a size is printed in fewer digits than this has
 _FEW, _MANY = 16, 1 << 16
 
@@ -180,7 +180,7 @@ def _has_good_records(columns: StateColumns, batches: dict[str, Array], first: A
     kind, offset, value_bytes = read.kind, read["offset"], read["value_bytes"]
     is_good = (kind != UNREAD) & (offset >= 0) & (read["timestamp"] <= LAST_TIME_MS)
     is_good &= read["key_bytes"] == KEY_HEAD_BYTES + read["id_stop"] - read["id_start"]
-    expected = np.select([kind == IS_TOMBSTONE, kind == 0, kind == 1], [_NULL_BYTES, plain, flexible], value_bytes)
+    expected = np.select([kind == IS_TOMBSTONE, kind == 0, kind == 1], [NO_BYTES, plain, flexible], value_bytes)
     is_good &= (value_bytes == expected) & (value_bytes < _MOST_SIZE) & ((kind == IS_TOMBSTONE) | (value_bytes >= 0))
     bad = np.append(0, np.cumsum(~is_good))
     falls = np.append(0, np.cumsum(np.append(False, offset[1:] <= offset[:-1])))
