@@ -285,7 +285,7 @@ def test_a_stream_holds_the_same(broker: Broker) -> None:
 
 def test_the_line_of_the_readme_copies_a_broker(dash: Broker) -> None:
     (line,) = [b for b in blocks_of((ROOT / "README.md").read_text(encoding="utf-8")) if "copy-kit" in b]
-    program(dash.programs / "txn-analysis", f'#!/bin/sh\n[ "$*" = copy-kit ] && cat {SCRIPT}\n')
+    program(dash.programs / "txn-analysis", f'#!/bin/sh\n[ "$*" != copy-kit ] || cat {SCRIPT}\n')
     program(dash.programs / "ssh", '#!/bin/sh\n[ "$1" = broker-1 ] && shift 4 && exec sh -s -- --pause 0 "$@"\n')
     typed = line.replace("/var/lib/kafka", str(dash.log_dir))
     known = os.environ | {"PATH": f"{dash.programs}:{os.environ['PATH']}"}
