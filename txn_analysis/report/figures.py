@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -66,38 +66,6 @@ def _is_default(name: str, value: str) -> bool:
     return value == Settings.model_fields[name].default and f"{ENVIRONMENT_PREFIX}{name.upper()}" not in os.environ
 
 
-class Placed(Protocol):
-    """As much of a finding as says what it hides."""
-
-    @property
-    def topic(self) -> str:
-        """Its topic."""
-
-    @property
-    def partition(self) -> int:
-        """Its partition."""
-
-    @property
-    def blocks_partition(self) -> bool:
-        """Its start is the last stable offset."""
-
-
-class Clocked(Protocol):
-    """As much of a finding as says by whose clock it is late."""
-
-    @property
-    def last_timestamp_ms(self) -> int | None:
-        """The producer's last timestamp."""
-
-    @property
-    def appended_after_ms(self) -> int | None:
-        """The brokers' lower bound of its last append."""
-
-    @property
-    def appended_before_ms(self) -> int | None:
-        """The brokers' upper bound of its last append."""
-
-
 class _Blocking(NamedTuple):
     topic: str
     partition: int
@@ -106,6 +74,8 @@ class _Blocking(NamedTuple):
 
 
 class _Times(NamedTuple):
+    """By whose clock it is late: its producer's last timestamp, and the brokers' bounds of its last append."""
+
     last_timestamp_ms: int | None
     appended_after_ms: int | None
     appended_before_ms: int | None
@@ -137,7 +107,7 @@ def all_hidden_by(report: AuditReport, findings: FindingRows) -> list[int | None
     return found
 
 
-def hidden_by(report: AuditReport, finding: Placed) -> int | None:
+def hidden_by(report: AuditReport, finding: _Blocking | Finding) -> int | None:
     """Records that `read_committed` consumers cannot read because of it; None where the files do not say.
 
     What an older open transaction hides counts for that one.
@@ -155,7 +125,7 @@ def judged_idle_ms(run: RunItem, finding: Judged) -> int | None:
     return None if finding.late_by_ms is None else finding.late_by_ms + run.late_after_ms
 
 
-def is_contradicted(run: RunItem, finding: Clocked) -> bool:
+def is_contradicted(run: RunItem, finding: _Times | Finding) -> bool:
     """The brokers' clocks say that its last record was not written when its client's timestamp says so."""
     skew_ms = int(run.parameters.get("max_clock_skew_ms") or 0)
     last_ms, after_ms, before_ms = finding.last_timestamp_ms, finding.appended_after_ms, finding.appended_before_ms
@@ -176,7 +146,7 @@ def idle_by_brokers(run: RunItem, finding: Finding) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def is_decided_by_clock(run: RunItem, finding: Clocked) -> bool:
+def is_decided_by_clock(run: RunItem, finding: _Times | Finding) -> bool:
     """Whether it is late depends on whose clock is asked, or may do: the brokers' do not clearly say what the client's
     says.
     """

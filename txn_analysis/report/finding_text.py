@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import blocked_start, framework_of, is_remark, stopping
 from txn_analysis.judge.sentences import RENAMED
@@ -307,19 +307,7 @@ def _key(one: Finding | Neighbour) -> tuple[int, int]:
     return one.txn_start_offset, one.producer_id
 
 
-class _Owned(Protocol):
-    """As much of a finding as says whose it is."""
-
-    @property
-    def producer_id(self) -> int:
-        """Its producer id."""
-
-    @property
-    def transactional_id(self) -> str | None:
-        """Its transactional id, if one is known."""
-
-
-def name_of(finding: _Owned) -> str:
+def name_of(finding: Finding | Neighbour) -> str:
     """Whose transaction it is; escaped."""
     if finding.transactional_id is None:
         return f"producer id {finding.producer_id}"
