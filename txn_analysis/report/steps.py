@@ -135,7 +135,7 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
     returning = _of_producers_to_end(current)
     if returning:
         number = len(returning.column("transactional_id").unique())
-        ended = f"Stop and fence {count(number, 'producer')}, as `do` below says. Its commands need:"
+        ended = f"Stop and fence {count(number, 'producer')} (see `do`), after:"
         yield Step(ended, "export BROKERS=host:9092")
     yield _sending(report, returning, moments)
     yield Step("Copy and audit again. Verify:", f"txn-analysis verify{options}")

@@ -12,7 +12,7 @@ from txn_analysis.text import iso_utc
 @pytest.mark.parametrize("is_live", [True, False])
 def test_producer_that_may_write_again_is_ended_before_anything_is_aborted(is_live: bool) -> None:
     steps = [step.text for step in rows.every_step(rows.report(rows.live_finding(is_producer_live=is_live)))]
-    assert steps.index("Stop and fence 1 producer, as `do` below says. Its commands need:") < steps.index(
+    assert steps.index("Stop and fence 1 producer (see `do`), after:") < steps.index(
         next(step for step in steps if step.startswith("Read it, run it"))
     )
 
