@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import TypeAdapter
 
-from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.outcome import Outcome
-from txn_analysis.report.model import SCHEMA_VERSION, AuditReport, FindingItem, InputItem, PartitionItem
 from txn_analysis.tables.finding_rows import CAUSE_NAME
 from txn_analysis.text import SCHEMA_DIALECT, escape, formula_guard, json_in_ascii
 from txn_analysis.verdict import Verdict
@@ -23,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from txn_analysis.columns.values import Json
+    from txn_analysis.report.model import AuditReport
     from txn_analysis.tables import PartitionHealth
 
 Cell = str | int | float | list[str] | tuple[str, ...] | None
@@ -132,21 +131,34 @@ def findings_csv(report: AuditReport) -> str:
 
 def report_schema() -> dict[str, Json]:
     """The JSON schema of what `json_report` gives; of `schema_version`, the version that it describes."""
+    from txn_analysis.report.model import SCHEMA_VERSION, AuditReport  # here: whoever prints rows needs no report
+
     schema = AuditReport.model_json_schema(mode="serialization")
     schema["properties"]["schema_version"]["const"] = SCHEMA_VERSION
     return {"$schema": SCHEMA_DIALECT} | schema
 
 
 _ROWS_AT_ONCE = 500
-_MANY = {"inputs": tuple[InputItem, ...], "partitions": tuple[PartitionItem, ...], "findings": tuple[FindingItem, ...]}
+
+
+def _many() -> dict[str, Any]:
+    """The fields of a report that have many items, and what they hold."""
+    from txn_analysis.report.model import FindingItem, InputItem, PartitionItem
+
+    return {
+        "inputs": tuple[InputItem, ...],
+        "partitions": tuple[PartitionItem, ...],
+        "findings": tuple[FindingItem, ...],
+    }
 
 
 def json_report(report: AuditReport) -> Iterator[str]:
     """One JSON object and a newline, in parts; ASCII only, so that no id can reach a terminal unescaped."""
-    whole = report.model_dump(mode="json", exclude={*_MANY})
+    many = {*_many()}
+    whole = report.model_dump(mode="json", exclude=many)
     for place, name in enumerate(type(report).model_fields):
         yield f'{"," if place else "{"}\n  "{name}": '
-        if name in _MANY and getattr(report, name):
+        if name in many and getattr(report, name):
             yield from _indented_rows(report, name)
         else:
             yield _deeper(json.dumps(whole.get(name, []), indent=2))
@@ -176,7 +188,7 @@ def findings_ndjson(report: AuditReport) -> Iterator[str]:
 
 def _some_at_a_time(report: AuditReport, name: str) -> Iterator[tuple[TypeAdapter[Any], tuple[Any, ...]]]:
     """Items of one field, and what writes them."""
-    items, form = getattr(report, name), TypeAdapter[Any](_MANY[name])
+    items, form = getattr(report, name), TypeAdapter[Any](_many()[name])
     for start in range(0, len(items), _ROWS_AT_ONCE):
         yield form, tuple(items[start : start + _ROWS_AT_ONCE])
 
@@ -255,6 +267,8 @@ def _of_cluster(report: AuditReport, finished_ms: int) -> Iterator[_Figure]:
 
 
 def _by_name(report: AuditReport) -> Iterator[_Figure]:
+    from txn_analysis.judge.causes import CAUSES
+
     verdicts = report.unaccepted.verdict_counts
     causes = Counter(report.hanging.column(CAUSE_NAME).to_pylist())
     by_verdict = [((verdict.value,), verdicts[verdict]) for verdict in Verdict]
