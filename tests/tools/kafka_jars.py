@@ -66,6 +66,11 @@ def dump_tool(version: str) -> str:
     return "org.apache.kafka.tools.DumpLogSegments" if number_of(version) >= (4, 3) else "kafka.tools.DumpLogSegments"
 
 
+def config_tool(version: str) -> str:
+    """The class behind `kafka-configs.sh` of the tools of a version: 4.4 moved it to `kafka-tools`."""
+    return "org.apache.kafka.tools.ConfigCommand" if number_of(version) >= (4, 4) else "kafka.admin.ConfigCommand"
+
+
 def number_of(version: str) -> tuple[int, ...]:
     """A version as it is compared: its first two numbers."""
     return tuple(map(int, version.split(".")[:2]))

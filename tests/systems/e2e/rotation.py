@@ -12,6 +12,7 @@ from tests.systems.e2e.requests import Requests
 from tests.systems.e2e.scenario import Expected, Happened, Row, Scenario, row, stories
 from tests.systems.e2e.stage import STATE, Stage, Topics, on_node
 from tests.systems.e2e.wire import Place, batch
+from tests.tools.kafka_jars import config_tool
 from tests.tools.processes import wait_until
 
 TOPIC = "ledger"
@@ -138,7 +139,7 @@ def let_clean(stage: Stage, places: Sequence[Place]) -> None:
 
     wait_until(is_cleaned, "the cleaner")
     state = ("--bootstrap-server", stage.cluster.bootstrap, "--entity-type", "topics", "--entity-name", STATE)
-    stage.cluster.run("kafka.admin.ConfigCommand", *state, "--alter", "--add-config", _NO_NEW_SEGMENTS)
+    stage.cluster.run(config_tool(stage.cluster.version), *state, "--alter", "--add-config", _NO_NEW_SEGMENTS)
 
 
 def _expected(answers: dict[str, Any]) -> list[Row]:

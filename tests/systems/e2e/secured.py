@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.systems.e2e.broker import Cluster
+from tests.tools.kafka_jars import config_tool
 
 USER, PASSWORD = "auditor", "not-so-secret"
 _SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -51,7 +52,7 @@ class SecuredCluster(Cluster):
         """Give the user its password."""
         words = ("--alter", "--add-config", f"SCRAM-SHA-512=[password={PASSWORD}]")
         self.run(
-            "kafka.admin.ConfigCommand",
+            config_tool(self.version),
             *("--bootstrap-server", self.bootstrap),
             *(*words, "--entity-type", "users", "--entity-name", USER),
         )

@@ -15,7 +15,7 @@ from tests.systems.e2e.driver import first_transaction
 from tests.systems.e2e.scenario import Expected, Happened, Scenario, row, stories, write_json
 from tests.systems.e2e.stage import Stage
 from tests.tools.captures import TRUE_WORDS
-from tests.tools.kafka_jars import TRANSACTIONS_TOOL, test_jars
+from tests.tools.kafka_jars import TRANSACTIONS_TOOL, config_tool, test_jars
 from tests.tools.processes import wait_until
 
 VERSION = "4.3.1"
@@ -110,7 +110,7 @@ def _keep_answers(stage: Stage, capture: Path) -> None:
     stage.asked(capture)
     (capture / "oracle/describe-producers.txt").write_text(cluster.run(TRANSACTIONS_TOOL, *words, *of_place))
     of_topic = ("--describe", "--all", "--entity-type", "topics", "--entity-name", HELD)
-    (capture / "topics.txt").write_text(cluster.run("kafka.admin.ConfigCommand", *words, *of_topic))
+    (capture / "topics.txt").write_text(cluster.run(config_tool(VERSION), *words, *of_topic))
 
 
 SCENARIO = Scenario(
