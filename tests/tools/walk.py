@@ -143,9 +143,9 @@ def walked() -> dict[str, Walk]:
 
         return called
 
-    def read(text: Any, parts: Any, ingest_id: str) -> Any:
+    def read(text: Any, parts: Any) -> Any:
         with walks[STATE_RECORDS if parts[0].section.kind == STATE else BATCH_LINES]:
-            return [*read_section(text, parts, ingest_id)]
+            return [*read_section(text, parts)]
 
     vars(rows)["_read_section"] = read
     vars(steps)["judged_of"] = on_the_way(vars(steps)["judged_of"])
