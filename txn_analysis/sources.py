@@ -179,10 +179,11 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Share(InputPartition):
-    """The files that one task reads, and those beside them that say what they are."""
+    """The files that one task reads, or all tasks (`is_all`), and those beside them that say what they are."""
 
     files: tuple[SourceFile, ...]
     beside: tuple[SourceFile, ...]
+    is_all: bool
 
 
 class _Reader(DataSourceReader):
@@ -198,10 +199,11 @@ class _Reader(DataSourceReader):
         files = find_files(self._asked.paths)
         neighbours = _neighbours(files)
         shares = []
-        for share in together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES):
+        together_read = list(together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES))
+        for share in together_read:
             folders = {file.path.rpartition("/")[0] for file in share}
             beside = {near for folder in folders for near in neighbours(folder)}.difference(share)
-            shares.append(_Share(tuple(share), tuple(sorted(beside))))
+            shares.append(_Share(tuple(share), tuple(sorted(beside)), is_all=len(together_read) == 1))
         return shares
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -221,8 +223,9 @@ class _Reader(DataSourceReader):
         plans, _, _ = survey_files(_no_session, files, beside=share.beside, asked=asked)
         plans = [replace(plan, input_id=_as_text(plan.path)) for plan in plans if not plan.is_gone]
         read = [plan for plan in plans if not plan.sections or any(self._is_read(plan, s) for s in plan.sections)]
-        if plans and not read and asked is None and self._asked.paths == (plans[0].path,):
-            raise InputError([f"{plans[0].path}: {plans[0].kind}, of which {self._form.name} reads nothing"])
+        others = next((plan for plan in plans if plan.sections), None)
+        if others and asked is None and share.is_all and not any(plan.sections or plan.problem for plan in read):
+            raise InputError([f"{others.path}: {others.kind}, of which {self._form.name} reads nothing"])
         return read
 
     def _is_read(self, plan: PlannedInput, section: Section) -> bool:

@@ -174,7 +174,8 @@ def audit_files(asked: _Audit) -> int:
             check_lasting(running(spark), asked.register_in)
         report = run_audit(spark, [*asked.paths], settings, progress())
         if asked.register_in is not None:
-            register(running(spark), settings.warehouse, asked.register_in)
+            views = register(running(spark), settings.warehouse, asked.register_in)
+            note(f"registered {len(views)} tables in {asked.register_in}")
         pictures = None
         if asked.prints("html"):
             from txn_analysis.storage.opening import open_warehouse

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _EXTENSION = "spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG = "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+SETTINGS = (_EXTENSION, _CATALOG)
 _JARS = "io.delta_*.jar", "delta-*.jar", "io.unitycatalog_*.jar"
 # Whoever says one of these of a session has jars of their own, or none of ours.
 _OF_OTHERS = ("--jars", "--packages", "spark.jars", "extraClassPath", _EXTENSION[0], _CATALOG[0])
@@ -23,7 +24,7 @@ _OF_OTHERS = ("--jars", "--packages", "spark.jars", "extraClassPath", _EXTENSION
 
 def has_delta(spark: SparkSession) -> bool:
     """Whether a session was told to read Delta tables by itself."""
-    return all(word in str(spark.conf.get(name, "")) for name, word in (_EXTENSION, _CATALOG))
+    return all(word in str(spark.conf.get(name, "")) for name, word in SETTINGS)
 
 
 def options_of_session(env: Mapping[str, str]) -> dict[str, str]:
@@ -36,7 +37,7 @@ def options_of_session(env: Mapping[str, str]) -> dict[str, str]:
 
 def with_jars(jars: Sequence[Path]) -> dict[str, str]:
     """With which options a session has Delta: by some jars, or by those that Spark has."""
-    options = dict((_EXTENSION, _CATALOG)) | {"spark.databricks.delta.snapshotPartitions": "1"}  # 50: for large logs
+    options = dict(SETTINGS) | {"spark.databricks.delta.snapshotPartitions": "1"}  # 50: for large logs
     names = [str(jar) for jar in jars]
     by_jars = {"spark.jars": ",".join(names), "spark.driver.extraClassPath": os.pathsep.join(names)}
     return options | (by_jars if jars else {})

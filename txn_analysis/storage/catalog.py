@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.spark.delta import has_delta
+from txn_analysis.spark.delta import SETTINGS, has_delta
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
@@ -53,7 +53,10 @@ def check_delta(spark: SparkSession) -> None:
         ConfigError: it has no Delta.
     """
     if not has_delta(spark):
-        raise ConfigError("this session has no Delta, and a table without it cannot be registered: docs/lakehouse.md")
+        raise ConfigError(
+            "this session has no Delta, and a table without it cannot be registered. Start it with Delta's jars and "
+            f"{' '.join(f'--conf {name}={value}' for name, value in SETTINGS)} (docs/lakehouse.md)"
+        )
 
 
 def check_lasting(spark: SparkSession, schema: str) -> None:
@@ -66,7 +69,7 @@ def check_lasting(spark: SparkSession, schema: str) -> None:
     if "." not in schema and spark.conf.get("spark.sql.catalogImplementation") == "in-memory":
         raise ConfigError(
             f"--register {schema}: the catalog of this session ends with it. Give one that stays: by spark-submit, or"
-            " PYSPARK_SUBMIT_ARGS with --conf spark.sql.catalogImplementation=hive (docs/lakehouse.md)"
+            " PYSPARK_SUBMIT_ARGS='--conf spark.sql.catalogImplementation=hive pyspark-shell' (docs/lakehouse.md)"
         )
 
 

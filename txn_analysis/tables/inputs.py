@@ -175,10 +175,9 @@ class ReadInput(NamedTuple):
     problem: Annotated[str | None, "why the file, or its end, was not understood; NULL where it was"]
     sections: Annotated[
         tuple[ReadSection, ...],
-        "the `Dumping …` sections in file order; first_offset and end_offset are those of its batches, "
-        "rival_positions are those from which on two parts of the text claim the same batches. A file of"
-        " a log directory is one section; a checkpoint is one for each statement, with its offset in "
-        "file_base_offset",
+        "the `Dumping …` sections in file order, with the offsets of their batches; from rival_positions on two parts "
+        "of the text claim the same batches. A file of a log directory is one section; a checkpoint one for each "
+        "statement, whose offset is file_base_offset",
     ]
     manifest: Annotated[
         Manifest | None, "of a txn-capture.json what it says of the copying of each file; NULL of any other file"

@@ -283,16 +283,20 @@ def test_a_stream_holds_the_same(broker: Broker) -> None:
     assert audited(broker.copy).coverage.transaction_state["copied"]["manifest_count"] == 1
 
 
-def test_the_line_of_the_readme_copies_a_broker(dash: Broker) -> None:
+def test_the_lines_of_the_readme_copy_a_broker_and_audit_the_copy(dash: Broker) -> None:
     (line,) = [b for b in blocks_of((ROOT / "README.md").read_text(encoding="utf-8")) if "copy-kit" in b]
-    program(dash.programs / "txn-analysis", f'#!/bin/sh\n[ "$*" != copy-kit ] || cat {SCRIPT}\n')
+    audit = f'exec {sys.executable} -m txn_analysis "$@" --exit-zero'
+    program(dash.programs / "txn-analysis", f'#!/bin/sh\n[ "$*" = copy-kit ] && exec cat {SCRIPT}\n{audit}\n')
     program(dash.programs / "ssh", '#!/bin/sh\n[ "$1" = broker-1 ] && shift 4 && exec sh -s -- --pause 0 "$@"\n')
     typed = line.replace("/var/lib/kafka", str(dash.log_dir))
     known = os.environ | {"PATH": f"{dash.programs}:{os.environ['PATH']}"}
-    subprocess.run(["sh", "-eu", "-c", typed], cwd=dash.folder, env=known, check=True)
-    (copy,) = (dash.folder / "copies").iterdir()  # each in a folder of its own
-    assert audited(copy).coverage.transaction_state["copied"]["manifest_count"] == 1
-    assert LOG in files_of(copy)
+    done = subprocess.run(
+        ["sh", "-eu", "-c", typed], cwd=dash.folder, env=known, check=True, capture_output=True, text=True
+    )
+    assert "You asserted --state-copied-last" in done.stdout or "state_copied_last True" in done.stdout
+    (copies,) = (dash.folder / "copies").iterdir()
+    assert audited(copies).coverage.transaction_state["copied"]["manifest_count"] == 1
+    assert LOG in files_of(copies)
 
 
 def test_several_log_directories_lie_side_by_side(dash: Broker) -> None:

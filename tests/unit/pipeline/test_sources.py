@@ -107,6 +107,11 @@ def test_a_format_says_of_one_file_that_it_reads_another_kind(spark: SparkSessio
         spark.read.format("kafka_transaction_state").load(str(DUMP)).count()
 
 
+def test_a_format_says_of_a_folder_that_all_of_it_is_of_another_kind(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException, match=r"log-dirs/.*: log_dir, of which kafka_dump reads nothing"):
+        spark.read.format("kafka_dump").load(str(LOG_DIRS)).count()
+
+
 def test_a_path_that_leads_nowhere_is_named_when_the_query_is_planned(spark: SparkSession) -> None:
     with pytest.raises(PySparkException, match="/no/such/folder: no such file or folder"):
         spark.read.format("kafka_log_dir").load("/no/such/folder").count()

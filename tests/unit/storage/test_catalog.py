@@ -13,7 +13,7 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.storage.warehouse import Warehouse
-from txn_analysis.tables import FINDINGS, LOG_BATCHES
+from txn_analysis.tables import ALL_TABLES, FINDINGS, LOG_BATCHES
 
 OF_HIVE = """
     --conf spark.sql.catalogImplementation=hive
@@ -64,6 +64,11 @@ def batches_of(warehouse: Warehouse, topic: str) -> int:
     return sum(row["topic"] == topic for row in warehouse.held(LOG_BATCHES, "topic").to_pylist())
 
 
+def test_comments_of_columns_fit_into_a_hive_metastore() -> None:
+    """`COLUMNS_V2.COMMENT` is a VARCHAR(256); what is longer it refuses, ten times, on stderr."""
+    assert not [(table.name, one.name) for table in ALL_TABLES for one in table.columns if len(one.comment) > 256]
+
+
 @pytest.mark.cluster
 def test_tables_are_registered_once_and_ask_as_sql_in_the_next_session(tmp_path: Path) -> None:
     folder, warehouse, other = tmp_path / "catalog", tmp_path / "warehouse", tmp_path / "other"
@@ -77,7 +82,7 @@ def test_tables_are_registered_once_and_ask_as_sql_in_the_next_session(tmp_path:
     pipeline.audit(no_session, LATER, Settings(warehouse=str(other), transaction_state_partitions=4))
 
     said = ran(folder, "-c", SESSION + ASK, warehouse).splitlines()
-    assert "views 16" in said
+    assert "views 17" in said
     assert f"findings {len(rows)}" in said
     assert f"of files {2 * len(rows)}" in said
     assert f"joined {batches_of(stored, 'refunds')}" in said
