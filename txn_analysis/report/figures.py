@@ -247,3 +247,11 @@ def warning_subject(item: WarningItem) -> str:
     is_same = item.example is None or item.example == item.subject
     example = "" if is_same else f", id {clip(item.example or '', _ID_WIDTH)}"
     return f"{clip(item.subject, _ID_WIDTH)}{example}{more}"
+
+
+def is_listed(finding: Finding) -> bool:
+    """Its rule rests on the list of the coordinator's transaction, which has its partition."""
+    return finding.verdict is Verdict.COORDINATED or finding.rule in _OF_A_LISTED_ONE
+
+
+_OF_A_LISTED_ONE = frozenset({"coordinator_overdue", "stale_data_in_live_transaction"})

@@ -23,6 +23,7 @@ from txn_analysis.report.figures import (
     idle_by_brokers,
     is_contradicted,
     is_decided_by_clock,
+    is_listed,
     urgent,
 )
 from txn_analysis.report.owner import ending_sentence, stop_sentence
@@ -276,15 +277,10 @@ def ends_sentence(run: RunItem, finding: Finding) -> str | None:
     ending = finding.ending
     if ending is None:
         return None
-    # Only then the rule rests on the list of the coordinator's transaction.
-    is_listed = finding.verdict is Verdict.COORDINATED or finding.rule in _OF_A_LISTED_ONE
-    lists = "" if is_listed else f"if the coordinator's transaction lists {escape(finding.topic_partition)}, "
+    lists = "" if is_listed(finding) else f"if the coordinator's transaction lists {escape(finding.topic_partition)}, "
     whose = framework_of(finding.transactional_id or "")[0]
     costs = "" if whose.costs is None or ending.never_times_out else f". It looks like {whose.name}: {whose.costs}"
     return lists + ending_sentence(ending, run.as_of_ms) + costs
-
-
-_OF_A_LISTED_ONE = frozenset({"coordinator_overdue", "stale_data_in_live_transaction"})
 
 
 def then_sentence(scene: Scene, finding: Finding) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.judge.applications import framework_of
 from txn_analysis.judge.finding import DAY_MS
 from txn_analysis.logic import plus
-from txn_analysis.report.figures import hidden_records
+from txn_analysis.report.figures import hidden_records, is_listed
 from txn_analysis.report.terminal import Line, paragraph, rule_line
 from txn_analysis.tables import Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
@@ -159,7 +159,9 @@ def _of_ending(finding: Finding, ending: Ending, as_of_ms: int | None) -> Upcomi
     if ending.should_have_ended(as_of_ms):
         over = f"its time was over at {iso_utc(ending.times_out_ms)}; no record shows that the coordinator acted"
         return _upcoming(None, Risk.OVERDUE, where, finding, f"{over}. Else {framework.comes_back}")
-    text = f"its coordinator aborts it by {iso_utc(ending.aborted_by_ms)}, unless its client ends it before{costs}"
+    lists = "" if is_listed(finding) else f"if the coordinator's transaction lists {where}, "
+    by = iso_utc(ending.aborted_by_ms)
+    text = f"{lists}its coordinator aborts it by {by}, unless its client ends it before{costs}"
     return _upcoming(ending.times_out_ms, Risk.TIMED_OUT, where, finding, text)
 
 
