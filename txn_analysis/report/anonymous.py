@@ -131,14 +131,14 @@ def anonymized(report: AuditReport, pictures: Pictures | None, key: bytes) -> tu
         key: of the keyed hash.
     """
     pseudonyms = Pseudonyms(key)
-    found: AuditReport = _without_names(report, pseudonyms)
+    anonymous: AuditReport = _without_names(report, pseudonyms)
     ordered = {
-        "findings": found.findings.worst_first(),
-        "partitions": tuple(sorted(found.partitions, key=lambda item: (item.topic, item.partition))),
-        "inputs": tuple(sorted(found.inputs, key=lambda item: item.path)),
+        "findings": anonymous.findings.worst_first(),
+        "partitions": tuple(sorted(anonymous.partitions, key=lambda item: (item.topic, item.partition))),
+        "inputs": tuple(sorted(anonymous.inputs, key=lambda item: item.path)),
     }
-    told = found.model_copy(update=ordered | {"anonymized": NOTICE})
-    return told, None if pictures is None else _without_names(pictures, pseudonyms)
+    ordered_report = anonymous.model_copy(update=ordered | {"anonymized": NOTICE})
+    return ordered_report, None if pictures is None else _without_names(pictures, pseudonyms)
 
 
 def _without_names(value: Any, pseudonyms: Pseudonyms, field: str = "") -> Any:

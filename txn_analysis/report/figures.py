@@ -57,8 +57,8 @@ def run_options(settings: Settings, cluster: str | None) -> str:
 
     Defaults are left out, unless the environment says otherwise: it does so to the printed command as well.
     """
-    said = (("warehouse", settings.warehouse), ("cluster", cluster))
-    given = ((name, value) for name, value in said if value is not None and not _is_default(name, value))
+    options = (("warehouse", settings.warehouse), ("cluster", cluster))
+    given = ((name, value) for name, value in options if value is not None and not _is_default(name, value))
     return "".join(f" --{name} {shell_word(value)}" for name, value in given)
 
 

@@ -56,10 +56,10 @@ def chat_message(report: AuditReport, reader: Reader = figures.ANYBODY) -> Itera
 def _lines(report: AuditReport, reader: Reader) -> Iterator[str]:
     lead, steps, open_ones = list(headline.lead(report, reader)), steps_of(report, reader), shown_of(report)
     yield from _first(report, reader, lead)
-    said = _in_first(lead)
+    first = _in_first(lead)
     for is_doubt in (False, True):
         for one in lead:
-            if one.text not in said and (one.kind is Kind.DOUBT) is is_doubt:
+            if one.text not in first and (one.kind is Kind.DOUBT) is is_doubt:
                 yield from ("", marked(one.text))
         if not is_doubt:
             yield from _section("Do now", _steps(steps.now))
