@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.spark.hidden_pandas import OF_WORKERS, hide_pandas
 
-__version__ = "1.0.0"
+__version__ = "2.0.0"
 
 __all__ = [
     "AuditError",
