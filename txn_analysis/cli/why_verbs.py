@@ -30,6 +30,7 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.kafka.address import Address
 
 if TYPE_CHECKING:
+    from txn_analysis.questions.ended import Window
     from txn_analysis.questions.filters import Filters
 
 
@@ -163,12 +164,20 @@ class _Ended(OfProducers):
     )
     cause: str | None = option("--cause NAME", "Only this cause, such as coordinator_timeout.")
     stale: bool = option("--stale", "Only those with records of an older transaction, whatever their outcome.")
-    since_ms: int | None = option("--since TIME", "With --by: only what ended then or later.", type=moment)
-    until_ms: int | None = option("--until TIME", "With --by: only what ended before.", type=moment)
+    since_ms: int | None = option("--since TIME", "Only what ended then or later.", type=moment)
+    until_ms: int | None = option("--until TIME", "Only what ended before.", type=moment)
     limit: int | None = option(
         "--limit N", "At most so many, the newest first. [1000; 50 with --by]", type=count_of_rows
     )
     schema: bool = schema()
+
+    def window(self) -> Window:
+        """Of which times those are that are asked for."""
+        from txn_analysis.questions.ended import Window
+
+        if self.since_ms is not None and self.until_ms is not None and self.since_ms >= self.until_ms:
+            raise ConfigError("--until must be later than --since: what ends at --until is left out")
+        return Window(self.since_ms, self.until_ms)
 
 
 @verb(
@@ -192,8 +201,8 @@ def ended(asked: _Ended) -> int:
     """
     if asked.by is not None and (asked.outcome is not None or asked.cause is not None or asked.stale):
         raise ConfigError("--outcome, --cause and --stale list transactions: leave them out, or --by")
-    if asked.by is None and (asked.since_ms is not None or asked.until_ms is not None or asked.schema):
-        raise ConfigError("--since, --until and --schema are of counts: give --by application, id or topic")
+    if asked.by is None and asked.schema:
+        raise ConfigError("--schema is of counts: give --by application, id or topic")
     filters = asked.filters()
     if asked.by is not None:
         return _ended_by(asked, filters, asked.by)
@@ -202,7 +211,11 @@ def ended(asked: _Ended) -> int:
 
     outcome = asked.outcome or "ABORT"
     wanted = EndedFilters(
-        None if outcome == "any" or asked.stale else outcome, asked.cause, asked.stale, asked.limit or 1000
+        None if outcome == "any" or asked.stale else outcome,
+        asked.cause,
+        asked.stale,
+        asked.limit or 1000,
+        asked.window(),
     )
     with asked_run(asked.settings(), asked.run_id) as tables:
         check_seen(tables, filters)
@@ -217,14 +230,12 @@ def ended(asked: _Ended) -> int:
 
 def _ended_by(asked: _Ended, filters: Filters, by: str) -> int:
     from txn_analysis.questions.filters import check_seen
-    from txn_analysis.questions.stats import Window, stats_of
+    from txn_analysis.questions.stats import stats_of
     from txn_analysis.questions.stats_answer import By, StatsAnswer, stats_csv, stats_ndjson, stats_text
 
     if asked.schema:
         return deliver_schema(asked.targets, StatsAnswer)
-    window = Window(asked.since_ms, asked.until_ms)
-    if window.since_ms is not None and window.until_ms is not None and window.since_ms >= window.until_ms:
-        raise ConfigError("--until must be later than --since: what ends at --until is left out")
+    window = asked.window()
     with asked_run(asked.settings(), asked.run_id) as tables:
         check_seen(tables, filters)
         answer = stats_of(tables, filters, By(by), window, asked.limit or 50)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -62,14 +62,36 @@ _RECORDS_AT_ONCE = 1 << 16
 _ROWS_OF_A_RECORD = 8  # a record is held as an object, a row in columns
 
 
+class Window(NamedTuple):
+    """From `since_ms` to before `until_ms`; None is no bound, and without any a row without a time is in it as well."""
+
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    @property
+    def is_bounded(self) -> bool:
+        """Some times are not in it."""
+        return self != (None, None)
+
+    @property
+    def sql(self) -> str:
+        """That a row ended in it, as a condition."""
+        bounds = ((">=", self.since_ms), ("<", self.until_ms))
+        return " AND ".join(["TRUE", *(f"end_timestamp_ms {sign} {ms}" for sign, ms in bounds if ms is not None)])
+
+
+ALL_TIMES = Window()
+
+
 @dataclass(frozen=True)
 class EndedFilters:
-    """Which ended transactions are wanted; None asks for all. The newest `limit` are shown."""
+    """Which ended transactions are wanted; None asks for all. The newest `limit` of a window are shown."""
 
     outcome: str | None
     cause: str | None
     is_stale: bool
     limit: int
+    window: Window = ALL_TIMES
 
     def __post_init__(self) -> None:
         """Refuses a cause that does not exist.
@@ -81,9 +103,9 @@ class EndedFilters:
             raise ConfigError(f"--cause {self.cause}: unknown; the causes of an end are {', '.join(ENDINGS)}")
 
     @property
-    def rows(self) -> dict[str, tuple[str]]:
-        """The wanted outcome, as `Warehouse.batches` takes it."""
-        return {} if self.outcome is None else {"outcome": (self.outcome,)}
+    def sql(self) -> str:
+        """The wanted outcome and times as a condition."""
+        return f"{is_one_of({} if self.outcome is None else {'outcome': (self.outcome,)})} AND {self.window.sql}"
 
 
 def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[Answer, int]:
@@ -91,13 +113,16 @@ def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[
     if filters.transactional_id_patterns or wanted.cause is not None or wanted.is_stale:
         shown, number = _of_a_cause(run, filters, wanted)
     else:
-        last, number = newest(_batches(run, _STORED, **wanted.rows, **filters.rows), wanted.limit)
+        last, number = newest(_batches(run, _STORED, wanted.sql, **filters.rows), wanted.limit)
         shown = sorted(_explained_of(run, last), key=_newest_first)
     return answer_of(ENDED_COLUMNS, shown, _IN_TEXT), number - len(shown)
 
 
-def _batches(run: PastRun, names: Iterable[str], **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
-    return asked_batches(run, f"SELECT {', '.join(names)} FROM ended_transactions WHERE {is_one_of(one_of)}")  # noqa: S608 ours
+def _batches(
+    run: PastRun, names: Iterable[str], where: str = "TRUE", **one_of: Collection[Any]
+) -> Iterator[pa.RecordBatch]:
+    these = f"{where} AND {is_one_of(one_of)}"
+    return asked_batches(run, f"SELECT {', '.join(names)} FROM ended_transactions WHERE {these}")  # noqa: S608 ours
 
 
 def cost_of_timeouts(answer: Answer) -> str | None:
@@ -131,15 +156,15 @@ def with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: Na
     Args:
         run: whose they are.
         filters: which are wanted.
-        wanted: of its fields the outcome.
+        wanted: of its fields the outcome and the window.
         named: the producers of the run.
     """
     producers = named.of_ids(filters.has_id)
     counts = Counter[int]()
-    for batch in _batches(run, _DATED, **wanted.rows, **filters.rows) if len(producers) else ():
+    for batch in _batches(run, _DATED, wanted.sql, **filters.rows) if len(producers) else ():
         counts.update(counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
     for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, named.record_counts):
-        asked = _batches(run, _STORED, **wanted.rows, **filters.places, producer_id=producer_ids)
+        asked = _batches(run, _STORED, wanted.sql, **filters.places, producer_id=producer_ids)
         rows = [batch.filter(_has_records(run, batch, named)) for batch in asked]  # most ended before any record
         yield from _explained(run, pa.Table.from_batches(rows).combine_chunks())
 
@@ -150,7 +175,7 @@ def _before_records(
     """The rows that no record explains, of producers whose transactional id is wanted."""
     ids = named.first_ids.to_pylist()
     is_id = pa.array([filters.has_id(name) for name in ids], pa.bool_())
-    for batch in _batches(run, _STORED, **wanted.rows, **filters.rows):
+    for batch in _batches(run, _STORED, wanted.sql, **filters.rows):
         place = pc.index_in(batch["producer_id"], named.producer_ids)
         is_wanted = pc.fill_null(is_id.take(place), filters.has_id(None))
         yield batch.filter(pc.and_not(is_wanted, _has_records(run, batch, named)))

@@ -12,7 +12,7 @@ from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.judge.endings import Ended
+    from txn_analysis.questions.ended import Window
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.asked_states import NamedProducers
     from txn_analysis.runs.run_tables import RunTables
@@ -53,31 +54,6 @@ _HOW = {
     **{f"max_{name}": "max" for name in ("record_count", "size_bytes", *_OF_MEASURES)},
 }
 _ROWS = pa.schema([("topic", pa.string()), *((name, pa.int64()) for name in ("producer_id", *_HOW))])
-
-
-class Window(NamedTuple):
-    """From `since_ms` to before `until_ms`; None is no bound, and without any a row without a time is in it as well."""
-
-    since_ms: int | None = None
-    until_ms: int | None = None
-
-    @property
-    def is_bounded(self) -> bool:
-        """Some times are not in it."""
-        return self != (None, None)
-
-    def has(self, time_ms: int | None) -> bool:
-        """Whether a time is in it."""
-        if time_ms is None:
-            return not self.is_bounded
-        is_late_enough = self.since_ms is None or time_ms >= self.since_ms
-        return is_late_enough and (self.until_ms is None or time_ms < self.until_ms)
-
-    @property
-    def sql(self) -> str:
-        """The same as a condition."""
-        bounds = ((">=", self.since_ms), ("<", self.until_ms))
-        return " AND ".join(["TRUE", *(f"end_timestamp_ms {sign} {ms}" for sign, ms in bounds if ms is not None)])
 
 
 def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit: int) -> StatsAnswer:
@@ -189,11 +165,11 @@ def _decided(
 
     def parts() -> Iterator[pa.Table]:
         nonlocal longest
-        found = with_records(tables.finished, filters, EndedFilters(None, None, is_stale=False, limit=1), named)
-        for some in iter(lambda: [*islice(found, _DECISIONS_AT_ONCE)], []):
-            own = [one for one in some if window.has(one.transaction.end_timestamp_ms)]
-            longest = nsmallest(MOST_LONGEST, [*longest, *_timed(own)], key=_longest_first)
-            yield _by_producer([pa.Table.from_pylist([*map(_row, own)], _ROWS)])
+        wanted = EndedFilters(None, None, is_stale=False, limit=1, window=window)
+        explained = with_records(tables.finished, filters, wanted, named)
+        for some in iter(lambda: [*islice(explained, _DECISIONS_AT_ONCE)], []):
+            longest = nsmallest(MOST_LONGEST, [*longest, *_timed(some)], key=_longest_first)
+            yield _by_producer([pa.Table.from_pylist([*map(_row, some)], _ROWS)])
 
     counted = merged(parts(), _by_producer, _MERGED_ROWS)
     return _ROWS.empty_table() if counted is None else counted, tuple(longest)

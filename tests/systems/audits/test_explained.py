@@ -8,7 +8,7 @@ import pytest
 from tests.tools.captures import SEGMENTS, Variant
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS
-from txn_analysis.questions.ended import EndedFilters, ended_answer
+from txn_analysis.questions.ended import EndedFilters, Window, ended_answer
 from txn_analysis.questions.explain import explain
 from txn_analysis.questions.filters import Filters
 from txn_analysis.runs.past_run import PastRun
@@ -76,6 +76,20 @@ def test_what_is_asked_by_cause_is_what_all_answers_hold(
         assert newest == found[:2]
     stale = answered(run, wanted_ids, EndedFilters(None, None, is_stale=True, limit=9999))
     assert stale == [row for row in of_ids if row["Stale"] is not None]
+
+
+def test_a_list_of_ended_transactions_is_of_a_window_of_time(run_of: Callable[[Variant], PastRun]) -> None:
+    run, anybody = run_of(LIVE), Filters()
+    every = answered(run, anybody, EndedFilters(None, None, is_stale=False, limit=9999))
+    times_ms = sorted(row["EndTimeMs"] for row in every if row["EndTimeMs"] is not None)
+    since_ms, until_ms = times_ms[len(times_ms) // 4], times_ms[len(times_ms) // 2]
+    for cause in (None, "client_commit"):
+        of_all = [
+            row for row in every if cause in {None, row["Cause"]} and since_ms <= (row["EndTimeMs"] or 0) < until_ms
+        ]
+        window = Window(since_ms, until_ms)
+        assert answered(run, anybody, EndedFilters(None, cause, is_stale=False, limit=9999, window=window)) == of_all
+        assert of_all
 
 
 def answered(run: PastRun, filters: Filters, wanted: EndedFilters) -> list[dict[str, Any]]:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests.tools.captures import SEGMENTS, Variant
+from txn_analysis.questions.ended import Window
 from txn_analysis.questions.filters import Filters
-from txn_analysis.questions.stats import Window, stats_of
+from txn_analysis.questions.stats import stats_of
 from txn_analysis.questions.stats_answer import By, Group, StatsAnswer, stats_text
 from txn_analysis.runs.ask import ask
 from txn_analysis.runs.run_tables import RunTables

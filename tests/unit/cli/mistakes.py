@@ -98,7 +98,7 @@ BEFORE_SPARK = {
     "ended --by id --since 2026-11-21T03:00:00Z --until 2026-11-21T02:00:00Z": "--until must be later than --since",
     "ended --by id --since yesterday": "neither epoch milliseconds nor ISO-8601",
     "explain --offset 161": "--offset is of one partition",
-    "ended --since 2026-11-21T03:00:00Z": "give --by application, id or topic",
+    "ended --since 2026-11-21T03:00:00Z --until 2026-11-21T02:00:00Z": "--until must be later than --since",
     "ended --by id --stale": "--outcome, --cause and --stale list transactions",
     "forget --capture night --older-than 90d": "--capture takes one capture at once",
     "forget --capture night --dry-run": "--capture takes one capture at once",
