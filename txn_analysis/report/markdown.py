@@ -83,7 +83,9 @@ def _in_first(lead: Sequence[Statement]) -> list[str]:
     """Of the first statements those that a chat gets: the answer, what is new, what would settle it or is blocked."""
     texts = {one.kind: one.text for one in lead}
     since = texts.get(Kind.SINCE, "Since last run: no earlier run is there.")
-    blocked = texts.get(Kind.SETTLES) or texts.get(Kind.BLOCKED, "Blocked: nothing but what is in progress.")
+    blocked = texts.get(Kind.SETTLES) or texts.get(
+        Kind.BLOCKED, "Blocked: nothing but what is in progress or too young to be judged."
+    )
     return [texts[Kind.ANSWER], since, blocked]
 
 
