@@ -21,7 +21,7 @@ MOST_NAMES = {
     "engine": 18,
     "library.py": 13,
     "pipeline": 62,
-    "questions": 72,
+    "questions": 70,
     "reading": 2,
     "report": 29,
     "runs": 47,
