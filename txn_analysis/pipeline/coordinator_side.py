@@ -208,6 +208,11 @@ def _of_producers(
     return with_views(logs.opened, views), sums_of({n: own} for n, own in of_audits)
 
 
+def _of_live(function: BatchFunction) -> BatchFunction:
+    """The same of rows of `NEWEST_RECORDS`, of live ids alone; in one pass, so that Spark hands them over once."""
+    return lambda batches: function(live_records(batches))
+
+
 def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
     """What the records of transactional ids warn of, in the order of `WARNINGS`.
 
@@ -217,13 +222,12 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
         settings: as for the audit.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
-    live = engine.mapped(states.newest, live_records, NEWEST_RECORDS)
     with described("judge: count the timeouts of transactional ids"):
-        of_parts = engine.collected(engine.mapped(live, timeouts, VALUES))
+        of_parts = engine.collected(engine.mapped(states.newest, _of_live(timeouts), VALUES))
     counts = sum(values_in(of_parts), Counter[int]())
     known = Known(settings, as_of_ms, median_of(counts))
     warned = engine.together(
-        engine.mapped(live, warnings_of_last(known), OF_APPLICATION),
+        engine.mapped(states.newest, _of_live(warnings_of_last(known)), OF_APPLICATION),
         engine.mapped(states.aborted, warnings_of_aborts, OF_APPLICATION),
     )
     with described("judge: find the early warnings of each application"):
@@ -249,9 +253,8 @@ def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
     """The groups of Kafka Connect whose leaders have an id that is not gone, the first thousand by name; and what the
     records of their tasks show.
     """
-    live = engine.mapped(states.newest, live_records, NEWEST_RECORDS)
     with described("judge: find the groups of Kafka Connect"):
-        found = engine.collected(engine.mapped(live, _leaders, VALUES))
+        found = engine.collected(engine.mapped(states.newest, _of_live(_leaders), VALUES))
     names = frozenset(groups_led([name for some in values_in(found) for name in some])[:_MOST_GROUPS])
     if not names:
         return NO_GROUPS
