@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tools.captures import run_audit
-from tests.tools.in_memory import MemoryWarehouse
 from tests.tools.program import program
 from tests.tools.repository import CASES, ROOT
 from tests.tools.sessions import no_session
@@ -20,6 +19,7 @@ from txn_analysis.report.formats import prometheus_text
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs import decisions
 from txn_analysis.settings import Settings
+from txn_analysis.storage.opening import open_warehouse
 
 CONF = ROOT / "conf"
 SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (2, 3))
@@ -125,7 +125,7 @@ def test_of_two_decisions_about_one_finding_the_later_one_counts(tmp_path: Path)
     settings = Settings(warehouse=str(tmp_path))
     for until_ms in (UNTIL_MS, UNTIL_MS + 2, UNTIL_MS + 1):
         decisions.keep(settings, [decided(until_ms=until_ms).decision])
-    (one,) = decisions.decisions_of(MemoryWarehouse(), settings, "default")
+    (one,) = decisions.decisions_of(open_warehouse(no_session, str(tmp_path)), settings, "default")
     assert (one.decision.until_ms, one.source) == (UNTIL_MS + 1, str(tmp_path / decisions.FILE))
 
 
@@ -139,10 +139,6 @@ def test_what_people_wrote_in_the_file_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not TOML"):
         decisions.keep(settings, [decided().decision])
     assert file.read_text(encoding="ascii") == "accepted"
-
-
-def test_a_warehouse_of_before_decisions_has_none() -> None:
-    assert decisions.kept_in_table(MemoryWarehouse(), "default") == []
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)

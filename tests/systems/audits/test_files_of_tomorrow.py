@@ -2,13 +2,15 @@
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tools import in_memory
+from tests.tools.captures import run_audit
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.what_was_read import statements
 
@@ -16,8 +18,10 @@ CASE = CASES / "kafka-4.4-tomorrow"
 NAMES = ("topic", "partition", "producer_id", "verdict", "rule", "transactional_id")
 
 
-def audited(monkeypatch: pytest.MonkeyPatch, *paths: Path | str, **said: Any) -> AuditReport:
-    return in_memory.audited(monkeypatch, [CASE / path for path in paths], **said)
+def audited(folder: Path, *paths: Path | str, **said: Any) -> AuditReport:
+    """The audit of some paths in a warehouse of their own below a folder."""
+    warehouse = tempfile.mkdtemp(dir=folder)
+    return run_audit(no_session, warehouse, [str(CASE / path) for path in paths], **said)
 
 
 def verdicts(report: AuditReport) -> set[tuple[Any, ...]]:
@@ -43,26 +47,24 @@ def remarks(report: AuditReport) -> list[str]:
     ],
 )
 def test_what_its_records_name_counts_and_what_they_lack_does_not(
-    monkeypatch: pytest.MonkeyPatch, capture: str, paths: list[str]
+    tmp_path: Path, capture: str, paths: list[str]
 ) -> None:
-    report = audited(monkeypatch, *paths)
+    report = audited(tmp_path, *paths)
     assert verdicts(report) == expected(capture)
     assert len(remarks(report)) == 1
 
 
 @pytest.mark.parametrize(("export", "capture"), [("console", "capture-1"), ("console-printed", "capture-2")])
-def test_an_export_that_prints_the_field_proves_as_little_as_a_dump(
-    monkeypatch: pytest.MonkeyPatch, export: str, capture: str
-) -> None:
+def test_an_export_that_prints_the_field_proves_as_little_as_a_dump(tmp_path: Path, export: str, capture: str) -> None:
     """One that does not print it, prints no size either. (It was made later: what was open of others has ended.)"""
-    report = audited(monkeypatch, "capture-1/segments", export, transaction_state_complete=True)
+    report = audited(tmp_path, "capture-1/segments", export, transaction_state_complete=True)
     ids = {"billing-worker", "invoice-worker", "fraud-scorer"}
     assert {row for row in verdicts(report) if row[-1] in ids} == {row for row in expected(capture) if row[-1] in ids}
     assert len(remarks(report)) == (export == "console-printed")
 
 
-def test_the_remark_counts_the_records_that_have_such_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_remark_counts_the_records_that_have_such_fields(tmp_path: Path) -> None:
     printed = sorted((CASE / "capture-2/state-printed").iterdir())
     count = sum(len(re.findall('"lastProducerEpoch":7', path.read_text())) for path in printed)
-    (remark,) = remarks(audited(monkeypatch, "capture-1/segments", "capture-2/state-printed"))
+    (remark,) = remarks(audited(tmp_path, "capture-1/segments", "capture-2/state-printed"))
     assert f"{count} records of __transaction_state have fields that it does not know" in remark

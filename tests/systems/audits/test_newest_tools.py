@@ -15,20 +15,20 @@ def paths(version: str, *names: str) -> list[Path]:
 
 
 @pytest.mark.parametrize("version", BROKERS)
-def test_their_dumps_are_answered_as_the_files_are(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+def test_their_dumps_are_answered_as_the_files_are(tmp_path: Path, version: str) -> None:
     words = dict(TRUE_WORDS)
-    of_files = audited(monkeypatch, *log_dirs(version), **words)
+    of_files = audited(tmp_path, *log_dirs(version), **words)
     assert of_files.findings
-    of_dumps = audited(monkeypatch, *paths(version, "logs.txt", "state.txt"), **words)
+    of_dumps = audited(tmp_path, *paths(version, "logs.txt", "state.txt"), **words)
     assert verdicts(of_dumps) == verdicts(of_files)
     assert of_dumps.coverage.rejected_bytes == 0
 
 
 @pytest.mark.parametrize("version", BROKERS)
-def test_every_record_of_their_export_is_understood(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+def test_every_record_of_their_export_is_understood(tmp_path: Path, version: str) -> None:
     words = dict(TRUE_WORDS) | {"transaction_state_complete": True}
-    of_files = audited(monkeypatch, *log_dirs(version), **words)
-    of_export = audited(monkeypatch, *paths(version, "logs.txt", "console.json"), **words)
+    of_files = audited(tmp_path, *log_dirs(version), **words)
+    of_export = audited(tmp_path, *paths(version, "logs.txt", "console.json"), **words)
     assert of_export.coverage.rejected_bytes == 0
     assert {row[:3] for row in verdicts(of_export)} == {row[:3] for row in verdicts(of_files)}
     hanging = {row for row in verdicts(of_export) if "hanging" in row}

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,26 +18,9 @@ OFFSETS = json.loads((CASES / CAPTURE / "oracle/offsets.json").read_text())
 (HANG,) = json.loads((CASES / CAPTURE / "../scenario.json").read_text())
 
 
-def first_file(node: str, topic: str) -> int:
-    folder: Path = CASES / CAPTURE / f"log-dirs/{node}/{topic}-0"
-    return min(int(file.stem) for file in folder.glob("*.log"))
-
-
 @pytest.fixture(scope="module")
 def report(audit_of: Callable[[Variant], AuditReport]) -> AuditReport:
     return audit_of(TIERED)
-
-
-def test_the_capture_is_what_it_is_for() -> None:
-    """Local logs begin above the log start, and a follower above its leader, behind the last offset that is tiered."""
-    assert all(OFFSETS["earliest"][topic] == 0 < OFFSETS["earliest-local"][topic] for topic in ("clicks", "views"))
-    assert first_file("n1", "clicks") == OFFSETS["earliest-local"]["clicks"]
-    assert first_file("n1", "views") < first_file("n2", "views") == OFFSETS["latest-tiered"]["views"] + 1
-
-
-def test_nothing_was_copied_to_remote_storage_from_the_open_transaction_on() -> None:
-    tiered, start = OFFSETS["latest-tiered"], HANG["txn_start_offset"]
-    assert tiered["clicks"] < start < tiered["views"]
 
 
 def test_what_begins_above_the_log_start_is_no_contradiction(report: AuditReport) -> None:

@@ -7,7 +7,8 @@ import pytest
 from tests.systems.e2e import find_hanging, lost_marker, three_nodes
 from tests.systems.e2e.scenario import Scenario, play
 from tests.systems.e2e.scenarios import SCENARIOS
-from tests.tools.in_memory import audited
+from tests.tools.captures import run_audit
+from tests.tools.sessions import no_session
 
 pytestmark = pytest.mark.e2e
 
@@ -21,12 +22,13 @@ PLAYED = [
 
 
 @pytest.mark.parametrize("scenario", PLAYED)
-def test_verdicts_are_what_happened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scenario: Scenario) -> None:
+def test_verdicts_are_what_happened(tmp_path: Path, scenario: Scenario) -> None:
     case = tmp_path / "case"
     happened = play(scenario, tmp_path / "brokers", case)
     assert happened.captures
     for name, expected in happened.captures.items():
-        report = audited(monkeypatch, scenario.inputs(case, name), **dict(scenario.settings))
+        paths = [str(path) for path in scenario.inputs(case, name)]
+        report = run_audit(no_session, str(tmp_path / name), paths, **dict(scenario.settings))
         found = sorted((f.topic, f.partition, f.producer_id, f.verdict, f.rule) for f in report.findings)
         assert found == sorted(tuple(row[column] for column in NAMES) for row in expected.rows), name
     if scenario is find_hanging.SCENARIO:

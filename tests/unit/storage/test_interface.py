@@ -1,4 +1,4 @@
-"""What every warehouse does, wherever it lies: in a folder, in a bucket, in memory."""
+"""What every warehouse does, wherever it lies: in a folder, in a bucket."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.tools.in_memory import MemoryWarehouse
 from tests.tools.table_rows import batch, listed, replace_rows, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.roots import disk_root, root_at
@@ -17,18 +16,12 @@ from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS, Table
 
 
-@pytest.fixture(params=["in a folder", "in memory", "in a bucket"])
-def warehouse(request: pytest.FixtureRequest, tmp_path: Path) -> Warehouse:
-    if request.param == "in memory":
-        in_memory = MemoryWarehouse()
-        in_memory.create()
-        return in_memory
-    no_spark: Any = request.getfixturevalue("no_spark")
-    empty: Path = request.getfixturevalue("empty_warehouse")
+@pytest.fixture(params=["in a folder", "in a bucket"])
+def warehouse(request: pytest.FixtureRequest, no_spark: Any, empty_warehouse: Path, tmp_path: Path) -> Warehouse:
     if request.param == "in a bucket":
-        request.getfixturevalue("bucket").put_folder(empty, "audits/kafka")
+        request.getfixturevalue("bucket").put_folder(empty_warehouse, "audits/kafka")
         return Warehouse(no_spark, root_at("s3://kept/audits/kafka"))
-    return Warehouse(no_spark, disk_root(shutil.copytree(empty, tmp_path / "warehouse")))
+    return Warehouse(no_spark, disk_root(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
 
 
 def runs_of(warehouse: Warehouse) -> list[str]:
