@@ -3,7 +3,8 @@
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,34 @@ class Found:
     problems: Sequence[str] = ()
 
 
-Run = Callable[[int, int], Found]
+def counted(name: str, least: int | None = None, most: int | Callable[[Any], int] | None = None) -> Any:
+    """A field of a report that counts something, and its figure's name and bounds; `most` may depend on the report."""
+    return field(default=0, metadata={"figure": name, "least": least, "most": most})
+
+
+def never(name: str) -> Any:
+    """A field of a report that must stay 0."""
+    return counted(name, 0, 0)
+
+
+@dataclass
+class Report:
+    """What one run of a part counts: each field is a figure; `problems` say what was wrong in words."""
+
+    problems: list[str] = field(default_factory=list, kw_only=True)
+
+    @property
+    def figures(self) -> list[Figure]:
+        """In the order of the fields."""
+        return [
+            Figure(name, getattr(self, own.name), least, most(self) if callable(most) else most)
+            for own in fields(self)
+            if own.metadata
+            for name, least, most in [own.metadata.values()]
+        ]
+
+
+Run = Callable[[int, int], Found | Report]
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from tests.proof.hostile.corpus import run_corpus
 from tests.proof.hostile.fuzz import run_fuzz
 from tests.proof.hostile.noise import run_noise
 from tests.proof.hostile.safety import run_safety
-from tests.proof.part import Figure, Found, Part, Run, none_of
+from tests.proof.part import Figure, Found, Part, Report, Run, none_of
 from tests.proof.world import alone, copies_proof, small, twins, ways
-from tests.proof.world.both_engines import Compared, compared
+from tests.proof.world.both_engines import compared
 from tests.tools.delta_jars import session_with_delta
 from tests.tools.scene import Scene, tables_by_spark
 from tests.tools.world.kinds import KINDS
@@ -43,34 +43,21 @@ def part(name: str, *, size: int, sample: int) -> Callable[[Run], Run]:
 
 
 @part("corpus", size=100, sample=2)
-def corpus(percent: int, _: int) -> Found:
+def corpus(percent: int, _: int) -> Report:
     """No forged line, hostile id or cut dump raises a finding or loses a byte."""
-    report = run_corpus(percent)
-    figures = (
-        Figure("hostile inputs tried", report.inputs),
-        none_of("findings wrongly raised", report.wrongly_raised),
-        none_of("bytes unaccounted", report.unaccounted_bytes),
-    )
-    return Found(figures, report.problems)
+    return run_corpus(percent)
 
 
 @part("noise", size=100, sample=2)
-def noise(percent: int, seed: int) -> Found:
+def noise(percent: int, seed: int) -> Report:
     """Lines that others print change no row at any place of a text, or the bytes that are not read are named."""
-    report = run_noise(percent, seed)
-    figures = (
-        Figure("texts with noise tried", report.texts),
-        Figure("that say the same", report.same, least=1),
-        Figure("that name what they do not read", report.named),
-    )
-    return Found(figures, report.problems)
+    return run_noise(percent, seed)
 
 
 @part("fuzz", size=100_000, sample=2_000)
-def fuzz(lines: int, seed: int) -> Found:
+def fuzz(lines: int, seed: int) -> Report:
     """No damaged line of a real dump crashes a reader or loses a byte."""
-    report = run_fuzz(lines, seed)
-    return Found((Figure("damaged lines tried", report.lines), Figure("texts", report.inputs)), report.problems)
+    return run_fuzz(lines, seed)
 
 
 @part("properties", size=40, sample=0)
@@ -110,16 +97,9 @@ def mutants(count: int, seed: int) -> Found:
 
 
 @part("safety", size=2000, sample=100)
-def safety(mutations: int, seed: int) -> Found:
+def safety(mutations: int, seed: int) -> Report:
     """No evidence taken away, mixed or handed over differently makes a verdict wrong."""
-    report = run_safety(mutations, seed)
-    figures = (
-        Figure("mutations tried", report.mutations),
-        Figure("hanging ones still found", report.still_hanging, least=1),
-        none_of("findings wrongly raised", report.wrongly_raised),
-        none_of("bytes unaccounted", report.unaccounted_bytes),
-    )
-    return Found(figures, report.problems)
+    return run_safety(mutations, seed)
 
 
 @part("histories", size=20_000, sample=800)
@@ -170,62 +150,21 @@ def _of_kind(kind: str, report: ways.Report) -> tuple[Figure, Figure]:
 
 
 @part("twins", size=20_000, sample=250)
-def pairs_of_twins(count: int, seed: int) -> Found:
+def pairs_of_twins(count: int, seed: int) -> Report:
     """No state of another cluster with the same ids makes a live transaction hang."""
-    report = twins.report_of(count, seed)
-    figures = (
-        Figure("pairs of twins judged, both words said", report.pairs),
-        Figure("of these, with logs without a COMMIT marker", report.without_commits, least=1),
-        none_of("pairs with a wrong plan", report.wrong),
-        Figure("of these, with the state of a clone", report.clones, least=1),
-        Figure(
-            "wrong plans by clones that nothing tells apart", report.wrong_of_clones, most=report.clones // 1000 + 1
-        ),
-        none_of("wrong plans of logs with their own state", report.wrong_of_own),
-        Figure("true hangs of logs with their own state", report.hanging),
-        Figure("of these found as texts", report.found_as_text, least=1),
-        Figure("of these found with one cluster.id", report.found_by_cluster_id, least=1),
-    )
-    return Found(figures, report.problems)
+    return twins.report_of(count, seed)
 
 
 @part("copies", size=20_000, sample=300)
-def copies(count: int, seed: int) -> Found:
+def copies(count: int, seed: int) -> Report:
     """The same of histories whose copies have manifests, or brokers' answers, with times, leaders, ends disturbed."""
-    report = copies_proof.report_of(count, seed)
-    figures = (
-        Figure("copies judged", report.histories),
-        Figure("transactions planned", report.planned),
-        none_of("copies with a wrong plan", report.wrong),
-        none_of("plans that destroy when carried out later", report.destroyed),
-        Figure("copies whose order is proven", report.proven, least=1),
-        Figure("copies whose order is disproved", report.disproved, least=1),
-        Figure("copies with a log that is proven whole at a moment", report.reached, least=1),
-        Figure("copies fetched beside brokers' answers to DescribeProducers", report.described, least=1),
-        Figure("transactions planned of these", report.described_planned, least=1),
-        none_of("starts and coordinator epochs of these that are not those of the whole log", report.misjudged),
-        Figure("true hangs", report.hanging),
-        Figure("true hangs found", report.found, least=1),
-        Figure("late by event time and written while they were copied, without an answer", report.written, least=1),
-        Figure("of these, no question", report.settled, least=1),
-        none_of("open transactions wrongly said to be such", report.misdated),
-    )
-    return Found(figures, report.stories)
+    return copies_proof.report_of(count, seed)
 
 
 @part("alone", size=20_000, sample=300)
-def partitions_alone(count: int, seed: int) -> Found:
+def partitions_alone(count: int, seed: int) -> Report:
     """No plan of a partition that is audited alone is wrong."""
-    report = alone.report_of(count, seed)
-    figures = (
-        Figure("histories of several partitions", report.histories, least=1),
-        Figure("open transactions", report.judged),
-        Figure("hang in the whole", report.hanging),
-        Figure("of these, hang on their partition alone", report.found, least=1),
-        none_of("wrong plans of a partition alone", report.wrong),
-        Figure("hang truly on their partition alone, where the whole audit doubts the state", report.raised),
-    )
-    return Found(figures, report.stories)
+    return alone.report_of(count, seed)
 
 
 @part("small", size=7, sample=6)
@@ -249,25 +188,15 @@ def _found_of(which: str, found: int, hanging: int) -> Figure:
 
 
 @part("histories-on-spark", size=20_000, sample=300)
-def histories_on_both(count: int, seed: int) -> Found:
+def histories_on_both(count: int, seed: int) -> Report:
     """Of random histories, thousands as one job, Spark's tasks find, plan and say what this process does."""
-    return _on_both(compared(ways.told_at_random(count, seed)))
+    return compared(ways.told_at_random(count, seed))
 
 
 @part("small-on-spark", size=7, sample=4)
-def small_histories_on_both(steps: int, _: int) -> Found:
+def small_histories_on_both(steps: int, _: int) -> Report:
     """The same of every history of so many steps in a small world."""
-    return _on_both(compared(small.told_of(*small.sizes(steps))))
-
-
-def _on_both(both: Compared) -> Found:
-    figures = (
-        Figure("histories judged by both engines", both.histories, least=1),
-        Figure("findings", both.findings, least=1),
-        Figure("transactions planned", both.planned, least=1),
-        none_of("histories of which the engines do not say the same", both.differing),
-    )
-    return Found(figures, both.problems)
+    return compared(small.told_of(*small.sizes(steps)))
 
 
 part("kafka-log", size=2000, sample=60)(kafka_log)
@@ -277,45 +206,30 @@ part("requests", size=20000, sample=300)(kafka_requests)
 
 
 @part("canary", size=7, sample=0)
-def canary(verbs: int, seed: int) -> Found:
+def canary(verbs: int, seed: int) -> Report:
     """No key, payload or header is in anything that an audit leaves behind."""
     with tempfile.TemporaryDirectory() as folder:
-        report = run_canary(Path(folder), seed, VERBS[:verbs])
-    figures = (
-        Figure("secrets planted", report.planted, least=1),
-        Figure("bytes searched", report.searched_bytes),
-        none_of("secrets found", len(report.found)),
-    )
-    return Found(figures, report.found)
+        return run_canary(Path(folder), seed, VERBS[:verbs])
 
 
 @part("kills", size=50, sample=5)
-def kills(count: int, seed: int) -> Found:
+def kills(count: int, seed: int) -> Report:
     """After kill -9 at any moment, running again gives the tables of an undisturbed run."""
-    report = run_kills(count, seed, _scene())
-    figures = (
-        Figure("kills tried", report.tried),
-        Figure("kills that cut an audit short", report.struck, least=1),
-        none_of("kills not survived", report.tried - report.survived),
-    )
-    return Found(figures, report.problems)
+    return run_kills(count, seed, _scene())
 
 
 @part("disks", size=20, sample=1)
-def disks(count: int, seed: int) -> Found:
+def disks(count: int, seed: int) -> Found | Report:
     """A disk that fills up leaves earlier runs whole, and with room again the tables are the usual ones."""
     if not may_mount():
         return Found((Figure("disks tried (mounting is not allowed here)", 0),))
-    report = run_disks(count, seed, _scene())
-    figures = (Figure("disks tried", report.tried), Figure("disks that were too small", report.filled, least=1))
-    return Found(figures, report.problems)
+    return run_disks(count, seed, _scene())
 
 
 @part("pairs", size=20, sample=1)
-def pairs(count: int, seed: int) -> Found:
+def pairs(count: int, seed: int) -> Report:
     """Two audits at once leave the tables of one after the other."""
-    report = run_pairs(count, seed, _scene())
-    return Found((Figure("pairs of audits tried", report.tried),), report.problems)
+    return run_pairs(count, seed, _scene())
 
 
 @cache

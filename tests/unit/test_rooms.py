@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ def room_of(module: Path) -> str:
     return module.relative_to(ROOT).with_suffix("").parts[0]
 
 
+@cache
 def imported_by(module: Path) -> set[str]:
     """Every module that a file imports anywhere, also for types alone; with the names that it takes from each."""
     found = set()
@@ -129,6 +131,7 @@ def test_a_module_can_be_read_in_one_go() -> None:
     assert not longest
 
 
+OF_ANY_TUPLE = {"_replace", "_asdict", "_fields"}
 PRIVATE_OF_THE_JUDGE = re.compile(r"txn_analysis\.judge[\w.]*\._[a-z]")
 
 
@@ -139,12 +142,10 @@ def private_names(test: Path) -> set[str]:
         n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and str(n.module).startswith("txn_analysis.judge")
     ]
     names = {alias.asname or alias.name for node in imported for alias in node.names}
-    attributes = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n.value) in names]
     texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    private = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and re.match("_[a-z]", n.attr)]
     found = {name for name in names if name.startswith("_")}
-    found |= {
-        n.attr for n in attributes if re.match("_[a-z]", n.attr) and n.attr not in {"_replace", "_asdict", "_fields"}
-    }
+    found |= {n.attr for n in private if n.attr not in OF_ANY_TUPLE and ast.unparse(n.value) in names}
     return found | {text for text in texts if PRIVATE_OF_THE_JUDGE.match(text)}
 
 

@@ -9,9 +9,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.proof.part import Report, counted
 from tests.tools.scene import Scene
 from txn_analysis.errors import WarehouseError
 
@@ -66,12 +67,11 @@ def small_disk(folder: Path, scene: Scene) -> Iterator[SmallDisk]:
 
 
 @dataclass
-class DiskReport:
-    """How many disks there were, on how many of them the audit found no room, and what was wrong."""
+class DiskReport(Report):
+    """What came of small disks."""
 
-    tried: int = 0
-    filled: int = 0
-    problems: list[str] = field(default_factory=list)
+    tried: int = counted("disks tried")
+    filled: int = counted("disks that were too small", least=1)
 
 
 def run_disks(count: int, seed: int, scene: Scene) -> DiskReport:

@@ -11,6 +11,7 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from unittest.mock import patch
 
+from tests.proof.part import Report, counted, never
 from tests.tools.processes import file_count, kill_group, kill_workers, start_audit, wait_until
 from tests.tools.scene import LATER, WORDS, Scene
 from txn_analysis.engine import memory
@@ -25,14 +26,13 @@ _LONGEST_DELAY_S = 0.4
 Attempt = tuple[bool, list[str]]
 
 
-@dataclass(frozen=True)
-class KillReport:
-    """How many audits were to be killed, how many of them were cut short by it, and what was wrong afterwards."""
+@dataclass
+class KillReport(Report):
+    """What came of kills; those of drivers may come when the audit is done."""
 
-    tried: int
-    struck: int
-    survived: int
-    problems: tuple[str, ...]
+    tried: int = counted("kills tried")
+    struck: int = counted("kills that cut an audit short", least=1)
+    lost: int = never("kills not survived")
 
 
 def run_kills(count: int, seed: int, scene: Scene) -> KillReport:
@@ -50,9 +50,8 @@ def run_kills(count: int, seed: int, scene: Scene) -> KillReport:
         found = [kill.consequences(kill.cut_worker()) for kill in kills if not kill.is_of_driver]
         found += [kill.consequences(attempt.result()) for kill, attempt in cut.items()]
     problems = [problem for _, problems in found for problem in problems]
-    return KillReport(
-        count, sum(is_struck for is_struck, _ in found), sum(not problems for _, problems in found), tuple(problems)
-    )
+    struck, lost = (sum(map(bool, each)) for each in zip(*found, strict=True))
+    return KillReport(count, struck, lost, problems=problems)
 
 
 def _random_kill(scene: Scene, number: int, seed: int) -> Kill:

@@ -7,9 +7,10 @@ import json
 import random
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.proof.part import Report, counted
 from tests.tools.processes import start_audit, wait_until
 from tests.tools.scene import EARLIER, LATER, WORDS, Scene, Tables, differences, duplicates, settings
 from txn_analysis.pipeline import steps as pipeline
@@ -20,11 +21,10 @@ _CONTENTS, _SHARED_CONTENTS = 7, 5  # of LATER, and of EARLIER, which are all in
 
 
 @dataclass
-class PairReport:
-    """How many pairs there were, and what was wrong afterwards."""
+class PairReport(Report):
+    """What came of pairs of audits."""
 
-    tried: int = 0
-    problems: list[str] = field(default_factory=list)
+    tried: int = counted("pairs of audits tried")
 
 
 def run_pairs(count: int, seed: int, scene: Scene) -> PairReport:

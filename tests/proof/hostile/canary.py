@@ -6,13 +6,14 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from tests.proof.hostile.scenes import TOOLS, copied
+from tests.proof.part import Report, counted, never
 from tests.tools.forms.dump_writer import Tool
 from tests.tools.forms.model import Batch, History, Record
 
@@ -59,13 +60,13 @@ print(json.dumps(codes))
 
 
 @dataclass
-class CanaryReport:
-    """How many secrets were planted, what was searched, and where which kind of secret was found."""
+class CanaryReport(Report):
+    """Each problem is a secret that was found: its kind and the place."""
 
-    planted: int = 0
-    searched_bytes: int = 0
-    searched_files: int = 0
-    found: list[str] = field(default_factory=list)
+    planted: int = counted("secrets planted", least=1)
+    searched_bytes: int = counted("bytes searched")
+    searched_files: int = counted("files searched")
+    found: int = never("secrets found")
 
 
 class Secrets:
@@ -133,7 +134,9 @@ def _search(root: Path, secrets: Secrets, report: CanaryReport) -> None:
         report.searched_files += 1
         for place, data in _contents(path):
             report.searched_bytes += len(data)
-            report.found += [f"{kind} in {place}" for word, kind in secrets.kinds.items() if word.encode() in data]
+            found = [f"{kind} in {place}" for word, kind in secrets.kinds.items() if word.encode() in data]
+            report.found += len(found)
+            report.problems += found
 
 
 def _contents(path: Path) -> Iterator[tuple[str, bytes]]:

@@ -1,13 +1,14 @@
 """The whole corpus of hostile texts, in one go, or some percent of it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 
 from tests.proof.hostile.checks import problems_of
 from tests.proof.hostile.numbers import out_of_range
 from tests.proof.hostile.scenes import SETTINGS, Scene, forged_scenes, named_scenes
 from tests.proof.hostile.texts import bad_json, odd_payloads, slow_lines
+from tests.proof.part import Report, counted, never
 from tests.tools.harness import audit_files
 from tests.tools.inputs import RANGE_BYTES, InputReader
 from tests.tools.repository import CASES
@@ -30,13 +31,12 @@ CUT_FILES = (
 
 
 @dataclass
-class CorpusReport:
-    """What came of the corpus: `wrongly_raised` counts findings, `problems` names what else is wrong."""
+class CorpusReport(Report):
+    """What came of the corpus."""
 
-    inputs: int = 0
-    wrongly_raised: int = 0
-    unaccounted_bytes: int = 0
-    problems: list[str] = field(default_factory=list)
+    inputs: int = counted("hostile inputs tried")
+    wrongly_raised: int = never("findings wrongly raised")
+    unaccounted_bytes: int = never("bytes unaccounted")
 
 
 def cut_anywhere(file: str) -> Iterator[tuple[str, bytes]]:

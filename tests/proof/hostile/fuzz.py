@@ -8,10 +8,11 @@ import random
 import re
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 from tests.proof.hostile.checks import problems_of
+from tests.proof.part import Report, counted
 from tests.tools.inputs import InputReader
 from tests.tools.repository import CASES
 
@@ -39,12 +40,11 @@ _NUMBER = re.compile(rb"-?\d+")
 
 
 @dataclass
-class FuzzReport:
-    """What a run tried (changed lines, and the texts that they were read in), and what was wrong, with its number."""
+class FuzzReport(Report):
+    """What a run tried: a text has many changed lines."""
 
-    lines: int = 0
-    inputs: int = 0
-    problems: list[str] = field(default_factory=list)
+    lines: int = counted("damaged lines tried")
+    inputs: int = counted("texts")
 
 
 def run_fuzz(lines: int, seed: int, first: int = 0) -> FuzzReport:

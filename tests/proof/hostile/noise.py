@@ -6,9 +6,10 @@ A text with a line of noise in it says what it says without, or names the bytes 
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.proof.part import Report, counted
 from tests.tools.noisy import KINDS, Said, said
 from tests.tools.repository import CASES
 
@@ -18,13 +19,12 @@ _OTHERS_PERCENT = 1
 
 
 @dataclass
-class NoiseReport:
-    """What came of the noise: of how many texts the rows were the same, and how many named what they did not read."""
+class NoiseReport(Report):
+    """What came of the noise."""
 
-    texts: int = 0
-    same: int = 0
-    named: int = 0
-    problems: list[str] = field(default_factory=list)
+    texts: int = counted("texts with noise tried")
+    same: int = counted("that say the same", least=1)
+    named: int = counted("that name what they do not read")
 
 
 def run_noise(percent: int = 100, seed: int = 1) -> NoiseReport:

@@ -1,12 +1,13 @@
 """The safety property of the contract's section 6, held against mutations of real captures and of worlds."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tests.proof.hostile.incremental import proven, rows_differ
 from tests.proof.hostile.mutations import Given, Mutator
 from tests.proof.hostile.subjects import Meaning, Subject, real_cases, simulated
+from tests.proof.part import Report, counted, never
 from tests.tools.harness import Answer, audit_files
 from tests.tools.inputs import InputReader
 from txn_analysis.settings import Settings
@@ -15,14 +16,13 @@ Row = dict[str, Any]
 
 
 @dataclass
-class SafetyReport:
-    """What came of a run; the first two and `problems` must be zero, `still_hanging` must not."""
+class SafetyReport(Report):
+    """What came of a run."""
 
-    mutations: int = 0
-    wrongly_raised: int = 0
-    unaccounted_bytes: int = 0
-    still_hanging: int = 0
-    problems: list[str] = field(default_factory=list)
+    mutations: int = counted("mutations tried")
+    still_hanging: int = counted("hanging ones still found", least=1)
+    wrongly_raised: int = never("findings wrongly raised")
+    unaccounted_bytes: int = never("bytes unaccounted")
 
 
 def run_safety(mutations: int, seed: int, first: int = 0) -> SafetyReport:

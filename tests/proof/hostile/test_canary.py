@@ -15,7 +15,7 @@ def test_no_key_payload_or_header_leaves_the_text(tmp_path: Path) -> None:
     report = run_canary(tmp_path, SEED, verbs=())
     assert report.planted > 100
     assert report.searched_files > 100
-    assert report.found == [], f"seed {SEED}"
+    assert report.problems == [], f"seed {SEED}"
 
 
 def test_the_search_looks_into_packed_columns_and_statistics(tmp_path: Path) -> None:
@@ -25,4 +25,4 @@ def test_the_search_looks_into_packed_columns_and_statistics(tmp_path: Path) -> 
     pq.write_table(table, tmp_path / "x.parquet", compression="zstd")
     (tmp_path / "log.err").write_text(words[2])
     _search(tmp_path, secrets, report)
-    assert len(report.found) >= len(words) + 2
+    assert len(report.problems) >= len(words) + 2

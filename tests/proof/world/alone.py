@@ -5,8 +5,9 @@ whole. They are counted, and each truly hangs.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
+from tests.proof.part import Report, counted, never
 from tests.proof.world.ways import AT_ONCE
 from tests.tools.stories.answer import Answer, answers_of
 from tests.tools.stories.history import History
@@ -21,21 +22,18 @@ from txn_analysis.verdict import Verdict
 
 
 @dataclass
-class Report:
+class AloneReport(Report):
     """What so many histories of several partitions come to, by their open transactions.
 
-    `hanging` hang in the whole, `found` of them on their partition alone as well, and `raised` alone, though not in the
-    whole. `wrong` are partitions with a plan that holds an acknowledged commit, or a transaction that is live at its
-    coordinator.
+    A partition's plan is wrong if it holds an acknowledged commit, or a transaction that is live at its coordinator.
     """
 
-    histories: int = 0
-    judged: int = 0
-    hanging: int = 0
-    found: int = 0
-    raised: int = 0
-    wrong: int = 0
-    stories: list[str] = field(default_factory=list)
+    histories: int = counted("histories of several partitions", least=1)
+    judged: int = counted("open transactions")
+    hanging: int = counted("hang in the whole")
+    found: int = counted("of these, hang on their partition alone", least=1)
+    wrong: int = never("wrong plans of a partition alone")
+    raised: int = counted("hang truly on their partition alone, where the whole audit doubts the state")
 
 
 def alone(history: History, *, are_words_counted: bool = False) -> Iterator[tuple[AskedPartition, History]]:
@@ -51,9 +49,9 @@ def alone(history: History, *, are_words_counted: bool = False) -> Iterator[tupl
         yield asked, replace(history, sections=sections, settings=settings, is_partial=not are_words_counted)
 
 
-def report_of(count: int, seed: int, *, first: int = 0, are_words_counted: bool = False) -> Report:
+def report_of(count: int, seed: int, *, first: int = 0, are_words_counted: bool = False) -> AloneReport:
     """Judge so many random histories; those of one partition are left out."""
-    report = Report()
+    report = AloneReport()
     for begin in range(first, first + count, AT_ONCE):
         given = []
         for number in range(begin, min(begin + AT_ONCE, first + count)):
@@ -72,7 +70,7 @@ def report_of(count: int, seed: int, *, first: int = 0, are_words_counted: bool 
                 _note(report, _findings(whole, asked), _findings(part, asked))
                 if wrong := truth_of(world, part, evidence.logs).wrong:
                     report.wrong += 1
-                    report.stories.append(f"{asked}: {'; '.join(story_of(world.steps))}: {wrong}")
+                    report.problems.append(f"{asked}: {'; '.join(story_of(world.steps))}: {wrong}")
     return report
 
 
@@ -81,7 +79,7 @@ def _findings(answer: Answer, asked: AskedPartition) -> dict[tuple[int, int], Fi
     return {(finding.producer_id, finding.txn_start_offset): finding for finding in own}
 
 
-def _note(report: Report, whole: dict[tuple[int, int], Finding], part: dict[tuple[int, int], Finding]) -> None:
+def _note(report: AloneReport, whole: dict[tuple[int, int], Finding], part: dict[tuple[int, int], Finding]) -> None:
     assert part.keys() == whole.keys()
     for key, finding in part.items():
         said, expected = finding.verdict, whole[key].verdict

@@ -1,9 +1,10 @@
 """Histories judged by Spark's tasks, thousands as one job, and in this process: every answer must be the same."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 
+from tests.proof.part import Report, counted, never
 from tests.tools.delta_jars import session_with_delta
 from tests.tools.stories.answer import answers_of
 from tests.tools.world.evidence import Evidence
@@ -15,14 +16,13 @@ _MOST_SHOWN = 5
 
 
 @dataclass
-class Compared:
-    """How many histories both engines judged, and what they say of those of which they do not say the same."""
+class Compared(Report):
+    """What both engines say."""
 
-    histories: int = 0
-    findings: int = 0
-    planned: int = 0
-    differing: int = 0
-    problems: list[str] = field(default_factory=list)
+    histories: int = counted("histories judged by both engines", least=1)
+    findings: int = counted("findings", least=1)
+    planned: int = counted("transactions planned", least=1)
+    differing: int = never("histories of which the engines do not say the same")
 
 
 def compared(told: Iterable[Evidence]) -> Compared:

@@ -4,8 +4,9 @@ A plan is wrong where it holds an acknowledged commit, or a transaction that is 
 destroys one when it is carried out later. Nobody gives the word that the state was copied last, but in the wrong order.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from tests.proof.part import Report, counted, never
 from tests.proof.world.ways import AT_ONCE, when_it_destroys
 from tests.tools.stories.answer import Answer, answers_of
 from tests.tools.world.copying import Copier
@@ -18,36 +19,29 @@ from txn_analysis.verdict import Verdict
 
 
 @dataclass
-class Report:
-    """What so many histories come to; `proven` and `reached` count copies by what their manifests prove.
+class CopiesReport(Report):
+    """What so many histories come to."""
 
-    `described` are copies with brokers' answers beside their logs, in which `described_planned` are
-    planned. Of `misjudged` ones a start or a coordinator epoch is not that of the whole log.
-    Of `written` open transactions without an answer, which are late by their clients' clocks alone and were written
-    while they were copied, `settled` are no question; of those that are said to be so none may be older (`misdated`).
-    """
-
-    histories: int = 0
-    planned: int = 0
-    wrong: int = 0
-    destroyed: int = 0
-    proven: int = 0
-    reached: int = 0
-    disproved: int = 0
-    hanging: int = 0
-    found: int = 0
-    described: int = 0
-    described_planned: int = 0
-    misjudged: int = 0
-    written: int = 0
-    settled: int = 0
-    misdated: int = 0
-    stories: list[str] = field(default_factory=list)
+    histories: int = counted("copies judged")
+    planned: int = counted("transactions planned")
+    wrong: int = never("copies with a wrong plan")
+    destroyed: int = never("plans that destroy when carried out later")
+    proven: int = counted("copies whose order is proven", least=1)
+    disproved: int = counted("copies whose order is disproved", least=1)
+    reached: int = counted("copies with a log that is proven whole at a moment", least=1)
+    described: int = counted("copies fetched beside brokers' answers to DescribeProducers", least=1)
+    described_planned: int = counted("transactions planned of these", least=1)
+    misjudged: int = never("starts and coordinator epochs of these that are not those of the whole log")
+    hanging: int = counted("true hangs")
+    found: int = counted("true hangs found", least=1)
+    written: int = counted("late by event time and written while they were copied, without an answer", least=1)
+    settled: int = counted("of these, no question", least=1)
+    misdated: int = never("open transactions wrongly said to be such")
 
 
-def report_of(count: int, seed: int, *, first: int = 0, kind: str | None = None, asks: bool = True) -> Report:
+def report_of(count: int, seed: int, *, first: int = 0, kind: str | None = None, asks: bool = True) -> CopiesReport:
     """Judge so many random copies, of one kind or of all, and carry out their plans. Arguments as of `told`."""
-    report = Report()
+    report = CopiesReport()
     for begin in range(first, first + count, AT_ONCE):
         numbers = range(begin, min(begin + AT_ONCE, first + count))
         given = [told(f"{seed}/{number}", kind, asks=asks) for number in numbers]
@@ -57,7 +51,7 @@ def report_of(count: int, seed: int, *, first: int = 0, kind: str | None = None,
     return report
 
 
-def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer: Answer) -> None:
+def _note(report: CopiesReport, plot: Plot, copier: Copier, evidence: Evidence, answer: Answer) -> None:
     truth = truth_of(copier.world, answer, evidence.logs)
     report.histories += 1
     report.planned += len(answer.plan)
@@ -68,7 +62,7 @@ def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer
         report.described_planned += len(answer.plan)
         wrong = misjudged(answer.findings, copier.whole_logs, copier.described)
         report.misjudged += len(wrong)
-        report.stories += [f"{plot.seed}: {copier.kind}: not as in the whole log: {each}" for each in wrong]
+        report.problems += [f"{plot.seed}: {copier.kind}: not as in the whole log: {each}" for each in wrong]
     _note_dates(report, copier, evidence, answer)
     if answer.copied is not None:
         report.proven += answer.copied.is_state_last
@@ -76,13 +70,13 @@ def _note(report: Report, plot: Plot, copier: Copier, evidence: Evidence, answer
         report.disproved += answer.copied.disproof is not None
     if truth.wrong:
         report.wrong += 1
-        report.stories.append(f"{plot.seed}: {copier.kind}: {'; '.join(story_of(copier.world.steps))}: {truth.wrong}")
+        report.problems.append(f"{plot.seed}: {copier.kind}: {'; '.join(story_of(copier.world.steps))}: {truth.wrong}")
     elif answer.plan and (moment := when_it_destroys(plot, copier.world, answer)) is not None:
         report.destroyed += 1
-        report.stories.append(f"{plot.seed}: {copier.kind}: it destroys after {moment}")
+        report.problems.append(f"{plot.seed}: {copier.kind}: it destroys after {moment}")
 
 
-def _note_dates(report: Report, copier: Copier, evidence: Evidence, answer: Answer) -> None:
+def _note_dates(report: CopiesReport, copier: Copier, evidence: Evidence, answer: Answer) -> None:
     """What was written while it was copied, and what is said to be."""
     for finding in answer.findings:
         batches = open_data(evidence.logs[finding.partition], finding.producer_id)

@@ -32,7 +32,7 @@ HISTORIES, OF_ONE_KIND = 300, 10
 @pytest.mark.cluster  # hundreds of histories
 def test_no_plan_is_wrong_and_hangs_are_found() -> None:
     report = report_of(HISTORIES, seed=3)
-    assert (report.wrong, report.destroyed, report.stories) == (0, 0, [])
+    assert (report.wrong, report.destroyed, report.problems) == (0, 0, [])
     assert report.proven
     assert report.reached
     assert report.disproved

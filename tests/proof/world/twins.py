@@ -10,9 +10,10 @@ tells the two apart (docs/limits.md).
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 
+from tests.proof.part import Report, counted, never
 from tests.tools.stories.answer import answers_of
 from tests.tools.world.evidence import Evidence, truth_of
 from tests.tools.world.faults import FAULTY, FOREIGN, TWIN
@@ -50,19 +51,20 @@ class Pair:
 
 
 @dataclass
-class Report:
+class TwinsReport(Report):
     """What so many pairs come to; `problems` are the stories of the first wrong plans."""
 
-    pairs: int = 0
-    without_commits: int = 0
-    wrong: int = 0
-    clones: int = 0
-    wrong_of_clones: int = 0
-    hanging: int = 0
-    found_as_text: int = 0
-    found_by_cluster_id: int = 0
-    wrong_of_own: int = 0
-    problems: list[str] = field(default_factory=list)
+    pairs: int = counted("pairs of twins judged, both words said")
+    without_commits: int = counted("of these, with logs without a COMMIT marker", least=1)
+    wrong: int = never("pairs with a wrong plan")
+    clones: int = counted("of these, with the state of a clone", least=1)
+    wrong_of_clones: int = counted(
+        "wrong plans by clones that nothing tells apart", most=lambda report: report.clones // 1000 + 1
+    )
+    wrong_of_own: int = never("wrong plans of logs with their own state")
+    hanging: int = counted("true hangs of logs with their own state")
+    found_as_text: int = counted("of these found as texts", least=1)
+    found_by_cluster_id: int = counted("of these found with one cluster.id", least=1)
 
 
 def pair(seed: str, number: int) -> Pair:
@@ -100,9 +102,9 @@ def _without_commits(given: Evidence) -> Evidence:
     return replace(given, logs=logs, states=states)
 
 
-def report_of(pairs: int, seed: int) -> Report:
+def report_of(pairs: int, seed: int) -> TwinsReport:
     """Judge so many pairs."""
-    report = Report()
+    report = TwinsReport()
     for begin in range(0, pairs, AT_ONCE):
         some = [pair(str(seed), number) for number in range(begin, min(begin + AT_ONCE, pairs))]
         answers = iter(answers_of([given.history() for each in some for given in each.given]))
