@@ -7,7 +7,8 @@ from tests.tools.records import record_of
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import ANYBODY, Reader
 from txn_analysis.report.model import AuditReport
-from txn_analysis.report.steps import Step, steps_of
+from txn_analysis.report.steps import steps_of
+from txn_analysis.report.terminal import Paragraph
 from txn_analysis.tables import Finding, PartitionHealth
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 
@@ -167,7 +168,7 @@ def run(**columns: Any) -> RunRecord:
     return record_of(RunRecord, known | columns)
 
 
-def every_step(told: AuditReport, reader: Reader = ANYBODY) -> list[Step]:
+def every_step(told: AuditReport, reader: Reader = ANYBODY) -> list[Paragraph]:
     """What the report says to do, now and later."""
     steps = steps_of(told, reader)
     return [*steps.now, *steps.later]

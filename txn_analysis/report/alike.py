@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.report.figures import all_hidden_by, by_damage
@@ -27,10 +28,14 @@ _MOST_ROWS = 50
 
 class _Member(NamedTuple):
     verdict: Verdict
+    rule: str
+    cause_name: str | None
+    application: str | None
     topic: str
     partition: int
     txn_start_offset: int
     transactional_id: str | None
+    producer_id: int
     is_producer_live: bool
     producer_may_return: bool
 
@@ -88,16 +93,15 @@ def alike(findings: Iterable[Finding], most: int, most_of_one: int) -> list[Alik
         most: so many are shown.
         most_of_one: so many of one group, unless there is room: one application must not hide all others.
     """
-    rows = FindingRows.of(findings)
-    groups = _grouped(rows)
-    shown_of = dict.fromkeys(groups, 0)
+    groups = _groups(FindingRows.of(findings))
+    shown = [0] * len(groups)
     for at_most in (1, most_of_one, most):
-        left = most - sum(shown_of.values())
-        for key, members in groups.items():
-            added = min(len(members), at_most, shown_of[key] + left) - shown_of[key]
-            shown_of[key] += max(added, 0)
-            left -= max(added, 0)
-    return [Alike(_owner(key), rows.at(members), shown_of[key]) for key, members in groups.items() if shown_of[key]]
+        left = most - sum(shown)
+        for number, (_, members) in enumerate(groups):
+            added = max(min(len(members), at_most, shown[number] + left) - shown[number], 0)
+            shown[number] += added
+            left -= added
+    return [Alike(*group, number) for group, number in zip(groups, shown, strict=True) if number]
 
 
 class Shown(NamedTuple):
@@ -118,9 +122,9 @@ def shown_of(report: AuditReport) -> Shown:
     number_hanging = ordered.verdict_counts[Verdict.HANGING]
     # Where not each has room, what repeats gives room to others.
     is_long = number_hanging > _MOST_BLOCKS or len(ordered) - number_hanging > _MOST_ROWS
-    groups = {group.findings[0].finding_id: group for group in (folded if is_long else of_one_id)(ordered)}
-    repeated = {name for group in groups.values() for name in _ids(group.findings)[1:]}
-    single = ordered.where([name not in repeated for name in _ids(ordered)])
+    groups = {group.findings[0].finding_id: group for group in repeated(ordered, of_one_id=not is_long)}
+    repeats = {name for group in groups.values() for name in _ids(group.findings)[1:]}
+    single = ordered.where([name not in repeats for name in _ids(ordered)])
     hanging = single.of_verdict(Verdict.HANGING)
     others = single.of_verdict(*(verdict for verdict in Verdict if verdict is not Verdict.HANGING))
     # Thousands that hang leave room for what must not be aborted.
@@ -136,57 +140,28 @@ def _ids(findings: FindingRows) -> list[str]:
     return ids
 
 
-def folded(findings: FindingRows) -> list[Alike]:
-    """The groups of more than `FEW`, of which a text shows the first; in the order of the worst of each."""
-    groups = _grouped(findings).items()
-    return [Alike(_owner(key), findings.at(members), 1) for key, members in groups if len(members) > FEW]
+def repeated(findings: FindingRows, *, of_one_id: bool) -> list[Alike]:
+    """The groups of more than `FEW`, of which a text shows the first; in the order of the worst of each.
 
-
-def of_one_id(findings: FindingRows) -> list[Alike]:
-    """The same of what one transactional id has open on more than `FEW` partitions, as Streams does; of what hangs each
-    is shown.
+    Args:
+        findings: in their order.
+        of_one_id: only what one transactional id has open, as Streams does; of what hangs each is shown.
     """
-    groups: dict[_Alike, list[int]] = {}
-    for place, one in enumerate(findings.told(_Named)):
-        if one.transactional_id is not None and one.verdict is not Verdict.HANGING:
-            key = one.verdict, one.rule, one.cause_name, "transactional id", one.transactional_id
-            groups.setdefault(key, []).append(place)
-    return [Alike(_owner(key), findings.at(members), 1) for key, members in groups.items() if len(members) > FEW]
+    return [Alike(*group, 1) for group in _groups(findings, of_one_id=of_one_id) if len(group[1]) > FEW]
 
 
-class _Named(NamedTuple):
-    verdict: Verdict
-    rule: str
-    cause_name: str | None
-    application: str | None
-    transactional_id: str | None
-    producer_id: int
-
-
-_Alike = tuple[Verdict, str, str | None, str, str | int]
-
-
-def _grouped(findings: FindingRows) -> dict[_Alike, list[int]]:
-    """The places of the members of each group; those of one transactional id follow each other."""
-    groups: dict[_Alike, dict[str | int, list[int]]] = {}
-    for place, one in enumerate(findings.told(_Named)):
-        whose = one.producer_id if one.transactional_id is None else one.transactional_id
-        groups.setdefault(_key(one), {}).setdefault(whose, []).append(place)
-    return {key: [*chain.from_iterable(of_one.values())] for key, of_one in groups.items()}
-
-
-def _key(one: _Named) -> _Alike:
-    return one.verdict, one.rule, one.cause_name, *_identity(one)
-
-
-def _identity(finding: _Named) -> tuple[str, str | int]:
-    if finding.application is not None:
-        return "application", finding.application
-    if finding.transactional_id is not None:
-        return "transactional id", finding.transactional_id
-    return "producer id", finding.producer_id
-
-
-def _owner(key: _Alike) -> str:
-    *_, kind, name = key
-    return f"{kind} {clip(str(name), _OWNER_WIDTH)}"
+def _groups(findings: FindingRows, *, of_one_id: bool = False) -> list[tuple[str, FindingRows]]:
+    """The owner and the members of each group, where those of one transactional id follow each other."""
+    groups: dict[tuple[Any, ...], dict[str | int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for place, one in enumerate(findings.told(_Member)):
+        name, producer_id = one.transactional_id, one.producer_id
+        owner: tuple[str, str | int] = ("producer id", producer_id) if name is None else ("transactional id", name)
+        if of_one_id and (name is None or one.verdict is Verdict.HANGING):
+            continue
+        if one.application is not None and not of_one_id:
+            owner = "application", one.application
+        groups[one.verdict, one.rule, one.cause_name, *owner][producer_id if name is None else name].append(place)
+    return [
+        (f"{kind} {clip(str(name), _OWNER_WIDTH)}", findings.at([*chain.from_iterable(places.values())]))
+        for (*_, kind, name), places in groups.items()
+    ]

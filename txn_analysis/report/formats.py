@@ -8,8 +8,9 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
 from txn_analysis.judge.outcome import Outcome
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from txn_analysis.columns.values import Json
-    from txn_analysis.report.model import AuditReport
+    from txn_analysis.report.model import AuditReport, RunItem
     from txn_analysis.tables import PartitionHealth
 
 Cell = str | int | float | list[str] | tuple[str, ...] | None
@@ -195,27 +196,27 @@ def _some_at_a_time(report: AuditReport, name: str) -> Iterator[tuple[TypeAdapte
 
 MOST_PARTITIONS = 200
 _MS_PER_S = 1000
-_OF_PARTITION = ("topic", "partition")
-_ABOUT_LATE = (
-    "Partitions with a transaction idle for more than transaction.max.timeout.ms + 300000, by the clients' timestamps "
-    "(PartitionsWithLateTransactionsCount)."
-)
-_ABOUT_DURATION = (
-    "How long the longest open transaction has been open, by the brokers' clocks; not by clients' timestamps, which "
-    "may differ (MaxActiveTransactionDuration)."
-)
-_ABOUT_BLOCKED = (
-    "Partitions that a transaction blocks which is not in progress, as the first line of the report counts them."
-)
-
-
-class _Figure(NamedTuple):
-    """One gauge: its name and help, its labels beside the cluster, and the values by theirs."""
-
-    name: str
-    about: str
-    labels: tuple[str, ...]
-    values: Iterable[tuple[tuple[str, ...], float]]
+_GAUGES = {
+    "last_success_timestamp_seconds": "When an audit last succeeded.",
+    "as_of_timestamp_seconds": "When the files were copied.",
+    "could_not_tell": "1 where nothing is known to hang, but it could not be told of some open transaction.",
+    "open_transactions_in_doubt": "Open transactions of which it could not be told whether they hang.",
+    "partitions_with_late_transactions_count": "Partitions with a transaction idle for more than "
+    "transaction.max.timeout.ms + 300000, by the clients' timestamps (PartitionsWithLateTransactionsCount).",
+    "max_active_transaction_duration_seconds": "How long the longest open transaction has been open, by the brokers' "
+    "clocks; not by clients' timestamps, which may differ (MaxActiveTransactionDuration).",
+    "partitions_blocked": "Partitions that a transaction blocks which is not in progress, as the first line of the "
+    "report counts them.",
+    "open_transactions": "Open transactions, without what is accepted.",
+    "hanging_by_cause": "Hanging ones, without what is accepted.",
+    "accepted_transactions": "Open transactions that somebody accepted until a date.",
+    "last_stable_offset_lag": "Offsets from the LSO to the end.",
+    "partition_max_active_transaction_duration_seconds": "How long the longest open transaction of the partition has "
+    "been open, by the brokers' clocks.",
+    "partition_has_late_transaction": "1 with a late transaction, by the clients' timestamps.",
+    "partitions_left_out": "Open ones beyond those with metrics of their own.",
+}
+_LABELS = {"open_transactions": ("verdict",), "hanging_by_cause": ("cause",)}
 
 
 def prometheus_text(report: AuditReport, finished_ms: int) -> str:
@@ -233,94 +234,52 @@ def prometheus_text(report: AuditReport, finished_ms: int) -> str:
     # A quarter of a second to import, which nothing else that is printed needs.
     from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-    registry = CollectorRegistry()
-    for name, about, labels, values in (*_of_cluster(report, finished_ms), *_by_name(report), *_of_partitions(report)):
-        gauge = Gauge(f"txn_analysis_{name}", about, ("cluster", *labels), registry=registry)
-        for of, value in values:
-            gauge.labels(report.run.cluster, *of).set(value)
+    registry, values = CollectorRegistry(), _values(report, finished_ms)
+    for name, about in _GAUGES.items():
+        if (of := values[name]) is not None:
+            labels = _LABELS.get(name, ("topic", "partition")) if isinstance(of, dict) else ()
+            gauge = Gauge(f"txn_analysis_{name}", about, ("cluster", *labels), registry=registry)
+            for names, value in of.items() if isinstance(of, dict) else [((), of)]:
+                if value is not None:
+                    gauge.labels(report.run.cluster, *names).set(value)
     return generate_latest(registry).decode("utf-8")
 
 
-def _of_cluster(report: AuditReport, finished_ms: int) -> Iterator[_Figure]:
-    as_of_ms = report.run.as_of_ms
-    durations = [d for d in (_duration_s(report, item) for item in report.partitions) if d is not None]
-    figures: tuple[tuple[str, str, float | None], ...] = (
-        ("last_success_timestamp_seconds", "When an audit last succeeded.", finished_ms / _MS_PER_S),
-        ("as_of_timestamp_seconds", "When the files were copied.", None if as_of_ms is None else as_of_ms / _MS_PER_S),
-        (
-            "could_not_tell",
-            "1 where nothing is known to hang, but it could not be told of some open transaction.",
-            report.outcome.answer is Outcome.COULD_NOT_TELL,
-        ),
-        (
-            "open_transactions_in_doubt",
-            "Open transactions of which it could not be told whether they hang.",
-            report.outcome.doubtful_count,
-        ),
-        ("partitions_with_late_transactions_count", _ABOUT_LATE, len(_late_places(report))),
-        ("max_active_transaction_duration_seconds", _ABOUT_DURATION, max(durations, default=0)),
-        ("partitions_blocked", _ABOUT_BLOCKED, None if report.impact is None else report.impact.partitions_blocked),
-    )
-    for name, about, value in figures:
-        if value is not None:
-            yield _Figure(name, about, (), [((), value)])
-
-
-def _by_name(report: AuditReport) -> Iterator[_Figure]:
+def _values(report: AuditReport, finished_ms: int) -> dict[str, float | dict[tuple[str, ...], float | None] | None]:
+    """The value of each gauge, by its labels where it has any; None is not known."""
     from txn_analysis.judge.causes import CAUSES
 
-    verdicts = report.unaccepted.verdict_counts
-    causes = Counter(report.hanging.column(CAUSE_NAME).to_pylist())
-    by_verdict = [((verdict.value,), verdicts[verdict]) for verdict in Verdict]
-    by_cause = [((cause.name,), causes[cause.name]) for cause in CAUSES]
-    accepted = [((), len(report.counted_accepted))]
-    yield _Figure("open_transactions", "Open transactions, without what is accepted.", ("verdict",), by_verdict)
-    yield _Figure("hanging_by_cause", "Hanging ones, without what is accepted.", ("cause",), by_cause)
-    yield _Figure("accepted_transactions", "Open transactions that somebody accepted until a date.", (), accepted)
-
-
-def _of_partitions(report: AuditReport) -> Iterator[_Figure]:
-    blocked = sorted(
-        (item for item in report.partitions if item.open_transaction_count),
-        key=lambda item: (-(_lag(item) or 0), item.topic, item.partition),
-    )
-    late = _late_places(report)
-    shown = [((item.topic, str(item.partition)), item) for item in blocked[:MOST_PARTITIONS]]
-    lags = [(place, lag) for place, item in shown if (lag := _lag(item)) is not None]
-    durations = [(place, open_s) for place, item in shown if (open_s := _duration_s(report, item)) is not None]
-    is_late = [(place, (item.topic, item.partition) in late) for place, item in shown]
-    left_out = max(len(blocked) - MOST_PARTITIONS, 0)
-    yield _Figure("last_stable_offset_lag", "Offsets from the LSO to the end.", _OF_PARTITION, lags)
-    yield _Figure(
-        "partition_max_active_transaction_duration_seconds",
-        "How long the longest open transaction of the partition has been open, by the brokers' clocks.",
-        _OF_PARTITION,
-        durations,
-    )
-    yield _Figure(
-        "partition_has_late_transaction",
-        "1 with a late transaction, by the clients' timestamps.",
-        _OF_PARTITION,
-        is_late,
-    )
-    yield _Figure("partitions_left_out", "Open ones beyond those with metrics of their own.", (), [((), left_out)])
-
-
-class _Idle(NamedTuple):
-    topic: str
-    partition: int
-    idle_ms: int | None
-    last_timestamp_ms: int | None
-
-
-def _late_places(report: AuditReport) -> set[tuple[str, int]]:
-    """As `ProducerStateManager.hasLateTransaction`: the transaction that begins first, by its last timestamp alone."""
-    bound_ms, findings = report.run.late_after_ms, report.findings
+    run, late, impact = report.run, _late_places(report), report.impact
+    blocked = [item for item in report.partitions if item.open_transaction_count]
+    blocked.sort(key=lambda item: (-(_lag(item) or 0), item.topic, item.partition))
+    shown = {(item.topic, str(item.partition)): item for item in blocked[:MOST_PARTITIONS]}
+    verdicts, causes = report.unaccepted.verdict_counts, Counter(report.hanging.column(CAUSE_NAME).to_pylist())
     return {
-        (one.topic, one.partition)
-        for one in findings.where(findings.column("impact").is_valid()).told(_Idle)
-        if one.idle_ms is not None and (one.last_timestamp_ms or 0) > 0 and one.idle_ms > bound_ms
+        "last_success_timestamp_seconds": finished_ms / _MS_PER_S,
+        "as_of_timestamp_seconds": None if run.as_of_ms is None else run.as_of_ms / _MS_PER_S,
+        "could_not_tell": report.outcome.answer is Outcome.COULD_NOT_TELL,
+        "open_transactions_in_doubt": report.outcome.doubtful_count,
+        "partitions_with_late_transactions_count": len(late),
+        "max_active_transaction_duration_seconds": max(
+            (_open_s(run, item) or 0 for item in report.partitions), default=0
+        ),
+        "partitions_blocked": None if impact is None else impact.partitions_blocked,
+        "open_transactions": {(verdict.value,): verdicts[verdict] for verdict in Verdict},
+        "hanging_by_cause": {(cause.name,): causes[cause.name] for cause in CAUSES},
+        "accepted_transactions": len(report.counted_accepted),
+        "last_stable_offset_lag": {place: _lag(item) for place, item in shown.items()},
+        "partition_max_active_transaction_duration_seconds": {p: _open_s(run, item) for p, item in shown.items()},
+        "partition_has_late_transaction": {place: item.topic_partition in late for place, item in shown.items()},
+        "partitions_left_out": len(blocked) - len(shown),
     }
+
+
+def _late_places(report: AuditReport) -> set[str]:
+    """As `ProducerStateManager.hasLateTransaction`: the transaction that begins first, by its last timestamp alone."""
+    firsts = report.findings.where(report.findings.column("impact").is_valid())
+    is_late = pc.greater(firsts.column("idle_ms"), report.run.late_after_ms)
+    has_time = pc.greater(firsts.column("last_timestamp_ms"), 0)
+    return {*firsts.where(pc.fill_null(pc.and_(is_late, has_time), fill_value=False)).topic_partitions}
 
 
 def _lag(item: PartitionHealth) -> int | None:
@@ -329,9 +288,7 @@ def _lag(item: PartitionHealth) -> int | None:
     return max(item.end_offset - item.last_stable_offset, 0)
 
 
-def _duration_s(report: AuditReport, item: PartitionHealth) -> float | None:
+def _open_s(run: RunItem, item: PartitionHealth) -> float | None:
     """Since the first append of the transaction that holds the last stable offset, which began first."""
     since_ms = None if item.impact is None else item.impact.hidden_since_ms
-    if since_ms is None or report.run.as_of_ms is None:
-        return None
-    return max(report.run.as_of_ms - since_ms, 0) / _MS_PER_S
+    return None if since_ms is None or run.as_of_ms is None else max(run.as_of_ms - since_ms, 0) / _MS_PER_S

@@ -8,18 +8,14 @@ which many read, takes these alone.
 from __future__ import annotations
 
 import re
-from itertools import chain, groupby
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.alike import shown_of
-from txn_analysis.report.finding_text import report_command, what
+from txn_analysis.report import figures, headline
+from txn_analysis.report.finding_text import report_command
 from txn_analysis.report.headline import Kind
-from txn_analysis.report.steps import steps_of
-from txn_analysis.report.text_report import block, left_out, since_told, stacked, title_of_rows
-from txn_analysis.report.upcoming import TITLE, shown
-from txn_analysis.report.what_was_read import statements
-from txn_analysis.text import clip, count, escape, iso_utc
+from txn_analysis.report.parts import Form, parts
+from txn_analysis.text import clip, count, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.headline import Statement
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.steps import Step
+    from txn_analysis.report.parts import Part
     from txn_analysis.report.terminal import Paragraph
 
 FIRST_LINES = 6
@@ -54,29 +50,14 @@ def chat_message(report: AuditReport, reader: Reader = figures.ANYBODY) -> Itera
 
 
 def _lines(report: AuditReport, reader: Reader) -> Iterator[str]:
-    lead, steps, open_ones = list(headline.lead(report, reader)), steps_of(report, reader), shown_of(report)
+    lead = list(headline.lead(report, reader))
     yield from _first(report, reader, lead)
     first = _in_first(lead)
-    for is_doubt in (False, True):
-        for one in lead:
-            if one.text not in first and (one.kind is Kind.DOUBT) is is_doubt:
-                yield from ("", marked(one.text))
-        if not is_doubt:
-            yield from _section("Do now", _steps(steps.now))
-    for number, finding in enumerate(open_ones.blocks, start=1):
-        title = f"{number}. {marked(what(finding))}"
-        yield from _section(title, _told(block(report, finding, reader, open_ones.groups)))
-    rows = chain.from_iterable(_row(stacked(report, one, open_ones.groups)) for one in open_ones.rows)
-    yield from _section(title_of_rows(report), rows)
-    again = None if report.anonymized else report_command(report, reader)
-    if open_ones.left_out:
-        yield from ("", marked(left_out(open_ones.left_out)))
-        yield from _fenced(again and f"{again} --format ndjson")
-    yield from _section(nights.title(report), _told(since_told(report, reader)))
-    yield from _section(TITLE, (f"- {marked(text)}" for text in shown(report)))
-    yield from _section("Early warning", _warnings(report, again))
-    yield from _section("To know more", _steps(steps.later))
-    yield from _section("What was read", _told([*statements(report, reader.now_ms), *steps.notes]))
+    for one in lead:
+        if one.text not in first and one.kind is not Kind.DOUBT:
+            yield from ("", marked(one.text))
+    for part in parts(report, reader):
+        yield from _part(part)
 
 
 def _in_first(lead: Sequence[Statement]) -> list[str]:
@@ -114,16 +95,18 @@ def _warned(report: AuditReport) -> str:
     return f"{count(len(report.warnings), 'early warning')}; first {first.kind}{when}."
 
 
-def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """Lines under a heading; nothing where there are none."""
-    if behind := list(lines):
-        yield from ("", f"## {title}", "", *behind)
-
-
-def _steps(steps: Iterable[Step]) -> Iterator[str]:
-    for number, step in enumerate(steps, start=1):
-        yield f"{number}. {marked(step.text)}"
-        yield from _fenced(step.command)
+def _part(part: Part) -> Iterator[str]:
+    if part.title:
+        yield from ("", f"## {marked(part.title)}", "")
+    if part.form in {Form.FINDING, Form.FACTS}:
+        yield from _told(part.paragraphs)
+        return
+    for number, (_, text, facts, command, _) in enumerate(part.paragraphs, start=1):
+        sign = f"{number}. " if part.form is Form.STEPS else "- "
+        which, reasons = (f": {facts[0]}", facts[1:]) if part.form is Form.ROWS else ("", facts)
+        yield from (f"{sign}{marked(text + which)}",) if part.title else ("", marked(text))
+        yield from (f"  - {marked(reason)}" for reason in reasons)
+        yield from _fenced(command)
 
 
 def _told(paragraphs: Iterable[Paragraph]) -> Iterator[str]:
@@ -133,20 +116,6 @@ def _told(paragraphs: Iterable[Paragraph]) -> Iterator[str]:
         yield f"- **{label}** {marked(first.text)}".rstrip()
         yield from (f"  - {marked(text)}" for text in (*first.facts, *(one.text for one in others)))
         yield from _fenced(first.command)
-
-
-def _row(texts: Iterable[str]) -> Iterator[str]:
-    first, second, *reasons = texts
-    yield f"- {marked(first)}: {marked(second)}"
-    yield from (f"  - {marked(text)}" for text in reasons)
-
-
-def _warnings(report: AuditReport, again: str | None) -> Iterator[str]:
-    for item in figures.soonest_warnings(report):
-        yield f"- {item.kind}: {marked(f'{figures.warning_subject(item)}: {escape(item.text)}')}"
-    if (more := figures.warnings_left_out(report)) is not None:
-        yield f"- {marked(more)}"
-        yield from _fenced(again and f"{again} --format json")
 
 
 def _fenced(command: str | None) -> Iterator[str]:

@@ -34,19 +34,16 @@ if TYPE_CHECKING:
 _MOST_ENDED = 20
 
 
-class Step(NamedTuple):
-    """One thing to do, in words; the command is to be typed as it stands."""
-
-    text: str
-    command: str | None = None
-
-
 class Steps(NamedTuple):
     """What to do: `now`, which stands before the findings, then what would tell more; `notes` are for who does it."""
 
-    now: tuple[Step, ...] = ()
-    later: tuple[Step, ...] = ()
+    now: tuple[Paragraph, ...] = ()
+    later: tuple[Paragraph, ...] = ()
     notes: tuple[Paragraph, ...] = ()
+
+
+def _step(text: str, command: str | None = None) -> Paragraph:
+    return Paragraph("", text, command=command)
 
 
 def steps_of(report: AuditReport, reader: Reader = ANYBODY) -> Steps:
@@ -58,7 +55,7 @@ def steps_of(report: AuditReport, reader: Reader = ANYBODY) -> Steps:
     has_no_plan = not report.hanging or expired_sentence(report, reader.now_ms) is not None
     if has_no_plan and report.run.earlier_captures:
         verify = f"txn-analysis verify{reader.options}"
-        asked = Step("This tells whether the aborts that earlier runs recommended worked:", verify)
+        asked = _step("This tells whether the aborts that earlier runs recommended worked:", verify)
         return Steps(repair, (*others, asked)) if repair else Steps(others or _nothing_to_do(report), (asked,))
     if repair:
         return Steps(repair, others, () if has_no_plan else tuple(_notes(report)))
@@ -73,25 +70,25 @@ def _notes(report: AuditReport) -> Iterator[Paragraph]:
     yield Paragraph("refused", "if a broker refuses, copy and audit again; never raise an epoch")
 
 
-def _look(report: AuditReport) -> Iterator[Step]:
+def _look(report: AuditReport) -> Iterator[Paragraph]:
     suspects = report.unaccepted.of_verdict(Verdict.SUSPECT).column("rule").unique()
     for rule in sorted(suspects.to_pylist()):
         if (words := words_named(rule)) is not None:
-            yield Step(f"Suspect, {rule}: {words.remedy}")
+            yield _step(f"Suspect, {rule}: {words.remedy}")
 
 
-def _complete(report: AuditReport) -> Iterator[Step]:
+def _complete(report: AuditReport) -> Iterator[Paragraph]:
     # The first statements have the one step that settles most.
     for remedy in report.outcome.settled_by[1:]:
         if not remedy.transaction_count:
-            yield Step(escape(f"Since {remedy.missing}, give {remedy.text}."))
+            yield _step(escape(f"Since {remedy.missing}, give {remedy.text}."))
             continue
         number = count(remedy.transaction_count, "transaction")
-        yield Step(escape(f"For {number} without an answer, since {remedy.missing}: {remedy.text}."))
+        yield _step(escape(f"For {number} without an answer, since {remedy.missing}: {remedy.text}."))
 
 
-def _nothing_to_do(report: AuditReport) -> tuple[Step, ...]:
-    return () if report.outcome.answer is Outcome.COULD_NOT_TELL else (Step(_in_order(report)),)
+def _nothing_to_do(report: AuditReport) -> tuple[Paragraph, ...]:
+    return () if report.outcome.answer is Outcome.COULD_NOT_TELL else (_step(_in_order(report)),)
 
 
 def _in_order(report: AuditReport) -> str:
@@ -113,14 +110,14 @@ def _in_order(report: AuditReport) -> str:
     return f"Nothing. {count(number, 'transaction')} {'is' if number == 1 else 'are'} open, and in order."
 
 
-def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
+def _repair(report: AuditReport, reader: Reader) -> Iterator[Paragraph]:
     """How what hangs is repaired: plan, producers, script, verification; or that the files are too old for it."""
     options, now_ms = reader.options, reader.now_ms
     hanging = by_damage(report, report.hanging)
     if not len(hanging):
         return
     if expired_sentence(report, now_ms) is not None:
-        yield Step(
+        yield _step(
             "Copy the files again, the logs first and `__transaction_state` last. Audit them. This explains the first "
             "finding:",
             explain_command(Address.of_transaction(hanging[0]), report.run.run_id, options),
@@ -128,7 +125,7 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
         return
     moments = [ms for ms in moments_of(hanging) if not has_expired(report.run, ms, now_ms)]
     current = hanging.where_one_of("appended_before_ms", moments)
-    yield Step(
+    yield _step(
         "Write the plan:",
         f"txn-analysis abort-plan{run_option(report)}{topic_options(report)}{options} --format commands -o {SCRIPT}",
     )
@@ -136,9 +133,9 @@ def _repair(report: AuditReport, reader: Reader) -> Iterator[Step]:
     if returning:
         number = len(returning.column("transactional_id").unique())
         ended = f"Stop and fence {count(number, 'producer')} (see `do`), after:"
-        yield Step(ended, "export BROKERS=host:9092")
+        yield _step(ended, "export BROKERS=host:9092")
     yield _sending(report, returning, moments)
-    yield Step("Copy and audit again. Verify:", f"txn-analysis verify{options}")
+    yield _step("Copy and audit again. Verify:", f"txn-analysis verify{options}")
 
 
 def _of_producers_to_end(findings: FindingRows) -> FindingRows:
@@ -146,7 +143,7 @@ def _of_producers_to_end(findings: FindingRows) -> FindingRows:
     return findings.where(pc.or_(findings.column("is_producer_live"), findings.column("producer_may_return")))
 
 
-def _sending(report: AuditReport, returning: FindingRows, moments: Iterable[int | None]) -> Step:
+def _sending(report: AuditReport, returning: FindingRows, moments: Iterable[int | None]) -> Paragraph:
     """How the script is run, with the producers to end first, and the moments by which the aborts are dated."""
     ids = [name for name in returning.column("transactional_id").unique().to_pylist() if name is not None]
     windows = [found for ms in moments if (found := window_of(report.run, ms)) is not None]
@@ -155,4 +152,4 @@ def _sending(report: AuditReport, returning: FindingRows, moments: Iterable[int 
         when = f" from {iso_utc(start)} to {iso_utc(end)}"
     more = f" The script names the other {count(len(ids) - _MOST_ENDED, 'id')}." if len(ids) > _MOST_ENDED else ""
     words = "".join(f" --ended {shell_word(name)}" for name in ids[:_MOST_ENDED])
-    return Step(f"Read it, run it{when}:{more}", f"BROKERS=host:9092 sh {SCRIPT}{words}")
+    return _step(f"Read it, run it{when}:{more}", f"BROKERS=host:9092 sh {SCRIPT}{words}")

@@ -13,7 +13,6 @@ from txn_analysis.judge.applications import framework_of
 from txn_analysis.judge.finding import DAY_MS
 from txn_analysis.logic import plus
 from txn_analysis.report.figures import hidden_records, is_listed
-from txn_analysis.report.terminal import Line, paragraph, rule_line
 from txn_analysis.tables import Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.text import clip, count, escape, iso_utc, listed, size
@@ -118,14 +117,6 @@ def _line(group: list[Upcoming]) -> str:
     costs = framework_of(first.transactional_id or "")[0].costs or ""
     shortly = first.what.replace(costs, costs.partition(":")[0])
     return f"{iso_utc(first.at_ms)} {first.risk.value}: {places}{named}: {escape(shortly)}"
-
-
-def upcoming_lines(report: AuditReport, width: int) -> Iterator[Line]:
-    """The section of the report; nothing where nothing is known to come."""
-    if lines := shown(report):
-        yield rule_line(TITLE, width)
-        for text in lines:
-            yield from paragraph(text, width, rest="    ")
 
 
 def _soonest_first(one: Upcoming) -> tuple[bool, int, int, str, int]:

@@ -1,7 +1,7 @@
 """Findings that repeat, in groups: whom they are of, and which of them are shown."""
 
 from tests.tools import report_rows as rows
-from txn_analysis.report.alike import alike, of_one_id
+from txn_analysis.report.alike import alike, repeated
 from txn_analysis.report.build import build_report
 from txn_analysis.report.text_report import text_report
 from txn_analysis.tables import Finding
@@ -80,7 +80,7 @@ def test_what_one_id_has_open_on_many_partitions_is_one_row_of_a_short_report() 
 
 def test_each_that_hangs_has_its_block() -> None:
     of_one = [rows.live_finding(transactional_id="app-1", partition=n, finding_id=f"app{n}") for n in range(5)]
-    assert of_one_id(FindingRows.of(of_one)) == []
+    assert repeated(FindingRows.of(of_one), of_one_id=True) == []
 
 
 def test_rows_of_one_id_follow_each_other() -> None:

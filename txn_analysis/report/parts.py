@@ -1,0 +1,151 @@
+"""The parts of a report behind its first statements, in the order in which text and Markdown have them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NamedTuple
+
+from txn_analysis.kafka.address import Address
+from txn_analysis.report import figures, headline, nights, upcoming
+from txn_analysis.report.alike import shown_of
+from txn_analysis.report.finding_text import facts, report_command, scene_of, telling, what
+from txn_analysis.report.steps import steps_of
+from txn_analysis.report.terminal import Paragraph, Weight
+from txn_analysis.report.what_was_read import capped, statements
+from txn_analysis.text import clip, count, duration, escape, iso_utc
+from txn_analysis.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from txn_analysis.report.alike import Alike
+    from txn_analysis.report.figures import Reader
+    from txn_analysis.report.model import AuditReport
+    from txn_analysis.tables import Finding
+    from txn_analysis.tables.finding_rows import FindingRows
+
+_MOST_TOPICS = 5
+_MOST_MISSING = 3
+_IN_COLUMN, _NO_COLUMN = 20, 200
+_COLUMNS = ("VERDICT", "RULE", "TRANSACTION", "TRANSACTIONAL ID", "IDLE", "ENDS BY")
+_WITHOUT_REASONS = frozenset({Verdict.COORDINATED, Verdict.IN_PROGRESS})
+
+
+class Form(Enum):
+    """What a part is made of."""
+
+    STEPS = auto()  # to be done in this order
+    FINDING = auto()  # one that hangs; its title says which
+    ROWS = auto()  # open transactions, a line each; their label is the verdict
+    LINES = auto()  # whole sentences; a label is the verdict whose colour it has
+    FACTS = auto()  # words beside their labels
+
+
+class Part(NamedTuple):
+    """One part: its title, if it has one, and what it says; `table` has a row for each of `ROWS` below its header."""
+
+    title: str
+    form: Form
+    paragraphs: Sequence[Paragraph]
+    table: Sequence[tuple[str, ...]] = ()
+
+
+def parts(report: AuditReport, reader: Reader) -> Iterator[Part]:
+    """Those that have something to say."""
+    steps, shown = steps_of(report, reader), shown_of(report)
+    again = None if report.anonymized else report_command(report, reader)
+    doubts = [Paragraph(one.verdict or "", one.text) for one in headline.doubts(report)]
+    every = [Part("Do now", Form.STEPS, steps.now), Part("", Form.LINES, doubts)]
+    for number, finding in enumerate(shown.blocks, start=1):
+        block = tuple(_block(report, finding, reader, shown.groups))
+        every.append(Part(f"{number}. {what(finding)}", Form.FINDING, block))
+    title = "Other open transactions" if report.hanging else "Open transactions"
+    rows = [Paragraph(one.verdict, *_row(report, one, shown.groups)) for one in shown.rows]
+    every.append(Part(title, Form.ROWS, rows, [_COLUMNS, *(_cells(report, one) for one in shown.rows)]))
+    if shown.left_out:
+        ndjson = again and f"{again} --format ndjson"
+        every.append(Part("", Form.LINES, [Paragraph("", _left_out(shown.left_out), command=ndjson)]))
+    every += [
+        Part(nights.title(report), Form.FACTS, _since(report, reader)),
+        Part(upcoming.TITLE, Form.LINES, [Paragraph("", text) for text in upcoming.shown(report)]),
+        Part("Early warning", Form.LINES, [*_warnings(report, again)]),
+        Part("To know more", Form.STEPS, steps.later),
+        Part("What was read", Form.FACTS, [*statements(report, reader.now_ms), *steps.notes]),
+    ]
+    return (part for part in every if part.paragraphs)
+
+
+def _block(report: AuditReport, finding: Finding, reader: Reader, groups: Mapping[str, Alike]) -> Iterator[Paragraph]:
+    """What is said of a finding that hangs to somebody who acts or wants to know."""
+    for one in telling(scene_of(report, finding), finding, reader):
+        if one.weight is not Weight.EVIDENCE:
+            yield one
+    if (group := groups.get(finding.finding_id)) is not None:
+        yield Paragraph("alike", f"{group.summary(report)}: {group.others}")
+
+
+def _left_out(rows: FindingRows) -> str:
+    """How many findings are not shown, and of which topics; escaped."""
+    topics = Counter(rows.column("topic").to_pylist()).most_common()
+    named = [f"{number} of {clip(topic, 40)}" for topic, number in topics[:_MOST_TOPICS]]
+    if rest := len(topics) - len(named):
+        named.append(f"the rest of {count(rest, 'other topic')}")
+    said = ", ".join(f"{number} {verdict.value}" for verdict, number in rows.verdict_counts.most_common())
+    return f"{count(len(rows), 'more open transaction')} not shown: {said}; {', '.join(named)}."
+
+
+def _row(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> tuple[str, tuple[str, ...]]:
+    """A finding where there is no room for columns, as in a mail: its verdict and rule; which it is, and why."""
+    verdict, rule, address, name, idle, ends = _cells(report, finding, _NO_COLUMN)
+    which = f"{address}, {name}, idle {idle}{'' if ends == '-' else f', ends by {ends}'}"
+    return f"{verdict}: {rule}", (which, *_reasons(report, finding, groups))
+
+
+def _reasons(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> Iterator[str]:
+    """Of what has an answer nothing, but what is alike: `explain` says more."""
+    if finding.verdict not in _WITHOUT_REASONS:
+        for label, text, facts_behind, *_ in facts(scene_of(report, finding), finding, Weight.KNOW):
+            if label == "missing":
+                more = len(facts_behind) - _MOST_MISSING
+                rest = f"; and {more} more, which `--format json` lists" if more > 0 else ""
+                yield f"missing: {'; '.join(facts_behind[:_MOST_MISSING])}{rest}"
+            elif label in {"why", "cause"}:
+                yield f"{label}: {text.removeprefix(f'{finding.rule}: ')}"
+        if clocks := figures.clock_line(report.run, finding):
+            yield f"clocks: {clocks}"
+    if (group := groups.get(finding.finding_id)) is not None:
+        yield f"alike: {group.summary(report)}: {group.others}"
+
+
+def _cells(report: AuditReport, finding: Finding, most: int = _IN_COLUMN) -> tuple[str, ...]:
+    # Else nobody knows whether the end of the id's transaction reaches this partition.
+    ending = finding.ending if finding.verdict is Verdict.COORDINATED else None
+    by = iso_utc(None if ending is None else ending.aborted_by_ms)
+    name = f"producer id {finding.producer_id}"
+    return (
+        finding.verdict.value,
+        clip(finding.rule, max(most, 30)),
+        clip(Address.of_transaction(finding).words, most + 14),
+        name if finding.transactional_id is None else clip(finding.transactional_id, most),
+        duration(figures.judged_idle_ms(report.run, finding)),
+        "-" if ending is None else "never" if ending.never_times_out else by if by == "unknown" else f"{by[:-5]}Z",
+    )
+
+
+def _since(report: AuditReport, reader: Reader) -> list[Paragraph]:
+    """What is new, gone and still there, and the command that tells how it went on; empty where nothing is."""
+    rows = list(nights.night_rows(report, shows_accepted=reader.shows_accepted))
+    kinds = dict.fromkeys(row.kind for row in rows)
+    shown = [one for kind in kinds for one in capped(kind, [row.text for row in rows if row.kind == kind])]
+    if rows and report.since is not None and report.anonymized is None:
+        shown.append(Paragraph("history", command=nights.history_command(reader)))
+    return shown
+
+
+def _warnings(report: AuditReport, again: str | None) -> Iterator[Paragraph]:
+    """What does not hang yet and will, one line an application: a few, and how many more there are."""
+    for item in figures.soonest_warnings(report):
+        yield Paragraph("", f"{item.kind}: {figures.warning_subject(item)}: {escape(item.text)}")
+    if (more := figures.warnings_left_out(report)) is not None:
+        yield Paragraph("", more, command=again and f"{again} --format json")
