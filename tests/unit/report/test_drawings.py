@@ -15,7 +15,7 @@ def timeline(*seen: tuple[int | None, int | None]) -> PartitionTimeline:
 
 
 def test_without_an_end_there_is_no_picture() -> None:
-    assert ended((), None) == []
+    assert ended((), None) is None
     assert "What ended" not in html_report(rows.report(rows.finding()), Pictures(ended=()))
 
 

@@ -7,12 +7,13 @@ of a phone and two columns of a screen show them at a size at which their letter
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 WIDTH = 440
 RIGHT, TOP, BOTTOM = 12, 12, 26
@@ -25,18 +26,10 @@ _TIME_STEPS_MS = (
     *(n * _H for n in (1, 2, 3, 6, 12)),
     *(n * _DAY for n in (1, 2, 7, 14, 28, 91, 182, 364)),
 )
-_DURATIONS = {
-    _S: "1 s",
-    10 * _S: "10 s",
-    _MIN: "1 min",
-    10 * _MIN: "10 min",
-    _H: "1 h",
-    6 * _H: "6 h",
-    _DAY: "1 d",
-    7 * _DAY: "7 d",
-    30 * _DAY: "30 d",
-    365 * _DAY: "1 y",
-}
+_DURATIONS_MS = (_S, 10 * _S, _MIN, 10 * _MIN, _H, 6 * _H, _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY)
+_DURATIONS = dict(
+    zip(_DURATIONS_MS, ["1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "30 d", "1 y"], strict=True)
+)
 
 
 class Mark(NamedTuple):
@@ -72,54 +65,44 @@ def cross(look: str, x: float, y: float, title: str = "") -> Mark:
     return Mark(look, f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", title)
 
 
-class Tick(NamedTuple):
-    """One mark on an axis."""
-
-    at: float
-    label: str
+Tick = tuple[float, str]
+"""One mark on an axis: where, and its label."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A straight line from the values `low` to `high` to the places `start` to `stop`; what lies outside is clamped."""
+    """A line from the values `low` to `high` to the places `start` to `stop`; what lies outside is clamped.
+
+    What `of` makes of a value is laid out evenly.
+    """
 
     low: float
     high: float
     start: float
     stop: float
+    of: Callable[[float], float] = operator.pos
 
     def __call__(self, value: float) -> float:
         """The place of a value, to a tenth of a pixel."""
-        if self.high <= self.low:
+        at, low, high = map(self.of, (value, self.low, self.high))
+        if high <= low:
             return self.start
-        share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
-        return round(self.start + share * (self.stop - self.start), 1)
+        return round(self.start + min(max((at - low) / (high - low), 0.0), 1.0) * (self.stop - self.start), 1)
 
 
-@dataclass(frozen=True)
-class Durations:
-    """A scale of durations by their logarithm; what is shorter than a second, or negative, stands at a second."""
+def duration_scale(high_ms: float, start: float, stop: float) -> Scale:
+    """Of durations from a second on, by their logarithm; what is shorter, or negative, stands at a second."""
+    return Scale(_S, max(high_ms, 2 * _S), start, stop, lambda ms: math.log10(max(ms, _S)))
 
-    scale: Scale
 
-    @classmethod
-    def upto(cls, high_ms: float, start: float, stop: float) -> Durations:
-        """From a second to a duration."""
-        return cls(Scale(math.log10(_S), math.log10(max(high_ms, 2 * _S)), start, stop))
-
-    def __call__(self, duration_ms: float) -> float:
-        """The place of a duration."""
-        return self.scale(math.log10(max(duration_ms, _S)))
-
-    def ticks(self) -> list[Tick]:
-        """As many as there is room for, none over another."""
-        ticks: list[Tick] = []
-        for duration_ms, label in _DURATIONS.items():
-            at = self(duration_ms)
-            is_inside = math.log10(duration_ms) <= self.scale.high
-            if is_inside and (not ticks or at - ticks[-1].at > LETTER * len(label) + 12):
-                ticks.append(Tick(at, label))
-        return ticks
+def duration_ticks(scale: Scale) -> list[Tick]:
+    """As many as there is room for, none over another."""
+    ticks: list[Tick] = []
+    for duration_ms, label in _DURATIONS.items():
+        at = scale(duration_ms)
+        if duration_ms <= scale.high and (not ticks or at - ticks[-1][0] > LETTER * len(label) + 12):
+            ticks.append((at, label))
+    return ticks
 
 
 def count_ticks(scale: Scale, most: int = 5) -> list[Tick]:
@@ -128,18 +111,16 @@ def count_ticks(scale: Scale, most: int = 5) -> list[Tick]:
     power = 10 ** max(math.floor(math.log10(span / most)), 0)
     step = next(power * n for n in (1, 2, 5, 10, 20) if span / (power * n) <= most)
     first = math.ceil(scale.low / step) * step
-    return [Tick(scale(value), f"{value:,}") for value in range(int(first), int(scale.high) + 1, int(step))]
+    return [(scale(value), f"{value:,}") for value in range(int(first), int(scale.high) + 1, int(step))]
 
 
 def time_ticks(scale: Scale) -> list[Tick]:
     """Ticks at round moments, UTC; the date stands where it is needed."""
     span = max(scale.high - scale.low, 1)
-    step = next((s for s in _TIME_STEPS_MS if span / s <= _MOST_TIMES), None)
-    if step is None:
-        step = math.ceil(span / _MOST_TIMES / _TIME_STEPS_MS[-1]) * _TIME_STEPS_MS[-1]
-    first = math.ceil(scale.low / step) * step
-    moments = range(int(first), int(scale.high) + 1, step)
-    return [Tick(scale(ms), _moment(ms, step)) for ms in moments]
+    longer = math.ceil(span / _MOST_TIMES / _TIME_STEPS_MS[-1]) * _TIME_STEPS_MS[-1]
+    step = next((s for s in _TIME_STEPS_MS if span / s <= _MOST_TIMES), longer)
+    moments = range(math.ceil(scale.low / step) * step, int(scale.high) + 1, step)
+    return [(scale(ms), _moment(ms, step)) for ms in moments]
 
 
 def _moment(time_ms: int, step_ms: int) -> str:
@@ -158,7 +139,7 @@ def left_of(labels: Sequence[str]) -> float:
 def count_scale(low: float, high: float, height: int, most: int = 5) -> tuple[Scale, float]:
     """A scale of whole numbers upwards, and where the area beside its labels begins."""
     scale = Scale(low, high, height - BOTTOM, TOP)
-    return scale, left_of([tick.label for tick in count_ticks(scale, most)])
+    return scale, left_of([label for _, label in count_ticks(scale, most)])
 
 
 @dataclass(frozen=True)

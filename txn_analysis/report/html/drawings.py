@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from txn_analysis.judge.outcome import Answered
+from txn_analysis.kafka.transactions import COMPLETE_ABORT, COMPLETE_COMMIT, ONGOING, PREPARED
 from txn_analysis.report.figures import judged_idle_ms
 from txn_analysis.report.html.charts import (
     BOTTOM,
@@ -18,18 +19,18 @@ from txn_analysis.report.html.charts import (
     TOP,
     WIDTH,
     Chart,
-    Durations,
     Frame,
     Mark,
     Scale,
     Section,
     Table,
-    Tick,
     bar,
     count_scale,
     count_ticks,
     cross,
     dot,
+    duration_scale,
+    duration_ticks,
     left_of,
     line,
     time_ticks,
@@ -39,7 +40,7 @@ from txn_analysis.text import clip, count, duration, escape, iso_utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import EndedSlice, IdTimeline, NightPoint, PartitionTimeline, Pictures, RunPoint
@@ -50,17 +51,21 @@ _RIGHT = WIDTH - RIGHT
 
 def sections(report: AuditReport, pictures: Pictures, stats_command: str | None) -> list[Section]:
     """All pictures of a report, those of one kind together; without a command in an anonymized one."""
-    overview = [chart for chart in (ages(report), runs(pictures.runs)) if chart is not None]
-    logs = [chart for one in pictures.partitions for chart in (log(report, one), nights(one)) if chart is not None]
     start_ms = min((t.points[0].time_ms for t in pictures.partitions if t.points), default=None)
+    overview = (ages(report), runs(pictures.runs))
+    logs = (chart for one in pictures.partitions for chart in (log(report, one), nights(one)))
     ids = [states(timeline, start_ms, report.run.as_of_ms) for timeline in pictures.ids]
     every = [
-        Section("overview", "How old, and how it went on", overview),
-        Section("ended", "What ended", ended(pictures.ended, stats_command), _ENDED_LEGEND),
-        Section("log", "Offsets against time", logs, _LOG_LEGEND),
+        Section("overview", "How old, and how it went on", _some(overview)),
+        Section("ended", "What ended", _some([ended(pictures.ended, stats_command)]), _ENDED_LEGEND),
+        Section("log", "Offsets against time", _some(logs), _LOG_LEGEND),
         Section("id", "Transactional ids over time", ids, note=_ID_NOTE),
     ]
     return [one for one in every if one.charts]
+
+
+def _some(charts: Iterable[Chart | None]) -> list[Chart]:
+    return [one for one in charts if one is not None]
 
 
 _HEIGHT = 240
@@ -109,11 +114,17 @@ def log(report: AuditReport, timeline: PartitionTimeline) -> Chart | None:
         title = f"{one.verdict.value}: producer id {one.producer_id} has been {since}"
         marks.append(line(f"dash {one.verdict.value}", (begin, at_y), (_RIGHT, at_y), title=title))
         marks.append(bar(f"fill {one.verdict.value}", begin - 4, at_y - 4, 8, 8, title))
+    # The names of the two lines, where there is room between them.
+    if stable[-1][1] - end[-1][1] >= 3 * _LINE_HEIGHT:
+        name = partial(Mark, "name", x=_RIGHT - 2, anchor="end")
+        marks.append(name(text=f"end of the log {points[-1].end_offset:,}", y=end[-1][1] + _LINE_HEIGHT))
+        stable_offset = points[-1].last_stable_offset
+        marks.append(name(text=f"last stable offset {stable_offset:,}", y=stable[-1][1] - _LINE_HEIGHT / 2))
     return Chart(
         f"{escape(item.topic_partition)}: offsets against time",
         _log_in_words(item, points[0].time_ms, end_ms),
         Frame(_HEIGHT, left, time_ticks(x), count_ticks(y)),
-        [*marks, *_names(end[-1][1], stable[-1][1], points[-1])],
+        marks,
         _BROKER_TIME if timeline.is_broker_time else _CLIENT_TIME,
         partition=escape(item.topic_partition),
     )
@@ -129,25 +140,11 @@ def _log_in_words(item: PartitionHealth, start_ms: int, end_ms: int) -> str:
     )
 
 
-def _names(end: float, stable: float, last: LogPoint) -> Iterator[Mark]:
-    """The names of the two lines, where there is room between them."""
-    if stable - end >= 3 * _LINE_HEIGHT:
-        name = partial(Mark, "name", x=_RIGHT - 2, anchor="end")
-        yield name(text=f"end of the log {last.end_offset:,}", y=end + _LINE_HEIGHT)
-        yield name(text=f"last stable offset {last.last_stable_offset:,}", y=stable - _LINE_HEIGHT / 2)
-
-
 _ID_HEIGHT = 72
-_ID_NOTE = "What the coordinator recorded of each, in its own time (UTC)."
 _MOST_RECORDS = 10
-_STATE_LOOKS = {
-    "Ongoing": "ongoing",
-    "PrepareCommit": "prepare",
-    "PrepareAbort": "prepare",
-    "PrepareEpochFence": "prepare",
-    "CompleteCommit": "commit",
-    "CompleteAbort": "abort",
-}
+_STATE_LOOKS = {ONGOING: "ongoing", COMPLETE_COMMIT: "commit", COMPLETE_ABORT: "abort", "PrepareEpochFence": "prepare"}
+_STATE_LOOKS |= dict.fromkeys(PREPARED, "prepare")
+_ID_NOTE = "What the coordinator recorded of each, in its own time (UTC)."
 
 
 def states(timeline: IdTimeline, start_ms: int | None, as_of_ms: int | None) -> Chart:
@@ -193,8 +190,8 @@ def ages(report: AuditReport) -> Chart | None:
     verdicts = [verdict for verdict in reversed(Verdict) if any(verdict is known for known, _ in aged)]
     height, left = _ROW_HEIGHT * len(verdicts) + TOP + BOTTOM, left_of([verdict.value for verdict in verdicts])
     oldest_ms, late = max(age for _, age in aged), sum(age > bound_ms for _, age in aged)
-    x = Durations.upto(max(oldest_ms, bound_ms) * 2, left + 8, _RIGHT - 8)
-    rows = {v: Tick(TOP + _ROW_HEIGHT * (index + 0.5), v.value) for index, v in enumerate(verdicts)}
+    x = duration_scale(max(oldest_ms, bound_ms) * 2, left + 8, _RIGHT - 8)
+    rows = {v: (TOP + _ROW_HEIGHT * (index + 0.5), v.value) for index, v in enumerate(verdicts)}
     bound, title = x(bound_ms), "the bound: older ones are late"
     marks = [line("bound", (bound, 4), (bound, height - BOTTOM), title=title)]
     marks.append(Mark("name", text=f"late after {duration(bound_ms)}", x=bound - 5, y=13, anchor="end"))
@@ -207,12 +204,12 @@ def ages(report: AuditReport) -> Chart | None:
             span = " to ".join(dict.fromkeys((duration(min(near)), duration(max(near)))))
             r = round(min(4 + 1.5 * math.sqrt(len(near) - 1), 15), 1)
             at, title = x(sum(near) / len(near)), f"{len(near)} {verdict.value}, idle {span}"
-            marks.append(dot(f"fill {verdict.value}", at, rows[verdict].at, r, title))
+            marks.append(dot(f"fill {verdict.value}", at, rows[verdict][0], r, title))
     return Chart(
         "Open transactions by the time since their last write, against the bound",
         f"{late} of {len(aged)} are idle for more than {duration(bound_ms)}, the oldest for {duration(oldest_ms)}, by "
         "the clock that lateness is judged by: the client's, if it is credible.",
-        Frame(height, left, x.ticks(), list(rows.values())),
+        Frame(height, left, duration_ticks(x), list(rows.values())),
         marks,
         "The dashed line is transaction.max.timeout.ms + 5 min.",
     )
@@ -222,63 +219,57 @@ _WIDEST_BAR = 48
 
 
 def runs(points: Sequence[RunPoint]) -> Chart | None:
-    """Hidden records over the last runs; None of one alone, which has nothing to be compared with."""
-    if len(points) < 2:
-        return None
-    hidden = [count(point.hidden_record_count, "hidden record") for point in points]
-    unknown = [f"; unknown on {count(one.unknown_count, 'partition')}" if one.unknown_count else "" for one in points]
-    words = f"{len(points)} runs; the last one found {hidden[-1]}, the one before {hidden[-2]}."
-    hanging = [f"{point.hanging_count} hanging" for point in points]
-    titles = [f"{each}{doubt}, {hangs}" for each, doubt, hangs in zip(hidden, unknown, hanging, strict=True)]
-    shown = [(point.as_of_ms, point.hidden_record_count) for point in points]
-    return _bars("Hidden records over the last runs", words, 200, shown, titles)
+    """Hidden records over the last runs."""
+    unknown = (f"; unknown on {count(one.unknown_count, 'partition')}" if one.unknown_count else "" for one in points)
+    more = [f"{doubt}, {one.hanging_count} hanging" for doubt, one in zip(unknown, points, strict=True)]
+    return _bars("Hidden records over the last runs", "run", 200, points, more)
 
 
 def nights(timeline: PartitionTimeline) -> Chart | None:
-    """Hidden records of one partition over the last nights; None where no other night saw it."""
-    points = timeline.nights
-    if len(points) < 2:
-        return None
-    known = [point.hidden_record_count for point in points]
-    hidden = ["an unknown number of hidden records" if n is None else count(n, "hidden record") for n in known]
-    stable = ["unknown" if one.last_stable_offset is None else one.last_stable_offset for one in points]
-    words = f"{count(len(points), 'night')}; the last one found {hidden[-1]}, the one before {hidden[-2]}."
-    words += f" {_stands(points)}" + (" Grey: the files did not say how many." if None in known else "")
-    titles = [f"{each}, last stable offset {at}" for each, at in zip(hidden, stable, strict=True)]
+    """Hidden records of one partition over the last nights."""
+    stable = ["unknown" if at is None else at for at in (one.last_stable_offset for one in timeline.nights)]
     title = f"{escape(f'{timeline.topic}-{timeline.partition}')}: hidden records over the last nights"
-    return _bars(title, words, 110, [(point.as_of_ms, point.hidden_record_count) for point in points], titles)
+    more = [f", last stable offset {at}" for at in stable]
+    return _bars(title, "night", 110, timeline.nights, more, f" {_stands(timeline.nights)}")
 
 
 def _stands(points: Sequence[NightPoint]) -> str:
     """Since which night the last stable offset has been the one of the last night."""
-    stable, since = points[-1].last_stable_offset, points[-1]
-    for night in reversed(points):
-        if stable is None or night.last_stable_offset != stable:
-            break
-        since = night
-    if since is points[-1]:
-        return "The last stable offset was another one in the night before." if stable is not None else ""
-    shown = " or before, as it was in all that are shown" if since is points[0] else ""
-    return f"The last stable offset has been {stable} since {iso_utc(since.as_of_ms)}{shown}."
+    last = [*takewhile(lambda one: one.last_stable_offset == points[-1].last_stable_offset, reversed(points))]
+    if not last or last[0].last_stable_offset is None:
+        return ""
+    if len(last) == 1:
+        return "The last stable offset was another one in the night before."
+    shown = " or before, as it was in all that are shown" if len(last) == len(points) else ""
+    return f"The last stable offset has been {last[0].last_stable_offset} since {iso_utc(last[-1].as_of_ms)}{shown}."
 
 
 def _bars(
-    title: str, words: str, height: int, nights_of: Sequence[tuple[int | None, int | None]], titles: Sequence[str]
-) -> Chart:
-    """A bar for each night, of its moment and its hidden records; grey where the files did not say how many."""
-    most_ticks = 2 if height < _HEIGHT / 2 else 5
-    y, left = count_scale(0, max(1, *(hidden or 0 for _, hidden in nights_of)), height, most_ticks)
-    step = (_RIGHT - left) / len(nights_of)
+    title: str, each: str, height: int, points: Sequence[RunPoint | NightPoint], more: Sequence[str], note: str = ""
+) -> Chart | None:
+    """A bar for each moment of its hidden records; grey where the files did not say how many.
+
+    None of one alone, which has nothing to be compared with.
+    """
+    if len(points) < 2:
+        return None
+    known, most_ticks = [point.hidden_record_count for point in points], 2 if height < _HEIGHT / 2 else 5
+    hidden = ["an unknown number of hidden records" if n is None else count(n, "hidden record") for n in known]
+    words = f"{count(len(points), each)}; the last one found {hidden[-1]}, the one before {hidden[-2]}.{note}"
+    y, left = count_scale(0, max(1, *(n or 0 for n in known)), height, most_ticks)
+    step = (_RIGHT - left) / len(points)
     width = round(min(step * 0.7, _WIDEST_BAR), 1)
     marks = []
-    for index, ((as_of_ms, hidden), said) in enumerate(zip(nights_of, titles, strict=True)):
+    for index, (point, number) in enumerate(zip(points, known, strict=True)):
         # A night that found nothing still has its place, and one that could not tell its whole height.
-        top = y.stop if hidden is None else min(y(hidden), y.start - 1)
-        place, look = round(left + index * step + (step - width) / 2, 1), "night unknown" if hidden is None else "night"
-        marks.append(bar(look, place, top, width, round(y.start - top, 1), f"{iso_utc(as_of_ms)}: {said}"))
-    ends = {index: iso_utc(nights_of[index][0])[5:16].replace("T", " ") for index in (0, len(nights_of) - 1)}
-    ticks = [Tick(round(left + (index + 0.5) * step, 1), day) for index, day in ends.items()]
-    return Chart(title, words, Frame(height, left, ticks, count_ticks(y, most_ticks)), marks)
+        top = y.stop if number is None else min(y(number), y.start - 1)
+        place, look = round(left + index * step + (step - width) / 2, 1), "night unknown" if number is None else "night"
+        title_of_bar = f"{iso_utc(point.as_of_ms)}: {hidden[index]}{more[index]}"
+        marks.append(bar(look, place, top, width, round(y.start - top, 1), title_of_bar))
+    ends = {index: iso_utc(points[index].as_of_ms)[5:16].replace("T", " ") for index in (0, len(points) - 1)}
+    ticks = [(round(left + (index + 0.5) * step, 1), day) for index, day in ends.items()]
+    grey = " Grey: the files did not say how many." if None in known else ""
+    return Chart(title, words + grey, Frame(height, left, ticks, count_ticks(y, most_ticks)), marks)
 
 
 _ENDED_HEIGHT = 150
@@ -289,20 +280,19 @@ _ENDED_LEGEND = (
 )
 
 
-def ended(slices: Sequence[EndedSlice], stats_command: str | None) -> list[Chart]:
+def ended(slices: Sequence[EndedSlice], stats_command: str | None) -> Chart | None:
     """What ended when, by its outcome; nothing where nothing did."""
     if not slices:
-        return []
+        return None
     y, left = count_scale(0, max(one.ended_count for one in slices), _ENDED_HEIGHT)
     x = Scale(slices[0].from_ms, slices[-1].to_ms, left, _RIGHT)
     marks = []
     for one in slices:
         width, below = round(max(x(one.to_ms) - x(one.from_ms) - 1, 1), 1), 0
-        parts = (one.committed_count, one.aborted_count, one.unknown_outcome_count)
-        for look, word, number in zip(_ENDED_LOOKS, ("committed", "aborted", "not printed how"), parts, strict=True):
+        for (sign, _), word, number in zip(_ENDED_LEGEND, _ENDED_WORDS, one[2:], strict=True):
             if number:
                 top, title = y(below + number), f"{iso_utc(one.from_ms)}: {count(number, 'transaction')} {word}"
-                marks.append(bar(look, x(one.from_ms), top, width, round(y(below) - top, 1), title))
+                marks.append(bar(sign.look, x(one.from_ms), top, width, round(y(below) - top, 1), title))
                 below += number
     committed, aborted, unknown = (sum(column) for column in zip(*(one[2:] for one in slices), strict=True))
     not_printed = f", {unknown} of which the dump does not print how they ended" if unknown else ""
@@ -310,16 +300,14 @@ def ended(slices: Sequence[EndedSlice], stats_command: str | None) -> list[Chart
     step = duration(slices[0].to_ms - slices[0].from_ms)
     rows = tuple((iso_utc(one.from_ms), *one[2:]) for one in slices if one.ended_count)
     more = f" By which application, and why, says: `{stats_command}`" if stats_command else ""
-    return [
-        Chart(
-            "Ended transactions by time",
-            f"{committed} committed, {aborted} aborted{not_printed}, {span}; a bar is {step}.",
-            Frame(_ENDED_HEIGHT, left, time_ticks(x), count_ticks(y)),
-            marks,
-            f"Each transaction once on each partition. Time by the brokers' clocks.{more}",
-            Table("As a table, oldest first", ("From", "Committed", "Aborted", "Not printed"), rows),
-        )
-    ]
+    return Chart(
+        "Ended transactions by time",
+        f"{committed} committed, {aborted} aborted{not_printed}, {span}; a bar is {step}.",
+        Frame(_ENDED_HEIGHT, left, time_ticks(x), count_ticks(y)),
+        marks,
+        f"Each transaction once on each partition. Time by the brokers' clocks.{more}",
+        Table("As a table, oldest first", ("From", "Committed", "Aborted", "Not printed"), rows),
+    )
 
 
-_ENDED_LOOKS = tuple(mark.look for mark, _ in _ENDED_LEGEND)
+_ENDED_WORDS = ("committed", "aborted", "not printed how")
