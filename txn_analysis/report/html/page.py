@@ -12,7 +12,7 @@ from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import alike
 from txn_analysis.report.finding_text import report_command, run_option, scene_of, telling, what
 from txn_analysis.report.html.drawings import sections
-from txn_analysis.report.html.rendering import rendered
+from txn_analysis.report.html.rendering import template
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.steps import steps_of
 from txn_analysis.report.what_was_read import statements
@@ -97,7 +97,7 @@ def html_report(
         ],
         "age": figures.age(report, reader.now_ms),
     }
-    return rendered("page.html.j2", context, style="page.css", script="page.js")
+    return template().render(context)
 
 
 def _finding_views(

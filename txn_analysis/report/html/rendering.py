@@ -10,9 +10,9 @@ import hashlib
 import re
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from txn_analysis.report import figures, headline
@@ -20,31 +20,13 @@ from txn_analysis.report.upcoming import TITLE, shown
 from txn_analysis.text import clip, duration, html_text, iso_utc, size
 from txn_analysis.verdict import Verdict
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 _MOST_SINCE = 50
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z")
 
 
-def rendered(template: str, context: Mapping[str, Any], *, style: str, script: str) -> str:
-    """The whole page.
-
-    Args:
-        template: its file in `templates`.
-        context: what the template shows.
-        style: the file that is its style.
-        script: the file that is its script.
-    """
-    assets: dict[str, str] = {}
-    for name, file in (("style", style), ("script", script)):
-        text = _asset(file)
-        assets |= {name: Markup(text), f"{name}_hash": _source_hash(text)}  # noqa: S704 our own files
-    return _environment().get_template(template).render({**context, **assets})
-
-
 @cache
-def _environment() -> Environment:
+def template() -> Template:
+    """The page's template, with the style and the script that stand in the page, and their hashes."""
     environment = Environment(
         loader=PackageLoader("txn_analysis.report.html", "templates"),
         autoescape=True,
@@ -65,7 +47,13 @@ def _environment() -> Environment:
         most_since=_MOST_SINCE,
         verdicts=tuple(reversed(Verdict)),
     )
-    return environment
+    for name, file in (("style", "page.css"), ("script", "page.js")):
+        path = resources.files("txn_analysis.report.html").joinpath("templates", file)
+        text = path.read_text(encoding="utf-8").strip()
+        # The name of an inline style or script in the page's policy (CSP 3, `hash-source`).
+        hashed = "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        environment.globals |= {name: Markup(text), f"{name}_hash": hashed}  # noqa: S704 our own files
+    return environment.get_template("page.html.j2")
 
 
 def _shown(value: Any) -> Markup:
@@ -98,13 +86,3 @@ def _typed(command: str) -> Markup:
 def _breakable(name: str) -> Markup:
     """A name of ours that may go on in the next line after any underscore."""
     return Markup(html_text(name).replace("_", "_<wbr>"))  # noqa: S704 escaped here
-
-
-@cache
-def _asset(name: str) -> str:
-    return resources.files("txn_analysis.report.html").joinpath("templates", name).read_text(encoding="utf-8").strip()
-
-
-def _source_hash(text: str) -> str:
-    """The name of an inline style or script in the page's policy (CSP 3, `hash-source`)."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -79,20 +79,27 @@
   const wordsOf = () => filter.value.toLowerCase().split(/\s+/).filter(Boolean);
   const isSorted = () => headers.some((header) => header.hasAttribute("aria-sort"));
 
-  const applyFilter = () => {
+  const refresh = () => {
     const words = wordsOf();
     const verdicts = new Set(boxes.filter((box) => box.checked).map((box) => box.value));
     const areFolded = !words.length && !isSorted();
     let count = 0;
-    for (const [group, members] of groups)
+    for (const [group, members] of groups) {
+      const isOpen = unfolded.has(group);
       for (const finding of members) {
         const fits = verdicts.has(finding.dataset.verdict) && words.every((word) => textOf(finding).includes(word));
-        const isFolded = areFolded && members.length > FEW && finding !== members[0] && !unfolded.has(group);
+        const isFolded = areFolded && members.length > FEW && finding !== members[0] && !isOpen;
         finding.hidden = !fits;
         finding.classList.toggle("folded", isFolded);
         finding.classList.toggle("many", members.length > MOST_ON_PAPER);
         count += fits && !isFolded;
       }
+      const button = members[0].querySelector("button.unfold");
+      if (!button) continue;
+      button.setAttribute("aria-expanded", String(isOpen));
+      button.textContent = `${isOpen ? "Hide" : "Show"} ${members.length - 1} more`;
+      button.hidden = !areFolded;
+    }
     shown.textContent = `${count} of ${findings.length} shown`;
     nothing.hidden = count > 0;
   };
@@ -140,22 +147,6 @@
     });
     first.querySelector(".alike p").append(" ", button);
   }
-
-  const markGroups = () => {
-    for (const [group, [first, ...others]] of groups) {
-      const button = first.querySelector("button.unfold");
-      if (!button) continue;
-      const isOpen = unfolded.has(group);
-      button.setAttribute("aria-expanded", String(isOpen));
-      button.textContent = `${isOpen ? "Hide" : "Show"} ${others.length} more`;
-      button.hidden = Boolean(wordsOf().length) || isSorted();
-    }
-  };
-
-  const refresh = () => {
-    applyFilter();
-    markGroups();
-  };
 
   const keyOf = (finding, column) => finding.rows[0].cells[column].dataset.sort;
 
