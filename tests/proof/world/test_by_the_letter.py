@@ -3,33 +3,42 @@
 import random
 from dataclasses import replace
 
-from tests.tools.stories.answer import answers_of
+import pytest
+
+from tests.tools.stories.answer import Answer, answers_of
 from tests.tools.world.evidence import SKEW_MS, TOPIC, Evidence, truth_of
 from tests.tools.world.ids import letter_of
 from tests.tools.world.letter.rules import recent_of, rules_of
-from tests.tools.world.random_worlds import random_plot
+from tests.tools.world.random_worlds import Plot, random_plot
 
 HISTORIES = 250
 
 
 def rules_of_the_judge(given: list[Evidence]) -> list[dict[tuple[int, int], str]]:
-    return [
-        {(f.partition, f.producer_id): f.rule for f in answer.findings if f.topic == TOPIC}
-        for answer in answers_of([evidence.history() for evidence in given])
-    ]
+    return [*map(rules_in, answers_of([evidence.history() for evidence in given]))]
+
+
+def rules_in(answer: Answer) -> dict[tuple[int, int], str]:
+    return {(f.partition, f.producer_id): f.rule for f in answer.findings if f.topic == TOPIC}
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[tuple[Plot, Evidence, Answer]]:
+    """Random histories, every second with a fault."""
+    plots = [random_plot(f"letter 0/{n}", is_faulty=n % 2 == 1) for n in range(HISTORIES)]
+    given = [plot.evidence(plot.world()) for plot in plots]
+    return [*zip(plots, given, answers_of([evidence.history() for evidence in given]), strict=True)]
 
 
 def by_the_letter(evidence: Evidence) -> dict[tuple[int, int], str]:
     return rules_of(evidence, SKEW_MS if evidence.clocks_ms else 0)
 
 
-def test_the_judge_follows_the_letter() -> None:
+def test_the_judge_follows_the_letter(judged: list[tuple[Plot, Evidence, Answer]]) -> None:
     """But that a COMMIT marker speaks against the state in more cases here, which is never a verdict."""
-    plots = [random_plot(f"letter 0/{n}", is_faulty=n % 2 == 1) for n in range(HISTORIES)]
-    given = [plot.evidence(plot.world()) for plot in plots]
     open_count = 0
-    for plot, evidence, found in zip(plots, given, rules_of_the_judge(given), strict=True):
-        expected = by_the_letter(evidence)
+    for plot, evidence, answer in judged:
+        found, expected = rules_in(answer), by_the_letter(evidence)
         open_count += len(expected)
         differing = {place: rule for place, rule in found.items() if rule != expected.get(place)}
         assert set(found) == set(expected), plot.story()
@@ -37,11 +46,9 @@ def test_the_judge_follows_the_letter() -> None:
     assert open_count > HISTORIES / 2
 
 
-def test_what_was_written_while_it_was_copied_is_so_by_the_letter() -> None:
-    plots = [random_plot(f"letter 1/{n}", is_faulty=False) for n in range(HISTORIES)]
-    given = [plot.evidence(plot.world()) for plot in plots]
+def test_what_was_written_while_it_was_copied_is_so_by_the_letter(judged: list[tuple[Plot, Evidence, Answer]]) -> None:
     recent_count = 0
-    for plot, evidence, answer in zip(plots, given, answers_of([e.history() for e in given]), strict=True):
+    for plot, evidence, answer in judged:
         found = {(f.partition, f.producer_id) for f in answer.findings if f.topic == TOPIC and f.is_recent}
         expected = recent_of(evidence, SKEW_MS if evidence.clocks_ms else 0)
         recent_count += len(expected)
