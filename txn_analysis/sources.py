@@ -179,11 +179,11 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Share(InputPartition):
-    """The files that one task reads, or all tasks (`is_all`), and those beside them that say what they are."""
+    """The files that one task reads, and those beside them that say what they are."""
 
     files: tuple[SourceFile, ...]
     beside: tuple[SourceFile, ...]
-    is_all: bool
+    is_first: bool
 
 
 class _Reader(DataSourceReader):
@@ -194,16 +194,14 @@ class _Reader(DataSourceReader):
     def _form(self) -> _Form:
         return self._source.form  # of the task's own module: its table is compared with others
 
-    def partitions(self) -> Sequence[InputPartition]:
+    def partitions(self) -> Sequence[_Share]:
         """Shares of the files by their sizes; nothing of them is read, as Spark asks at each planning of a query."""
         files = find_files(self._asked.paths)
-        neighbours = _neighbours(files)
-        shares = []
-        together_read = list(together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES))
-        for share in together_read:
+        neighbours, shares = _neighbours(files), list[_Share]()
+        for share in together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES):
             folders = {file.path.rpartition("/")[0] for file in share}
             beside = {near for folder in folders for near in neighbours(folder)}.difference(share)
-            shares.append(_Share(tuple(share), tuple(sorted(beside)), is_all=len(together_read) == 1))
+            shares.append(_Share(tuple(share), tuple(sorted(beside)), is_first=not shares))
         return shares
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -217,16 +215,30 @@ class _Reader(DataSourceReader):
             yield named.select(arrow.names).cast(arrow)
 
     def _planned(self, share: _Share) -> list[PlannedInput]:
-        """What each file is that may have rows of this format."""
+        """What each file is that may have rows of this format.
+
+        Raises:
+            InputError: no file of any share is of such a kind.
+        """
+        read, other = self._of_this_format(share)
+        if share.is_first and self._asked.topic is None and not _has_some(read):
+            for behind in self.partitions()[:0:-1]:  # the last one first: the state is listed last
+                its, another = self._of_this_format(behind)
+                if _has_some(its):
+                    return read
+                other = other or another
+            if other is not None:
+                raise InputError([f"{other.path}: {other.kind}, of which {self._form.name} reads nothing"])
+        return read
+
+    def _of_this_format(self, share: _Share) -> tuple[list[PlannedInput], PlannedInput | None]:
+        """What each file of a share is that may have rows of this format, and one that is of another kind."""
         asked = None if self._asked.topic is None else (AskedPartition(self._asked.topic, self._asked.partition),)
         _, files = split_manifests(share.files)
         plans, _, _ = survey_files(_no_session, files, beside=share.beside, asked=asked)
         plans = [replace(plan, input_id=_as_text(plan.path)) for plan in plans if not plan.is_gone]
         read = [plan for plan in plans if not plan.sections or any(self._is_read(plan, s) for s in plan.sections)]
-        others = next((plan for plan in plans if plan.sections), None)
-        if others and asked is None and share.is_all and not any(plan.sections or plan.problem for plan in read):
-            raise InputError([f"{others.path}: {others.kind}, of which {self._form.name} reads nothing"])
-        return read
+        return read, next((plan for plan in plans if plan.sections), None)
 
     def _is_read(self, plan: PlannedInput, section: Section) -> bool:
         is_of_file = self._form.is_of_brokers in {None, plan.is_broker_file}
@@ -259,6 +271,10 @@ class _Reader(DataSourceReader):
         content.learn(tables_of(told))
         content.account(plans)
         yield batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id="")
+
+
+def _has_some(plans: Iterable[PlannedInput]) -> bool:
+    return any(plan.sections or plan.problem for plan in plans)
 
 
 def _unchanged(read: Iterable[Any]) -> Iterator[Any]:

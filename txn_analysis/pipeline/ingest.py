@@ -34,13 +34,12 @@ from txn_analysis.runs.prunes import check_content, own_name
 from txn_analysis.spark.jobs import described, followed
 from txn_analysis.spark.workers import cores_of
 from txn_analysis.storage.commits import commit_inputs, held_inputs
-from txn_analysis.stores.places import place_of
-from txn_analysis.stores.remote_file import ahead, cost_of
+from txn_analysis.stores.remote_file import ahead
 from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.readings import READING_VERSION
-from txn_analysis.text import count, escape, listed, size
+from txn_analysis.text import count, escape, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
     from txn_analysis.storage.warehouse import Warehouse
-    from txn_analysis.stores.remote_file import Cost
 
 
 _MOST_NAMED = 5
@@ -162,26 +160,7 @@ def _plan(
     if planning.left_out:
         with progress.stage("leaving out", planning.left_out):
             pass  # said between two stages
-    for root in _stores_of_segments(planning.inputs):
-        with progress.stage(f"reading segments of {root}", _cost_in_words(cost_of(root))):
-            pass
     return [*planning.inputs, *of_manifests]
-
-
-def _cost_in_words(cost: Cost) -> str:
-    """What requests took so far, and which batches are read whole for it; a task of Spark measures for itself."""
-    bound = f"batches below {size(cost.bytes_per_request)} whole, of larger ones the headers alone"
-    return f"{bound}, as a request takes {cost.request_s * 1e3:.1f} ms and a MB {cost.byte_s * 1e9:.1f} ms"
-
-
-def _stores_of_segments(planned: Iterable[PlannedInput]) -> list[str]:
-    """The stores that segments lie in."""
-    segments = (
-        p.path
-        for p in planned
-        if p.version is not None and p.is_broker_file and any(s.kind in LOG_KINDS for s in p.sections)
-    )
-    return sorted({place.root for path in segments if (place := place_of(path)) is not None})
 
 
 class _AskedCapture(NamedTuple):

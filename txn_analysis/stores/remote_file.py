@@ -1,4 +1,4 @@
-"""Objects of a store, side by side: ranges of one, of which nothing is read twice in a row, and work on many, in order.
+"""Objects of a store, side by side: blocks of one, of which nothing is read twice in a row, and work on many, in order.
 
 A store takes long to answer, and little to be asked.
 """
@@ -6,22 +6,19 @@ A store takes long to answer, and little to be asked.
 from __future__ import annotations
 
 import io
-import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache, partial
-from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from txn_analysis.stores.store import ChangedError, store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Container, Iterable, Iterator
     from concurrent.futures import Future
 
     from txn_analysis.stores.places import Place
-    from txn_analysis.stores.store import Piece, Store, Version
+    from txn_analysis.stores.store import Piece, Version
 
 AT_ONCE = 32
 _MOST_BYTES = 128 << 20
@@ -67,71 +64,26 @@ def ahead(
             pool.shutdown(cancel_futures=True)
 
 
-_PART_BYTES = 4 << 20
-_PARTS_AT_ONCE = 16
-_AHEAD_BYTES = 16 << 20
-_KEPT_BLOCKS = 2  # a reader that looks back into the chunk before, or on into the next one, asks for neither again
-_MOST_KEPT_BYTES = 8 << 20
-_STREAM_BYTES = 4 << 20
-_WHOLE_BYTES = 64 << 10  # a smaller object is read at once: one request costs more than so many bytes
+BYTES_PER_REQUEST = 1 << 20
+"""The size below which a batch of a segment is read whole; of larger ones the headers alone, by one request each.
 
-
-@dataclass
-class Cost:
-    """What requests to one store cost, as measured on those that were made.
-
-    Attributes:
-        request_s: of one request, its bytes not counted.
-        byte_s: of one byte.
-    """
-
-    request_s: float = 0.01
-    byte_s: float = 1e-8
-    is_measured: bool = False
-
-    def learn(self, size_bytes: int, took_s: float) -> None:
-        """Take in one request: a short one tells what a request costs, a long one what its bytes do."""
-        if size_bytes <= _WHOLE_BYTES:
-            self.request_s += (took_s - self.request_s) * (0.2 if self.is_measured else 1)
-            self.is_measured = True
-        elif size_bytes >= _PART_BYTES // 2:
-            self.byte_s += (max(0.0, took_s - self.request_s) / size_bytes - self.byte_s) * 0.2
-
-    @property
-    def bytes_per_request(self) -> int:
-        """The size below which a batch of a segment is read whole: that takes less time than a request for the next.
-
-        Of larger batches the headers alone are read, one request for each.
-        """
-        return int(self.request_s / max(self.byte_s, 1e-12))
-
-
-_costs: dict[str, Cost] = {}
-_guard = Lock()
-
-
-def cost_of(root: str) -> Cost:
-    """What is known of a store in this process."""
-    with _guard:
-        return _costs.setdefault(root, Cost())
+So many bytes come in the time of one more request: 10 ms at 100 MB/s.
+"""
+_BLOCK_BYTES = 4 << 20
+_BLOCKS_AT_ONCE = 16
+_BLOCKS_AHEAD, _KEPT_BLOCKS = 4, 4
+_SHORT_BYTES = 64 << 10  # of a smaller object all is read: one request costs more than so many bytes
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_PARTS_AT_ONCE, "store")
-
-
-@dataclass
-class _Coming:
-    """A part of an object that will be read, and may be on its way."""
-
-    start: int
-    end: int
-    data: Future[Piece] | None = None
+    return ThreadPoolExecutor(_BLOCKS_AT_ONCE, "store")
 
 
 class RemoteFile:
     """An object as it was when it was listed; whatever replaced it is never read.
+
+    It is read by blocks, of which the last ones are kept; of a large object, what is short by itself.
 
     Args:
         place: its name.
@@ -143,21 +95,15 @@ class RemoteFile:
     """
 
     def __init__(self, place: Place, version: Version | None = None) -> None:
-        self._store: Store = store_of(place)
-        self._key, self._cost = place.key, cost_of(place.root)
+        self._store, self._key = store_of(place), place.key
         if version is None:
             found = self._store.found(place.key)
             if found is None:
                 raise FileNotFoundError("there is no such object")
             version = found.version
         self._version, self.size_bytes = version, version.size_bytes
-        self._kept: list[tuple[int, bytes]] = []
-        self._coming: list[_Coming] = []
-
-    @property
-    def bytes_per_request(self) -> int:
-        """As of `Cost`."""
-        return self._cost.bytes_per_request
+        self._blocks: dict[int, Future[Piece]] = {}  # by their numbers, the last used ones last
+        self._coming: list[int] = []
 
     def read(self, start: int, end: int) -> bytes:
         """The bytes from `start` to `end`, cut at the end of the object.
@@ -169,98 +115,65 @@ class RemoteFile:
         start, end = max(0, start), min(end, self.size_bytes)
         if start >= end:
             return b""
-        for at, data in self._kept:
-            if _is_within(start, end, at, data):
-                return data[start - at : end - at]
-        first, stop = (0, self.size_bytes) if self.size_bytes <= _WHOLE_BYTES else (start, end)
-        data = self._fetched(first, stop)
-        # Single headers would push out what is worth more; of ranges of many megabytes the parts are still here.
-        if _WHOLE_BYTES < len(data) <= _MOST_KEPT_BYTES or len(data) == self.size_bytes:
-            self._kept = [(first, data), *self._kept][:_KEPT_BLOCKS]
-        return data[start - first : end - first]
+        numbers = range(start // _BLOCK_BYTES, -(-end // _BLOCK_BYTES))
+        if end - start < _SHORT_BYTES < self.size_bytes and not self._blocks.keys() >= {*numbers}:
+            return bytes(self._part(start, end))
+        blocks = [self._block(number) for number in numbers]
+        if behind := [place for place, number in enumerate(self._coming, 1) if number in numbers]:
+            self._forget(behind[-1], numbers)
+            self._ask()
+        first = numbers[0] * _BLOCK_BYTES
+        pieces = [
+            memoryview(block.result())[max(0, start - at) : end - at]
+            for at, block in zip(range(first, end, _BLOCK_BYTES), blocks, strict=True)
+        ]
+        used = [number for number in self._blocks if number not in self._coming]
+        for number in used[:-_KEPT_BLOCKS]:
+            del self._blocks[number]
+        return b"".join(pieces)
 
     def will_read(self, places: Iterable[tuple[int, int]]) -> None:
         """Have ranges come, in the order in which they will be read, while others are worked on.
 
         A small object comes at once, and whole; errors are those of `read`. All others are raised by `read`.
         """
-        if self.size_bytes <= _WHOLE_BYTES:
+        if self.size_bytes <= _SHORT_BYTES:
             self.read(0, self.size_bytes)
             return
         for start, end in places:
-            is_kept = any(_is_within(start, end, *kept) for kept in self._kept)
-            if not is_kept and self._known_up_to(start, end)[2] < end:
-                self._coming += _parts(max(0, start), min(end, self.size_bytes))
-        self._ask(0)
+            for number in range(max(0, start) // _BLOCK_BYTES, -(-min(end, self.size_bytes) // _BLOCK_BYTES)):
+                if number not in self._coming and number not in self._blocks:
+                    self._coming.append(number)
+        self._ask()
 
     def close(self) -> None:
         """Ask for nothing more."""
-        self._forget(len(self._coming))
+        self._forget(len(self._coming), ())
 
-    def _forget(self, count: int) -> None:
-        for part in self._coming[:count]:
-            if part.data is not None:
-                part.data.cancel()
+    def _ask(self) -> None:
+        for number in self._coming[:_BLOCKS_AHEAD]:
+            self._block(number)
+
+    def _forget(self, count: int, used: Container[int]) -> None:
+        """Of the first blocks that were to come, those that are not used come no more."""
+        for number in self._coming[:count]:
+            if number not in used and number in self._blocks:
+                self._blocks.pop(number).cancel()
         del self._coming[:count]
 
-    def _known_up_to(self, start: int, end: int) -> tuple[int, int, int]:
-        """From which part to which of what is to come a range, or its beginning, is in; and up to which byte."""
-        first = next((n for n, part in enumerate(self._coming) if part.start <= start < part.end), len(self._coming))
-        stop, at = first, start
-        while at < end and stop < len(self._coming) and self._coming[stop].start <= at < self._coming[stop].end:
-            at = self._coming[stop].end
-            stop += 1
-        return first, stop, at
-
-    def _ask(self, count: int) -> None:
-        """Ask for the first parts of what is to come, and for as much behind them as may be on its way."""
-        on_its_way_bytes = 0
-        for number, part in enumerate(self._coming):
-            if number >= count:
-                on_its_way_bytes += part.end - part.start
-                if on_its_way_bytes > _AHEAD_BYTES or number >= count + _PARTS_AT_ONCE:
-                    break
-            self._asked(part)
-
-    def _asked(self, part: _Coming) -> Future[Piece]:
-        if part.data is None:
-            part.data = _pool().submit(self._part, part.start, part.end)
-        return part.data
-
-    def _fetched(self, start: int, end: int) -> bytes:
-        """A range, as far as it was to come of those parts; what was to come before it is forgotten."""
-        first, stop, known_end = self._known_up_to(start, end)
-        if first == stop and end - start <= _PART_BYTES:
-            return bytes(self._part(start, end))
-        own = self._coming[first:stop]
-        if own:
-            self._forget(first)
-            self._ask(len(own))
-        return self._joined([*own, *_parts(known_end, end)], start, end)
-
-    def _joined(self, parts: list[_Coming], start: int, end: int) -> bytes:
-        pieces, at = list[memoryview](), start
-        for part, coming in [(part, self._asked(part)) for part in parts]:
-            data = memoryview(coming.result())
-            pieces.append(data[at - part.start : end - part.start])
-            at = part.end  # the next one may begin before it
-        return b"".join(pieces)
+    def _block(self, number: int) -> Future[Piece]:
+        start = number * _BLOCK_BYTES
+        block = self._blocks.pop(number, None)
+        if block is None:
+            block = _pool().submit(self._part, start, min(start + _BLOCK_BYTES, self.size_bytes))
+        self._blocks[number] = block
+        return block
 
     def _part(self, start: int, end: int) -> Piece:
-        began = time.perf_counter()
         data = self._store.read(self._key, start, end, self._version)
-        self._cost.learn(len(data), time.perf_counter() - began)
         if len(data) != end - start:
             raise ChangedError
         return data
-
-
-def _is_within(start: int, end: int, at: int, data: bytes) -> bool:
-    return at <= start and end <= at + len(data)
-
-
-def _parts(start: int, end: int) -> list[_Coming]:
-    return [_Coming(at, min(at + _PART_BYTES, end)) for at in range(start, end, _PART_BYTES)]
 
 
 class _RemoteStream(io.RawIOBase):
@@ -290,4 +203,4 @@ class _RemoteStream(io.RawIOBase):
 
 def streamed(file: RemoteFile) -> io.BufferedReader:
     """An object as a file that is read in large pieces."""
-    return io.BufferedReader(_RemoteStream(file), _STREAM_BYTES)
+    return io.BufferedReader(_RemoteStream(file), _BLOCK_BYTES)

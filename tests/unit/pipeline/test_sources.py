@@ -14,6 +14,7 @@ from tests.tools.s3_server import Bucket
 from tests.tools.sessions import no_session
 from tests.tools.table_rows import listed, plain_rows
 from txn_analysis import sources
+from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.storage.opening import open_warehouse
@@ -174,6 +175,29 @@ def test_small_shares_know_by_their_neighbours_what_their_files_are(
     together = rows_without_spark(str(LOG_DIRS))
     monkeypatch.setattr(sources, "_SHARE_BYTES", 1)
     assert rows_without_spark(str(LOG_DIRS)) == together
+
+
+@pytest.mark.parametrize(
+    ("of", "path", "kind"),
+    [
+        (sources.KafkaDump, LOG_DIRS, "log_dir"),
+        (sources.KafkaTransactionState, DUMPS / "segments", "log_dump"),
+        (sources.KafkaLogDir, DUMPS / "segments", "log_dump"),
+    ],
+)
+def test_a_folder_of_many_shares_that_is_of_another_kind_is_no_folder_without_rows(
+    monkeypatch: pytest.MonkeyPatch, of: Any, path: Path, kind: str
+) -> None:
+    monkeypatch.setattr(sources, "_SHARE_BYTES", 1)
+    with pytest.raises(InputError, match=f"/{path.name}/.*: {kind}, of which {of.name()} reads nothing"):
+        rows_without_spark(str(path), of)
+
+
+def test_what_only_the_last_share_has_is_no_error_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = rows_without_spark(str(LOG_DIRS), sources.KafkaTransactionState)
+    monkeypatch.setattr(sources, "_SHARE_BYTES", 1)
+    assert rows_without_spark(str(LOG_DIRS), sources.KafkaTransactionState) == whole
+    assert whole
 
 
 def test_a_schema_names_the_columns_that_are_read(spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from txn_analysis.kafka.batch_headers import LOCAL_BYTES_PER_READ
 from txn_analysis.stores import places as stores
-from txn_analysis.stores.remote_file import RemoteFile, streamed
+from txn_analysis.stores.remote_file import BYTES_PER_REQUEST, RemoteFile, streamed
 from txn_analysis.stores.store import StoreError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Text:
     @property
     def bytes_per_request(self) -> int:
         """As many bytes are read on in the time that it takes to read from another place."""
-        return LOCAL_BYTES_PER_READ if self._remote is None else self._remote.bytes_per_request
+        return LOCAL_BYTES_PER_READ if self._remote is None else BYTES_PER_REQUEST
 
     @property
     def packed_bytes(self) -> int:
