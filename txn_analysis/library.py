@@ -28,7 +28,16 @@ from txn_analysis.settings import Settings, parse_age, parse_time
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
+from txn_analysis.tables import (
+    ABORT_PLAN,
+    ACCEPTED,
+    ALL_TABLES,
+    ENDED_TRANSACTIONS,
+    FINDINGS,
+    INPUTS,
+    PARTITION_HEALTH,
+    RUNS,
+)
 from txn_analysis.tables.inputs import RunRecord
 
 if TYPE_CHECKING:
@@ -177,7 +186,7 @@ def read(
         ConfigError: there is no table of this name; or a capture is named, and its files have no rows in the table.
         WarehouseError: there is no such warehouse, run or capture.
     """
-    named = {one.name: one for one in ALL_TABLES}
+    named = {one.name: one for one in (*ALL_TABLES, ACCEPTED)}
     if table not in named:
         raise ConfigError(f"table {table}: there is no such table; there are {', '.join(sorted(named))}")
     root = os.fspath(warehouse)

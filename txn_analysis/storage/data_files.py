@@ -27,7 +27,6 @@ from pyarrow.fs import LocalFileSystem
 
 from txn_analysis.storage.errors import BrokenRowError
 from txn_analysis.storage.rows import schema_of
-from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
 
 _ROW_GROUP_BYTES = 16 << 20  # of Arrow memory
 _LONGEST_STATISTIC = 32  # characters, as in Delta's own files
+_LAST_CHARACTER = "\U0010ffff"
 _BATCH_ROWS = 1 << 16
 _DIGESTED_ROWS = 1_000  # as Python's own values at once
 _FORMAT, _DISK = ds.ParquetFileFormat(), LocalFileSystem()
@@ -127,7 +127,7 @@ class _Writer:
         self._held_bytes = 0
         self._schema = pa.schema([table.arrow_schema.field(name) for name in self._own])
         self._file = pq.ParquetWriter(
-            self._new.target, self._schema, write_statistics=self._own[:INDEXED_COLUMNS], **_encodings(self._schema)
+            self._new.target, self._schema, write_statistics=table.indexed, **_encodings(self._schema)
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -158,7 +158,7 @@ class _Writer:
             self._write_row_group(self._held)
         self._file.close()
         metadata = pq.read_metadata(self._new.target)
-        statistics = json.dumps(_statistics(metadata, self._own[:INDEXED_COLUMNS]))
+        statistics = json.dumps(_statistics(metadata, self._table.indexed))
         size_bytes, rows = self._new.keep(), metadata.num_rows
         now_ms = time.time_ns() // 1_000_000
         return DataFile(self._table.name, self._slice, self._relative, size_bytes, rows, now_ms, statistics)
@@ -171,19 +171,27 @@ class _Writer:
 
 
 def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:
-    """What Delta skips files by: how many rows there are, and the range of the columns that are indexed."""
-    smallest: dict[str, Any] = {}
-    largest: dict[str, Any] = {}
-    for group in range(metadata.num_row_groups):
-        row_group = metadata.row_group(group)
-        for chunk in map(row_group.column, range(row_group.num_columns)):
-            name, known = chunk.path_in_schema, chunk.statistics
-            if name in indexed and known is not None and known.has_min_max:
-                smallest[name] = min(known.min, smallest.get(name, known.min))
-                largest[name] = max(known.max, largest.get(name, known.max))
-    too_long = {name for name, value in largest.items() if len(str(value)) > _LONGEST_STATISTIC}
-    kept = [{name: v for name, v in values.items() if name not in too_long} for values in (smallest, largest)]
-    return {"numRecords": metadata.num_rows, "minValues": kept[0], "maxValues": kept[1]}
+    """What Delta skips files by: how many rows there are, and the range of the columns that are indexed.
+
+    Of a long word the beginning bounds from below, and with the last of all characters behind it from above.
+    """
+    least: dict[str, Any] = {}
+    most: dict[str, Any] = {}
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    for place in range(metadata.num_columns):
+        chunks = [group.column(place) for group in groups]
+        name, known = chunks[0].path_in_schema, [chunk.statistics for chunk in chunks]
+        # Of very long words Parquet keeps no range; where all are NULL there is none.
+        if name in indexed and all(each and (each.has_min_max or not each.num_values) for each in known):
+            ranges = [(each.min, each.max) for each in known if each.has_min_max]
+            if ranges:
+                least[name], most[name] = min(low for low, _ in ranges), max(high for _, high in ranges)
+    for name, low in least.items():
+        if isinstance(low, str):
+            least[name] = low[:_LONGEST_STATISTIC]
+            if len(most[name]) > _LONGEST_STATISTIC:
+                most[name] = most[name][:_LONGEST_STATISTIC] + _LAST_CHARACTER
+    return {"numRecords": metadata.num_rows, "minValues": least, "maxValues": most}
 
 
 def read_files(

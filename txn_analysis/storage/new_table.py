@@ -13,7 +13,6 @@ from deltalake.transaction import CommitProperties
 from txn_analysis.errors import WarehouseError
 from txn_analysis.storage.errors import DAMAGED
 from txn_analysis.storage.roots import NoTable
-from txn_analysis.tables import INDEXED_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,7 +74,7 @@ def properties(table: Table) -> dict[str, str]:
     """Delta's properties of a table, its CHECK constraints among them."""
     # As properties of the new table the constraints need no commits of their own; ALTER TABLE takes one for each.
     checks = {f"delta.constraints.{name}": check.sql for name, check in table.checks.items()}
-    return checks | {"delta.dataSkippingNumIndexedCols": str(INDEXED_COLUMNS), _FORMAT_PROPERTY: str(FORMAT)}
+    return checks | {"delta.dataSkippingStatsColumns": ",".join(table.indexed), _FORMAT_PROPERTY: str(FORMAT)}
 
 
 def check_format(root: str, properties: Mapping[str, str]) -> None:

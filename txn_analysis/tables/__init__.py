@@ -14,7 +14,7 @@ from txn_analysis.tables.logs import (
     TRANSACTION_STATES,
     BatchRangeSummary,
 )
-from txn_analysis.tables.schema import INDEXED_COLUMNS, Col, Table
+from txn_analysis.tables.schema import Col, Table
 from txn_analysis.tables.transactions import (
     ENDED_TRANSACTIONS,
     PARTITION_HEALTH,
@@ -44,9 +44,9 @@ ALL_TABLES = (
     FINDINGS,
     ABORT_PLAN,
     RUNS,
-    ACCEPTED,
     PRUNES,
 )
+"""Those of each warehouse; one of 1.0.0 has `ACCEPTED` as well."""
 
 __all__ = [
     "ABORTED_TRANSACTIONS",
@@ -57,7 +57,6 @@ __all__ = [
     "ENDED_TRANSACTIONS",
     "FINDINGS",
     "GROUP_OFFSETS",
-    "INDEXED_COLUMNS",
     "INPUTS",
     "LOG_BATCHES",
     "LOG_PIECES",

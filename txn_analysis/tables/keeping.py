@@ -1,4 +1,4 @@
-"""What people say stays or goes: `accepted`, decisions about open transactions, and `prunes`, what age took."""
+"""What people say stays or goes: decisions about open transactions, which 1.0.0 kept in `accepted`, and `prunes`."""
 
 from __future__ import annotations
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction
 
 COORDINATOR_EPOCH_BASES = ("marker", "snapshot", "none_seen", "unknown")
-# Keys come first in every table; statistics on them are what file skipping needs.
-INDEXED_COLUMNS = 6
+_KEYS, _ASKED_BY = 6, ("producer_id", "transactional_id")
 
 STRING = pa.string()
 BIGINT = pa.int64()
@@ -103,6 +102,14 @@ class Table:
     def arrow_schema(self) -> pa.Schema:
         """The columns as Arrow types."""
         return pa.schema([pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns])
+
+    @cached_property
+    def indexed(self) -> list[str]:
+        """The columns by whose range files are skipped: keys, which come first, and those that questions ask by."""
+        own = [column for column in self.columns if column.name not in self.partition_by]
+        return [
+            c.name for n, c in enumerate(own) if (n < _KEYS or c.name in _ASKED_BY) and c.type in {STRING, BIGINT, INT}
+        ]
 
 
 @dataclass(frozen=True)

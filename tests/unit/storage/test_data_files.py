@@ -10,13 +10,23 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.tools.table_rows import row_of
 from txn_analysis.storage.data_files import write_data_files
 from txn_analysis.storage.errors import BrokenRowError
 from txn_analysis.storage.roots import disk_root
 from txn_analysis.storage.spark_tasks import spark_schema
-from txn_analysis.tables import REJECTS, Col, Table
+from txn_analysis.tables import (
+    ENDED_TRANSACTIONS,
+    FINDINGS,
+    LOG_BATCHES,
+    REJECTS,
+    TRANSACTION_STATES,
+    Col,
+    Table,
+)
 from txn_analysis.tables.schema import BIGINT, BOOLEAN, INT, STRING, struct
 
+LOOSE = pa.schema([field.with_nullable(nullable=True) for field in REJECTS.arrow_schema])
 INNER = struct(offset=BIGINT, epoch=INT, marker=STRING)
 EVERYTHING = Table(
     name="everything",
@@ -79,17 +89,39 @@ def test_a_file_says_what_range_its_rows_are_in(tmp_path: Path) -> None:
     assert ranges == {"section_index": (1, 3), "offset_bytes": (0, 9)}
 
 
-def test_a_word_too_long_for_the_log_has_no_range(tmp_path: Path) -> None:
+def test_of_a_long_word_the_log_has_its_beginning_and_a_bound_behind_it(tmp_path: Path) -> None:
+    rows = [reject(input_id="x" * 33), reject(input_id="y")]
+    (written,) = write_data_files([(REJECTS, batch(REJECTS, rows))], disk_root(tmp_path), {"ingest_id": "i"})
+    known = json.loads(written.statistics)
+    assert (known["minValues"]["input_id"], known["maxValues"]["input_id"]) == ("x" * 32, "y")
     rows = [reject(input_id="x" * 33)]
     (written,) = write_data_files([(REJECTS, batch(REJECTS, rows))], disk_root(tmp_path), {"ingest_id": "i"})
+    assert json.loads(written.statistics)["maxValues"]["input_id"] == "x" * 32 + "\U0010ffff"
+
+
+def test_words_of_which_parquet_keeps_no_range_have_none(tmp_path: Path) -> None:
+    """Else a file would be skipped that has a row."""
+    rows = [reject(input_id="x"), reject(input_id="y" * 5_000)]
+    parts = [(REJECTS, batch(REJECTS, [row])) for row in rows]
+    parts.insert(1, (REJECTS, batch(REJECTS, [reject()]).cast(LOOSE)))  # what may be NULL differs: a group of its own
+    (written,) = write_data_files(parts, disk_root(tmp_path), {"ingest_id": "i"})
     assert "input_id" not in json.loads(written.statistics)["maxValues"]
+
+
+def test_what_questions_ask_by_has_a_range_wherever_it_stands(tmp_path: Path) -> None:
+    for table in (LOG_BATCHES, TRANSACTION_STATES, ENDED_TRANSACTIONS, FINDINGS):
+        row = row_of(table, producer_id=7) | ({"transactional_id": "a"} if "transactional_id" in table.names else {})
+        slice_of = {name: row[name] for name in table.partition_by}
+        (written,) = write_data_files([(table, batch(table, [row]))], disk_root(tmp_path), slice_of)
+        least = json.loads(written.statistics)["minValues"]
+        assert least["producer_id"] == 7
+        assert least.get("transactional_id") == row.get("transactional_id")
 
 
 @pytest.mark.parametrize("is_first", [True, False], ids=["in an earlier row group", "in the last one"])
 @pytest.mark.parametrize("flaw", [{"length_bytes": 0}, {"reason": None}])
 def test_a_row_that_breaks_a_constraint_leaves_no_file(tmp_path: Path, flaw: dict[str, Any], is_first: bool) -> None:
-    loose = pa.schema([field.with_nullable(nullable=True) for field in REJECTS.arrow_schema])
-    broken = pa.RecordBatch.from_pylist([reject() | flaw], schema=loose)
+    broken = pa.RecordBatch.from_pylist([reject() | flaw], schema=LOOSE)
     rows = [(REJECTS, broken), (REJECTS, batch(REJECTS, [reject()]))][:: 1 if is_first else -1]
     with pytest.raises(BrokenRowError):
         write_data_files(rows, disk_root(tmp_path), {"ingest_id": "i"})
