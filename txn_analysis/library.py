@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from txn_analysis.questions import loaded_report
 from txn_analysis.questions.pruning import prune as prune_warehouse
 from txn_analysis.report.figures import run_options
 from txn_analysis.runs import decisions
-from txn_analysis.runs.ask import ASKED, ask, needed, question, views
+from txn_analysis.runs.ask import ask, needed, question, views
 from txn_analysis.runs.past_run import Evidence
 from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import forget as forget_capture
@@ -224,32 +224,32 @@ def query(
         cluster: whose last run is meant.
 
     Returns:
-        A frame of a session of its own beside the given one, whose views stay as they are; without one, a table of
-        Arrow.
+        A frame of the session, whose views stay as they are; without one, a table of Arrow.
 
     Raises:
         ConfigError: it is no such question, or names what there is not.
         WarehouseError: there is no such warehouse or run.
     """
     root = os.fspath(warehouse)
-    if spark is None:
-        with _at_work(None, root) as own:
-            return ask(run_tables(open_warehouse(own, root), cluster, run_id).finished, sql)
-    if not hasattr(spark, "newSession"):
-        raise ConfigError("query: a session of Spark Connect has no second one for views: give None in its place")
-    beside = spark.newSession()
-    with _at_work(beside, root) as own:
+    with _at_work(spark, root) as own:
         tables = run_tables(open_warehouse(own, root), cluster, run_id)
-        text, named = question(sql), {table.name: table for table in ALL_TABLES}
-        for name in needed(text, has_tables=True):
-            stored = name.removeprefix("stored_")
-            if (view := views().get(name)) is not None:
-                rows = beside.sql(view.replace("to_timestamp_millis", "timestamp_millis"))
-            else:
-                rows = _frame(tables, named[name]) if stored == name else tables.warehouse.frame(named[stored])
-            rows.createOrReplaceTempView(name)
-        beside.sql(f"CREATE TEMPORARY VIEW {ASKED} AS {text}")  # what writes is no body of a view
-        return beside.sql(text)
+        return ask(tables.finished, sql) if spark is None else _asked_by(spark, tables, question(sql))
+
+
+def _asked_by(spark: SparkSession, tables: RunTables, text: str) -> DataFrame:
+    """The answer of a session's SQL. Names are those of a WITH clause: no view of the session is seen or made."""
+    named = {table.name: table for table in ALL_TABLES}
+    frames: dict[str, Any] = {}
+    parts = []
+    for name in needed(text, has_tables=True):
+        stored = name.removeprefix("stored_")
+        if (view := views().get(name)) is None:
+            frames[name] = _frame(tables, named[name]) if stored == name else tables.warehouse.frame(named[stored])
+            view = f"SELECT * FROM {{{name}}}"  # noqa: S608 a name of ours
+        parts.append(f"{name} AS ({view.replace('to_timestamp_millis', 'timestamp_millis')})")
+    # What writes is no body of a subquery; the text may end in a comment.
+    asked = f"SELECT * FROM ({text}\n)".replace("{", "{{").replace("}", "}}")  # noqa: S608 the reader's own question
+    return spark.sql(f"WITH {', '.join(parts)} {asked}" if parts else asked.format(), **frames)
 
 
 def _rows_of_capture(

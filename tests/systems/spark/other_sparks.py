@@ -22,7 +22,7 @@ from tests.tools.captures import VARIANTS, run_audit
 from tests.tools.repository import ROOT
 from tests.tools.scene import differences, tables
 from tests.unit.pipeline.test_sources import READ, audited, rows_of
-from txn_analysis import sources
+from txn_analysis import query, sources
 from txn_analysis.spark.session import session
 
 PROJECT = ROOT
@@ -31,6 +31,7 @@ CONNECT = "connect"
 # No release of delta-spark goes with PySpark 4.2.1 (November 2026).
 VERSIONS = {"4.0": "4.0.*", "4.1": "4.1.*", "4.2": "4.2.0", CONNECT: "4.2.0"}
 _LOOPBACK = "127.0.0.1"
+_QUESTION = "SELECT outcome, count(transactional_id) AS named_count FROM ended GROUP BY outcome ORDER BY outcome"
 _OF_SPARK = re.compile(r"^(pyspark|delta[-_]spark|py4j)\b")
 """What the project pins for one Spark alone."""
 
@@ -80,6 +81,10 @@ def differing(wanted: str, folder: Path) -> list[str]:
         said = "; ".join(differ) or f"{rows:,} rows of all tables are equal"
         print(f"{time.monotonic() - began:5.1f} s  {variant.name}: {said}", flush=True)
         problems += [f"{variant.name}: {line}" for line in differ]
+        if query(spark, folder / f"{number}-spark", _QUESTION).toArrow() != query(
+            None, folder / f"{number}-spark", _QUESTION
+        ):
+            problems.append(f"{variant.name}: a question has other rows by the session")
     return problems + _differing_sources(spark, folder)
 
 

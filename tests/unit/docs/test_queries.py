@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from tests.tools.docs.examples import plain
@@ -72,10 +73,20 @@ def test_sparks_sql_gives_the_same_rows(spark: SparkSession, nights: str, sql: s
     assert len(answer.splitlines()) == len(here) + 1
 
 
-def test_a_session_keeps_its_views(spark: SparkSession, nights: str) -> None:
+def test_a_session_keeps_its_views_and_no_question_sees_them(spark: SparkSession, nights: str) -> None:
+    spark.range(3).createOrReplaceTempView("findings")
     before = spark.sql("SHOW TABLES").collect()
-    query(spark, nights, "SELECT count(*) FROM opened").collect()
+    text = "WITH mine AS (SELECT '{}' AS word, count(*) AS n FROM opened) SELECT * FROM mine -- the end"
+    assert query(spark, nights, text).toArrow().to_pylist() == query(None, nights, text).to_pylist()
     assert spark.sql("SHOW TABLES").collect() == before
+    assert spark.table("findings").count() == 3
+    spark.catalog.dropTempView("findings")
+
+
+@pytest.mark.parametrize("sql", ["DROP VIEW findings", "CREATE TABLE kept AS SELECT 1", "SELECT 1; DROP VIEW findings"])
+def test_sparks_sql_writes_nothing(spark: SparkSession, nights: str, sql: str) -> None:
+    with pytest.raises(ParseException):
+        query(spark, nights, sql)
 
 
 NO_QUESTIONS = (
