@@ -28,17 +28,9 @@ from txn_analysis.settings import Settings, parse_age, parse_time
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.storage.errors import said_in_words
 from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.tables import (
-    ABORT_PLAN,
-    ACCEPTED,
-    ALL_TABLES,
-    ENDED_TRANSACTIONS,
-    FINDINGS,
-    INPUTS,
-    PARTITION_HEALTH,
-    RUNS,
-)
+from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.tables.keeping import ACCEPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

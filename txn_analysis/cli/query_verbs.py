@@ -152,8 +152,7 @@ def query(asked: _Query) -> int:
     `transaction_states`, each record of the coordinator, and `current_states`, the newest of each id; `inputs`, what
     files were read, and `rejects`, what of them was not understood; `log_batches`, `log_pieces`, `transactions`,
     `ended_transactions`, `aborted_transactions`, `producer_snapshots`, `group_offsets`, `findings`, `abort_plan`,
-    `runs`, `accepted`, `prunes`. `SELECT * FROM NAME LIMIT 1` shows the columns. Nothing is written, and no other file
-    is read.
+    `runs`, `prunes`. `SELECT * FROM NAME LIMIT 1` shows the columns. Nothing is written, and no other file is read.
 
     Exit code: 0 it is answered, 2 it is no question, or names what there is not.
     """

@@ -292,22 +292,11 @@ def _encodings(schema: pa.Schema) -> dict[str, Any]:
 
     Numbers repeat too seldom for a list of them; most are near the one before, or are it.
     """
-    leaves = dict(leaf for field in schema for leaf in _leaves(field.name, field.type))
+    empty = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), empty)
+    stored = pq.ParquetFile(pa.BufferReader(empty.getvalue())).schema
+    leaves = {stored.column(place).path: stored.column(place).physical_type for place in range(len(stored))}
     return {
-        "use_dictionary": [path for path, kind in leaves.items() if pa.types.is_string(kind)],
-        "column_encoding": {path: "DELTA_BINARY_PACKED" for path, kind in leaves.items() if pa.types.is_integer(kind)},
+        "use_dictionary": [path for path, kind in leaves.items() if kind == "BYTE_ARRAY"],
+        "column_encoding": {path: "DELTA_BINARY_PACKED" for path, kind in leaves.items() if kind.startswith("INT")},
     }
-
-
-def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
-    """The columns that Parquet really stores of one column, by their dotted paths."""
-    if pa.types.is_struct(kind):
-        for field in kind:
-            yield from _leaves(f"{path}.{field.name}", field.type)
-    elif pa.types.is_map(kind):
-        yield from _leaves(f"{path}.key_value.key", kind.key_type)
-        yield from _leaves(f"{path}.key_value.value", kind.item_type)
-    elif pa.types.is_list(kind):
-        yield from _leaves(f"{path}.list.element", kind.value_type)
-    else:
-        yield path, kind
