@@ -210,8 +210,8 @@ def query(
     Args:
         spark: any session, by whose SQL it is answered; None for this process.
         warehouse: the folder, or URI, of the Delta tables.
-        sql: one SELECT over the tables of `txn_analysis.tables` and the views `opened`, `ended`, `ids`, `all_findings`
-            and `all_runs`; nothing is written.
+        sql: one SELECT over the tables of `txn_analysis.tables` and the views `opened`, `ended`, `decided`, `ids`,
+            `all_findings` and `all_runs`; nothing is written.
         run_id: the run; the cluster's last one where none is named.
         cluster: whose last run is meant.
 

@@ -146,13 +146,14 @@ class _Query(OfRun):
 def query(asked: _Query) -> int:
     """Answer any other question, by SQL.
 
-    A name means its rows of one run. Views: `opened`, open transactions with their verdicts, and `ended`, ended ones
-    with outcome, size and times, both with address and transactional id; `ids`, whose a producer id is; `all_findings`
-    and `all_runs`, every night of the cluster. Tables: `partition_health`, what readers of a partition do not see;
-    `transaction_states`, each record of the coordinator, and `current_states`, the newest of each id; `inputs`, what
-    files were read, and `rejects`, what of them was not understood; `log_batches`, `log_pieces`, `transactions`,
-    `ended_transactions`, `aborted_transactions`, `producer_snapshots`, `group_offsets`, `findings`, `abort_plan`,
-    `runs`, `prunes`. `SELECT * FROM NAME LIMIT 1` shows the columns. Nothing is written, and no other file is read.
+    A name means its rows of one run. Views: `opened`, open transactions with their verdicts, and `ended`, ended
+    ones with outcome, size and times, both with address and transactional id; `ids`, whose a producer id is;
+    `decided`, what the coordinator decided when; `all_findings` and `all_runs`, every night of the cluster. Tables:
+    `partition_health`, what readers of a partition do not see; `transaction_states`, each record of the
+    coordinator, and `current_states`, the newest of each id; `inputs`, what files were read, and `rejects`, what of
+    them was not understood; `log_batches`, `log_pieces`, `transactions`, `ended_transactions`,
+    `aborted_transactions`, `producer_snapshots`, `group_offsets`, `findings`, `abort_plan`, `runs`, `prunes`.
+    `SELECT * FROM NAME LIMIT 1` shows the columns. Nothing is written, and no other file is read.
 
     Exit code: 0 it is answered, 2 it is no question, or names what there is not.
     """

@@ -18,6 +18,16 @@ FROM (SELECT producer_id, transactional_id FROM transaction_states
 WHERE producer_id >= 0
 GROUP BY producer_id;
 
+-- One row per end that the coordinator decided, as far as its records are left, with the start by the same clock.
+CREATE VIEW decided AS
+SELECT DISTINCT transactional_id, producer_id, producer_epoch,
+       CASE state WHEN 'PrepareCommit' THEN 'COMMIT' ELSE 'ABORT' END AS outcome,
+       to_timestamp_millis(start_ms) AS started_at,
+       to_timestamp_millis(last_update_ms) AS decided_at,
+       last_update_ms - start_ms AS duration_ms
+FROM transaction_states
+WHERE state IN ('PrepareCommit', 'PrepareAbort');
+
 -- One row per open transaction of the run, by its address, with times.
 CREATE VIEW opened AS
 SELECT concat(f.topic, '-', f.`partition`, '@', f.txn_start_offset) AS address,

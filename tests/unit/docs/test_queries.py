@@ -60,6 +60,14 @@ def test_tables_that_comment_a_column_differently_can_be_united(
     assert query(spark, nights, UNITED).toArrow().to_pylist() == rows
 
 
+def test_how_long_transactions_took_by_the_coordinators_clock(spark: SparkSession, nights: str) -> None:
+    sql = "SELECT transactional_id, outcome, duration_ms FROM decided ORDER BY 3 DESC NULLS LAST, 1, 2 LIMIT 20"
+    rows = query(None, nights, sql).to_pylist()
+    assert query(spark, nights, sql).toArrow().to_pylist() == rows
+    assert rows[0]["duration_ms"] > 0
+    assert {row["outcome"] for row in rows} == {"COMMIT", "ABORT"}
+
+
 def at_utc(value: Any) -> Any:
     return value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC) if isinstance(value, datetime) else value
 
