@@ -35,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_TWO = --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 # Without a JDK there is no Spark, and the tests say so in their last lines.
-test: $(READY) ## Run the tests: every rule and reader, and the pipeline in Spark's tasks (3 min)
+test: $(READY) ## Run the tests: every rule and reader, and the pipeline in Spark's tasks (5 min)
 	@! $(BIN)/python -m txn_analysis.spark.jdk > /dev/null 2>&1 || $(MAKE) --no-print-directory $(SPARK)
 	@$(BIN)/python -m pytest -m '(quick or not cluster) and not e2e' $(IN_TWO)
 

@@ -1,6 +1,7 @@
 """People accept findings of real nights: they are no alarm until a date, and nothing else changes."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,19 @@ def audited(folder: Path, night: str, **settings: Any) -> AuditReport:
     return run_audit(no_session, str(folder), parts, **settings)
 
 
+@pytest.fixture(scope="module")
+def kept_third(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder: Path = tmp_path_factory.mktemp("third") / "warehouse"
+    audited(folder, THIRD)
+    return folder
+
+
+@pytest.fixture
+def third(kept_third: Path, tmp_path: Path) -> Path:
+    """A warehouse in which the third night was audited."""
+    return shutil.copytree(kept_third, tmp_path, dirs_exist_ok=True)
+
+
 @pytest.fixture
 def verb(tmp_path: Path) -> Callable[..., Said]:
     """Asks the warehouse in which a night was audited; the exit code, and what is printed."""
@@ -46,8 +60,8 @@ def accepting(*findings: str, until: str = "2026-12-24") -> list[str]:
     return ["accept", *findings, "--until", until, "--reason", "the topic goes", "--by", "anna"]
 
 
-def test_what_is_accepted_is_no_alarm_in_any_answer(tmp_path: Path, verb: Callable[..., Said]) -> None:
-    audited(tmp_path, THIRD)
+@pytest.mark.usefixtures("third")
+def test_what_is_accepted_is_no_alarm_in_any_answer(verb: Callable[..., Said]) -> None:
     before = json.loads(verb("report", "--format", "json")[1])
     assert [verb(*ask)[0] for ask in (["report"], ["find-hanging"])] == [1, 1]
     assert verb(*accepting(*STILL_HANGING))[0] == 0
@@ -65,8 +79,8 @@ def test_what_is_accepted_is_no_alarm_in_any_answer(tmp_path: Path, verb: Callab
     assert after["outcome"]["answer"] == "clean"
 
 
-def test_the_plan_still_contains_what_is_accepted(tmp_path: Path, verb: Callable[..., Said]) -> None:
-    audited(tmp_path, THIRD)
+@pytest.mark.usefixtures("third")
+def test_the_plan_still_contains_what_is_accepted(verb: Callable[..., Said]) -> None:
     plan = ("abort-plan", "--expired", "--format", "ndjson")
     before = verb(*plan)
     verb(*accepting(*STILL_HANGING))
@@ -114,9 +128,8 @@ def test_a_file_kept_in_git_does_the_same(tmp_path: Path, verb: Callable[..., Sa
     assert verb("report", "--cluster", "default", "--accepted", str(file))[0] == 1
 
 
-def test_of_another_cluster_nothing_is_accepted(tmp_path: Path, verb: Callable[..., Said]) -> None:
-    audited(tmp_path, THIRD)
-    audited(tmp_path, THIRD, cluster="other")
+def test_of_another_cluster_nothing_is_accepted(third: Path, verb: Callable[..., Said]) -> None:
+    audited(third, THIRD, cluster="other")
     verb(*accepting(*STILL_HANGING))
     assert (verb("report")[0], verb("report", "--cluster", "other")[0]) == (0, 1)
 

@@ -3,7 +3,7 @@
 import json
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import GROUP_OFFSETS, INPUTS, LOG_BATCHES, RUNS, TRANSACTION_STATES
 
 CLUSTER = "eu-payments"
+KEY = "TXN_ANALYSIS_PSEUDONYM_KEY"
 FORMS = ("text", "json", "ndjson", "csv", "html", "markdown")
 NIGHTS = {
     "two-nights": ("kafka-4.2/capture-1/segments", "kafka-4.2/capture-1/transaction-state"),
@@ -25,8 +26,6 @@ NIGHTS = {
 SECOND = ("kafka-4.2/capture-2/segments", "kafka-4.2/capture-2/transaction-state")
 # Plain words of reports that the captures use as names as well.
 ALSO_OURS = {"segments", "transaction-state", "group-offsets", "data", "cases"}
-
-Ask = Callable[..., str]
 
 
 def audit(folder: Path, parts: tuple[str, ...]) -> None:
@@ -45,17 +44,23 @@ def warehouse(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     return folder
 
 
-@pytest.fixture
-def ask(warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
-    """Asks for a report; what is printed."""
-    monkeypatch.setenv("TXN_ANALYSIS_PSEUDONYM_KEY", str(tmp_path / "own" / "key"))
+def report_of(warehouse: Path, *words: str) -> str:
+    """What is printed of the last night."""
+    done = program("report", "--warehouse", warehouse, "--cluster", CLUSTER, *words)
+    assert done.code in {0, 1, 3}
+    return done.out
 
-    def asked(*words: str) -> str:
-        done = program("report", "--warehouse", warehouse, "--cluster", CLUSTER, *words)
-        assert done.code in {0, 1, 3}
-        return done.out
 
-    return asked
+@pytest.fixture(scope="module")
+def forms(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, str]]:
+    """In each form a report with names, and one without."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(KEY, str(tmp_path_factory.mktemp("own") / "key"))
+        asked = {form: ("--show-accepted", "--format", form) for form in FORMS}
+        return {
+            form: (report_of(warehouse, *words), report_of(warehouse, "--anonymize", *words))
+            for form, words in asked.items()
+        }
 
 
 def names_of(warehouse: Path) -> Iterator[str]:
@@ -72,13 +77,11 @@ def names_of(warehouse: Path) -> Iterator[str]:
     yield from ("anna", "shop.example.org", str(warehouse))
 
 
-def test_no_name_of_the_captures_is_in_any_form(warehouse: Path, ask: Ask) -> None:
+def test_no_name_of_the_captures_is_in_any_form(warehouse: Path, forms: dict[str, tuple[str, str]]) -> None:
     names = {name for name in names_of(warehouse) if name} - {*INTERNAL_TOPICS} - ALSO_OURS
     assert len(names) > 15
-    for form in FORMS:
-        named = ask("--show-accepted", "--format", form)
+    for form, (named, hidden) in forms.items():
         assert [name for name in names if standing_alone(name, named)], form
-        hidden = ask("--anonymize", "--show-accepted", "--format", form)
         assert [name for name in sorted(names) if standing_alone(name, hidden)] == [], form
 
 
@@ -87,15 +90,14 @@ def standing_alone(name: str, text: str) -> bool:
     return name in text and re.search(as_a_word, text) is not None
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_no_command_is_printed(ask: Ask, form: str) -> None:
-    text = ask("--anonymize", "--format", form)
-    assert re.findall(r"txn-analysis (?:report|explain|verify|abort|audit|accept)|--warehouse|--run ", text) == []
-    assert re.findall(r"kafka-transactions\.sh|BROKERS|<pre", text) == []
+def test_no_command_is_printed(forms: dict[str, tuple[str, str]]) -> None:
+    ours = r"txn-analysis (?:report|explain|verify|abort|audit|accept)|--warehouse|--run "
+    for form, (_, hidden) in forms.items():
+        assert re.findall(rf"{ours}|kafka-transactions\.sh|BROKERS|<pre", hidden) == [], form
 
 
-def test_figures_stay_and_only_names_change(ask: Ask) -> None:
-    named, hidden = (json.loads(ask(*words, "--format", "json")) for words in ([], ["--anonymize"]))
+def test_figures_stay_and_only_names_change(forms: dict[str, tuple[str, str]]) -> None:
+    named, hidden = map(json.loads, forms["json"])
     kept = ("verdict", "rule", "partition", "producer_id", "producer_epoch", "txn_start_offset", "last_timestamp_ms")
     as_rows = [sorted(tuple(f[name] for name in kept) for f in report["findings"]) for report in (named, hidden)]
     assert as_rows[0] == as_rows[1]
@@ -103,20 +105,23 @@ def test_figures_stay_and_only_names_change(ask: Ask) -> None:
     assert all("left out" not in fact for finding in hidden["findings"] for fact in finding["evidence"])
 
 
-def test_one_name_has_one_pseudonym_until_the_key_changes(ask: Ask, tmp_path: Path) -> None:
-    first = ask("--anonymize", "--format", "json")
-    assert ask("--anonymize", "--format", "json") == first
+def test_one_name_has_one_pseudonym_until_the_key_changes(
+    warehouse: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     key = tmp_path / "own" / "key"
+    monkeypatch.setenv(KEY, str(key))
+    first, again = (report_of(warehouse, "--anonymize", "--format", "json") for _ in range(2))
+    assert again == first
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     key.unlink()
-    other = ask("--anonymize", "--format", "json")
+    other = report_of(warehouse, "--anonymize", "--format", "json")
     topics = [{f["topic"] for f in json.loads(text)["findings"]} - {*INTERNAL_TOPICS} for text in (first, other)]
     assert topics[0].isdisjoint(topics[1])
 
 
 @pytest.mark.parametrize("form", ["text", "json", "html"])
-def test_its_first_lines_say_what_a_reader_can_do_and_what_not(ask: Ask, form: str) -> None:
-    beginning = ask("--anonymize", "--format", form).partition("</style>")[2 if form == "html" else 0]
+def test_its_first_lines_say_what_a_reader_can_do_and_what_not(forms: dict[str, tuple[str, str]], form: str) -> None:
+    beginning = forms[form][1].partition("</style>")[2 if form == "html" else 0]
     said = " ".join(beginning[:2500].split())
     assert "pseudonyms, and commands are left out" in said
     assert "nor test a guess" in said

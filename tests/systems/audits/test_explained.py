@@ -60,8 +60,16 @@ def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: 
     ]
 
 
-@pytest.mark.parametrize("variant", [REPAIRED, VERSION_2, STALE], ids=lambda variant: variant.name)
-@pytest.mark.parametrize("filters", [{}, {"transactional_id_patterns": ("[a-f].*",)}, {"topics": ("orders",)}], ids=str)
+@pytest.mark.parametrize(
+    ("variant", "filters"),
+    [
+        pytest.param(REPAIRED, {}, id="after-a-repair"),
+        pytest.param(VERSION_2, {}, id="of-transaction-version-2"),
+        pytest.param(STALE, {}, id="with-stale-data"),
+        pytest.param(REPAIRED, {"transactional_id_patterns": ("[a-f].*",)}, id="of-some-ids"),
+        pytest.param(STALE, {"topics": ("orders",)}, id="of-a-topic"),
+    ],
+)
 def test_what_is_asked_by_cause_is_what_all_answers_hold(
     run_of: Callable[[Variant], PastRun], variant: Variant, filters: dict[str, Any]
 ) -> None:
