@@ -42,31 +42,22 @@ NOTICE = (
 )
 LEFT_OUT = "(left out)"
 
-_KINDS = {
-    "topic": "topic",
-    "topics": "topic",
-    "transactional_id": "id",
-    "example": "id",
-    "pending_groups": "group",
-    "waiting_groups": "group",
-    "application": "application",
-    "subject": "application",
+_FIELDS = {
+    "topic": "topic topics",
+    "id": "transactional_id example",
+    "group": "pending_groups waiting_groups",
+    "application": "application subject",
     "cluster": "cluster",
-    "capture": "capture",
-    "earlier_captures": "capture",
-    "forgotten_captures": "capture",
-    "path": "file",
-    "source": "file",
-    "accepted_by": "person",
+    "capture": "capture earlier_captures forgotten_captures",
+    "file": "path source",
+    "person": "accepted_by",
     # Digests that anybody who guesses the names can make again.
-    "run_id": "run",
-    "first_run_id": "run",
-    "prune_id": "prune",
-    "finding_id": "finding",
-    "finding_ids": "finding",
-    "new": "finding",
-    "input_id": "input",
+    "run": "run_id first_run_id",
+    "prune": "prune_id",
+    "finding": "finding_id finding_ids new",
+    "input": "input_id",
 }
+_KINDS = {field: kind for kind, fields in _FIELDS.items() for field in fields.split()}
 _PLACES = frozenset(
     {"partitions_missing", "partitions", "doubtful_partitions", "oldest_partition", "worst_partition", "whom"}
 )

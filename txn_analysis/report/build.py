@@ -275,7 +275,7 @@ def _remedies(
     of_log = {place: lack_of_log(one.kind for one in its) for place, its in problems.items()}
     kinds = [
         _kind(one.rule, state, of_log.get((one.topic, one.partition), Lack.LOG_NOT_WHOLE))
-        for one in doubtful.told(_Doubted)
+        for one in doubtful.told(ToldFinding)
     ]
     of_kind = {kind: doubtful.where([kind == own for own in kinds]) for kind in sorted({*kinds})}
     is_vouched, is_part = bool(run.parameters.get("transaction_state_complete")), bool(coverage.asked)
@@ -290,14 +290,8 @@ def _remedies(
 
 def _strange(findings: FindingRows, problems: Mapping[tuple[str, int], Sequence[Problem]]) -> str:
     """Where the first log of some findings has lines of others; empty where none has."""
-    of_these = [one for f in findings.told(_Doubted) for one in problems.get((f.topic, f.partition), ())]
+    of_these = [one for f in findings.told(ToldFinding) for one in problems.get((f.topic, f.partition), ())]
     return next((one.reason.rpartition("; ")[0] for one in of_these if one.kind == ProblemKind.LINES_OF_OTHERS), "")
-
-
-class _Doubted(NamedTuple):
-    rule: str
-    topic: str
-    partition: int
 
 
 def _kind(name: str, state: Mapping[str, Any], of_log: Lack) -> tuple[str, Lack]:

@@ -87,15 +87,12 @@ def by_damage(report: AuditReport, findings: Iterable[Finding]) -> FindingRows:
     Tables and JSON keep the order of the contract instead, which does not change from run to run.
     """
     rows = FindingRows.of(findings)
-    stops = [stops_start(report, one) is not None for one in rows.told(_Blocking)]
+    # First what keeps a framework from its start.
+    groups, every = report.coverage.connect_groups, rows.told(_Blocking)
+    stops = [
+        one.blocks_partition and blocked_start(one.transactional_id, one.topic, groups) is not None for one in every
+    ]
     return rows.worst_first([*map(int, stops)], [hidden or 0 for hidden in all_hidden_by(report, rows)])
-
-
-def stops_start(report: AuditReport, finding: _Blocking | Finding) -> str | None:
-    """What of a framework cannot start before a transaction ends; not escaped, None where nothing is known to."""
-    if not finding.blocks_partition:
-        return None
-    return blocked_start(finding.transactional_id, finding.topic, report.coverage.connect_groups)
 
 
 def all_hidden_by(report: AuditReport, findings: FindingRows) -> list[int | None]:

@@ -105,7 +105,8 @@ def _facts(scene: Scene, finding: Finding) -> Iterator[Paragraph]:
     yield Paragraph("blocks", _blocks(scene, finding))
     if costs := "; ".join(_costs(scene, finding)):
         yield Paragraph("costs", costs, weight=Weight.EVIDENCE)
-    yield Paragraph("why", why_sentence(finding), tuple(map(escape, finding.evidence)))
+    meaning = "see the evidence" if (words := words_named(finding.rule)) is None else words.meaning
+    yield Paragraph("why", f"{finding.rule}: {meaning}", tuple(map(escape, finding.evidence)))
     yield _cause(finding)
     if finding.missing_evidence and not finding.is_being_written:
         yield Paragraph("missing", "what would allow an answer", tuple(map(escape, finding.missing_evidence)))
@@ -168,12 +169,6 @@ def _short_reads(finding: Finding, hidden: int | None) -> Iterator[str]:
         yield f"bounded readers miss {missed} without an error"
 
 
-def why_sentence(finding: Finding) -> str:
-    """The rule that gave the verdict, and what it means."""
-    words = words_named(finding.rule)
-    return f"{finding.rule}: {'see the evidence' if words is None else words.meaning}"
-
-
 def _steps(scene: Scene, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
     """What to look at twice, whose it is, and what you do about it, and when."""
     act = partial(Paragraph, weight=Weight.ACT)
@@ -213,7 +208,11 @@ def _to_do(scene: Scene, finding: Finding, reader: Reader, act: Callable[..., Pa
         yield act("check", f"must show {must_show}", command=describe)
     else:
         yield act("do", f"Abort it with {SCRIPT}. No producer has to be stopped first.")
-    yield Paragraph("abort", _send_sentence(scene.run, finding), weight=Weight.EVIDENCE)
+    if (window := window_of(scene.run, finding.appended_before_ms)) is None:
+        when = "unknown: no broker's clock dates it"
+    else:
+        when = f"from {iso_utc(window.not_before_ms)} to {iso_utc(window.not_after_ms)}"
+    yield Paragraph("abort", when, weight=Weight.EVIDENCE)
 
 
 def _is_fenced(finding: Finding) -> bool:
@@ -264,14 +263,6 @@ def has_expired(run: RunItem, appended_before_ms: int | None, now_ms: int | None
     return now_ms is not None and window is not None and now_ms > window.not_after_ms
 
 
-def _send_sentence(run: RunItem, finding: Finding) -> str:
-    """From when until when the abort may be sent."""
-    window = window_of(run, finding.appended_before_ms)
-    if window is None:
-        return "unknown: no broker's clock dates it"
-    return f"from {iso_utc(window.not_before_ms)} to {iso_utc(window.not_after_ms)}"
-
-
 def ends_sentence(run: RunItem, finding: Finding) -> str | None:
     """When the id's transaction in progress ends by itself; None without one, and for what hangs."""
     ending = finding.ending
@@ -288,7 +279,8 @@ def then_sentence(scene: Scene, finding: Finding) -> str | None:
     partition = scene.partition
     if partition is None:
         return None
-    others = (one for one in scene.open_here() if _key(one) != _key(finding))
+    itself = finding.txn_start_offset, finding.producer_id
+    others = (one for one in scene.open_here() if (one.txn_start_offset, one.producer_id) != itself)
     following = min(others, key=attrgetter("txn_start_offset"), default=None)
     if following is None:
         end = partition.end_offset if finding.blocks_partition else None  # else something unknown holds it
@@ -296,11 +288,6 @@ def then_sentence(scene: Scene, finding: Finding) -> str | None:
     verb = "reach" if finding.blocks_partition else "still wait at"
     held_by = f"held by {name_of(following)} ({following.verdict.value})"
     return f"consumers {verb} offset {following.txn_start_offset}, {held_by}"
-
-
-def _key(one: Finding | Neighbour) -> tuple[int, int]:
-    """What tells it from others on its partition."""
-    return one.txn_start_offset, one.producer_id
 
 
 def name_of(finding: Finding | Neighbour) -> str:

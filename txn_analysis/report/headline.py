@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -56,47 +55,19 @@ class Statement(NamedTuple):
     verdict: Verdict | None = None
 
 
-@dataclass(frozen=True)
-class Headline:
-    """The first line: it says the same as the exit code.
+class Headline(NamedTuple):
+    """The first line, all of it escaped: it says the same as the exit code.
 
-    Attributes:
-        word: the answer, such as `HANGING`; None where nothing is to be said of any transaction.
-        findings: the transactions that it is about, by damage; none where it is about what was not seen.
-        verdict: whose colour it has; None where all is well.
-        unseen: what was not seen, where it is about that; escaped.
-        is_some_accepted: somebody accepted some of what hangs.
-        asked: what alone was asked for; empty where all was; escaped.
+    `word` is the answer, such as `HANGING`; None where nothing is to be said of any transaction. `what` says how many
+    transactions on how many partitions, or what was not seen. `places` are these partitions, by damage. `verdict` is
+    the one whose colour it has; None where all is well.
     """
 
-    word: str | None
-    findings: FindingRows
-    verdict: Verdict | None
-    unseen: str = ""
-    is_some_accepted: bool = False
-    asked: str = ""
-
-    @property
-    def places(self) -> list[str]:
-        """The partitions that it is about, in the order of the findings; escaped."""
-        return [escape(place) for place in self.findings.topic_partitions]
-
-    @property
-    def what(self) -> str:
-        """How many transactions on how many partitions; or that nothing was read that could hang."""
-        if not self.findings:
-            return self.unseen
-        return f"{count(len(self.findings), 'transaction')} on {count(len(self.places), 'partition')}"
-
-    @property
-    def text(self) -> str:
-        """The whole line."""
-        if self.word is None:
-            of = f" of {self.asked}" if self.asked else ""
-            but = ", but what is accepted" if self.is_some_accepted else ""
-            return f"Nothing hangs in what was read{of}{but}."
-        places = f": {listed(self.places, MOST_PLACES)}" if self.findings else ""
-        return f"{self.word}: {self.what}{places}"
+    text: str
+    word: str | None = None
+    what: str = ""
+    places: Sequence[str] = ()
+    verdict: Verdict | None = None
 
 
 def lead(report: AuditReport, reader: Reader = ANYBODY) -> Iterator[Statement]:
@@ -124,22 +95,22 @@ def _doubt(text: str, verdict: Verdict) -> Statement:
 
 def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headline:
     """The first line for somebody who asks for what is at or above a verdict."""
-    outcome = report.outcome_at(fail_on)
-    worst, nothing = report.unaccepted.worst, report.findings[:0]
-    accepted = report.findings.where_one_of("finding_id", [one.finding_id for one in report.counted_accepted])
-    is_some_accepted = accepted.worst is Verdict.HANGING
-    asked = _asked(report)
-    if outcome is Outcome.CLEAN:
-        return Headline(None, nothing, None, is_some_accepted=is_some_accepted, asked=asked)
-    if outcome is Outcome.COULD_NOT_TELL and not report.doubtful:
-        return Headline("COULD NOT TELL", nothing, Verdict.INCONCLUSIVE, escape(report.sight.missing or ""))
-    if worst is None:
-        return Headline(None, nothing, None, is_some_accepted=is_some_accepted, asked=asked)
-    if outcome is Outcome.COULD_NOT_TELL or worst is Verdict.INCONCLUSIVE:
-        doubtful = report.doubtful or report.unaccepted.of_verdict(worst)
-        return Headline("COULD NOT TELL", by_damage(report, doubtful), Verdict.INCONCLUSIVE)
-    named = by_damage(report, report.unaccepted.of_verdict(worst))
-    return Headline(worst.value.upper().replace("_", " "), named, worst)
+    outcome, worst = report.outcome_at(fail_on), report.unaccepted.worst
+    unknown, is_unknown = "COULD NOT TELL", outcome is Outcome.COULD_NOT_TELL
+    if is_unknown and not report.doubtful:
+        unseen = escape(report.sight.missing or "")
+        return Headline(f"{unknown}: {unseen}", unknown, unseen, verdict=Verdict.INCONCLUSIVE)
+    if outcome is Outcome.CLEAN or worst is None:
+        accepted = report.findings.where_one_of("finding_id", [one.finding_id for one in report.counted_accepted])
+        of = f" of {asked}" if (asked := _asked(report)) else ""
+        but = ", but what is accepted" if accepted.worst is Verdict.HANGING else ""
+        return Headline(f"Nothing hangs in what was read{of}{but}.")
+    word, verdict, findings = worst.value.upper().replace("_", " "), worst, report.unaccepted.of_verdict(worst)
+    if is_unknown or worst is Verdict.INCONCLUSIVE:
+        word, verdict, findings = unknown, Verdict.INCONCLUSIVE, report.doubtful or findings
+    places = [escape(place) for place in by_damage(report, findings).topic_partitions]
+    what = f"{count(len(findings), 'transaction')} on {count(len(places), 'partition')}"
+    return Headline(f"{word}: {what}: {listed(places, MOST_PLACES)}", word, what, places, verdict)
 
 
 def what_settles(report: AuditReport) -> str:
@@ -282,11 +253,6 @@ def _of_captures(run: RunItem) -> Iterator[Statement]:
             yield _doubt(_may_lack(prune), Verdict.INCONCLUSIVE)
 
 
-class _Going(NamedTuple):
-    verdict: Verdict
-    appended_before_ms: int | None
-
-
 def _quiet_since(report: AuditReport) -> Iterator[Statement]:
     """That all that is in progress may be late by now, where no broker's clock went on behind any of it.
 
@@ -295,7 +261,7 @@ def _quiet_since(report: AuditReport) -> Iterator[Statement]:
     as_of_ms, going = report.run.as_of_ms, report.unaccepted.of_verdict(Verdict.IN_PROGRESS)
     if report.run.as_of_basis != "newest_broker_timestamp" or as_of_ms is None or not going:
         return
-    if any((one.appended_before_ms or as_of_ms) < as_of_ms for one in going.told(_Going)):
+    if any((ms or as_of_ms) < as_of_ms for ms in moments_of(going)):
         return
     as_of = iso_utc(as_of_ms)
     text = f"{count(len(going), 'transaction')} in progress as of {as_of}. If copied later: --as-of TIME."

@@ -166,17 +166,13 @@ def _of_flink(history: Sequence[StateRecord]) -> Iterator[str]:
         "the checkpoint or savepoint from which the job would be restored decides which is right: commit it where that "
         f"holds this id with producer id {last.producer_id} and epoch {last.producer_epoch}, abort it where it does not"
     )
-    before = (record for record in history if record.state == COMPLETE_COMMIT)
-    if any(_pair(record) != _pair(last) for record in before):
+    before = {(one.producer_id, one.producer_epoch) for one in history if one.state == COMPLETE_COMMIT}
+    if before - {(last.producer_id, last.producer_epoch)}:
         yield (
             "the id was committed before under another epoch, so its number is of a pool (POOLING). A checkpoint that "
             "holds the earlier pair leaves this transaction open, and after a downscale no subtask takes the id again: "
             "it stays until its timeout (FLINK-40626)"
         )
-
-
-def _pair(record: StateRecord) -> tuple[int | None, int | None]:
-    return record.producer_id, record.producer_epoch
 
 
 def _ways(last: StateRecord, max_timeout_ms: int | None) -> Iterator[Way]:

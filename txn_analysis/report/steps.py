@@ -51,15 +51,17 @@ def steps_of(report: AuditReport, reader: Reader = ANYBODY) -> Steps:
     if report.anonymized is not None:
         return Steps()
     repair, others = (*_repair(report, reader),), (*_look(report), *_complete(report))
+    if not others and report.outcome.answer is not Outcome.COULD_NOT_TELL and not repair:
+        others = (_step(_in_order(report)),)
     # How one sees that a repair is done, where no plan of this run comes first.
     has_no_plan = not report.hanging or expired_sentence(report, reader.now_ms) is not None
     if has_no_plan and report.run.earlier_captures:
         verify = f"txn-analysis verify{reader.options}"
         asked = _step("This tells whether the aborts that earlier runs recommended worked:", verify)
-        return Steps(repair, (*others, asked)) if repair else Steps(others or _nothing_to_do(report), (asked,))
+        return Steps(repair, (*others, asked)) if repair else Steps(others, (asked,))
     if repair:
         return Steps(repair, others, () if has_no_plan else tuple(_notes(report)))
-    return Steps(others or _nothing_to_do(report))
+    return Steps(others)
 
 
 def _notes(report: AuditReport) -> Iterator[Paragraph]:
@@ -85,10 +87,6 @@ def _complete(report: AuditReport) -> Iterator[Paragraph]:
             continue
         number = count(remedy.transaction_count, "transaction")
         yield _step(escape(f"For {number} without an answer, since {remedy.missing}: {remedy.text}."))
-
-
-def _nothing_to_do(report: AuditReport) -> tuple[Paragraph, ...]:
-    return () if report.outcome.answer is Outcome.COULD_NOT_TELL else (_step(_in_order(report)),)
 
 
 def _in_order(report: AuditReport) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.settling import missing_partitions, not_understood
 from txn_analysis.kafka.names import STATE_TOPIC
@@ -75,16 +75,11 @@ def _partitions(report: AuditReport) -> Iterator[Paragraph]:
     yield from capped("remarks", [f"{escape(i.topic_partition)}: {escape('; '.join(i.remarks))}" for i in remarked])
 
 
-class _Opened(NamedTuple):
-    topic: str
-    partition: int
-    txn_start_offset: int
-
-
 def _holes_by_compaction(report: AuditReport) -> Callable[[PartitionHealth, Problem], bool]:
     """Says of a problem whether it is a hole before all that is open, as compaction leaves it: ordinary, no damage."""
     first_open: dict[tuple[str, int], int] = {}
-    for topic, partition, start in report.findings.told(_Opened):
+    columns = (report.findings.column(name).to_pylist() for name in ("topic", "partition", "txn_start_offset"))
+    for topic, partition, start in zip(*columns, strict=True):
         first_open[topic, partition] = min(start, first_open.get((topic, partition), start))
 
     def is_ordinary(item: PartitionHealth, problem: Problem) -> bool:
