@@ -75,7 +75,8 @@ def build_report(
     """
     input_items = sorted(inputs, key=attrgetter("path"))
     finding_items = FindingRows.of(findings).worst_first()
-    costly = _costly(finding_items)
+    # As many as there are partitions at most.
+    costly = finding_items.where(finding_items.column("impact").is_valid()).told(_Costly)
     impacts = {(one.topic, one.partition): one.impact for one in costly}
     partitions = sorted(
         (one._replace(impact=impacts.get((one.topic, one.partition))) for one in health),
@@ -118,11 +119,6 @@ class _Costly(NamedTuple):
     verdict: Verdict
     impact: Impact | None
     is_recent: bool | None
-
-
-def _costly(findings: FindingRows) -> list[_Costly]:
-    """As many as there are partitions at most."""
-    return findings.where(findings.column("impact").is_valid()).told(_Costly)
 
 
 def _outcome(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from txn_analysis.judge.applications import blocked_start
-from txn_analysis.judge.causes import cause_named
 from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, duration, iso_utc, listed, shell_word, size
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.judge.outcome import Judged
     from txn_analysis.report.model import AuditReport, RunItem, WarningItem
-    from txn_analysis.tables import Finding, FoundCause, Impact
+    from txn_analysis.tables import Finding, Impact
 
 _ID_WIDTH = 80
 _MOST_GROUPS = 5
@@ -181,12 +180,6 @@ def age(report: AuditReport, now_ms: int | None) -> str | None:
     if now_ms is None or as_of_ms is None or now_ms < as_of_ms:
         return None
     return f"{duration(now_ms - as_of_ms)} ago"
-
-
-def cause_meaning(cause: FoundCause) -> str:
-    """The cause in words; its bare name where this version does not know it."""
-    known = cause_named(cause.name)
-    return cause.name if known is None else known.meaning
 
 
 def hidden_records(record_count: int | None) -> str:

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import blocked_start, framework_of, is_remark, stopping
+from txn_analysis.judge.causes import cause_named
 from txn_analysis.judge.sentences import RENAMED
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.address import Address
@@ -17,7 +18,6 @@ from txn_analysis.kafka.transactions import COMPLETE_ABORT, ONGOING, PREPARED, e
 from txn_analysis.plan.abort_plan import window
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.figures import (
-    cause_meaning,
     consequences,
     hidden_records,
     idle_by_brokers,
@@ -125,7 +125,8 @@ def _cause(finding: Finding) -> Paragraph:
     behind = [f"named {cause.name}"]
     behind += [f"{side}: {fact}" for side, facts_of in sides.items() for fact in facts_of]
     weight = Weight.EVIDENCE if cause.confidence == "unknown" else Weight.KNOW
-    return Paragraph("cause", f"{cause.confidence}: {cause_meaning(cause)}", tuple(map(escape, behind)), weight=weight)
+    meaning = cause.name if (known := cause_named(cause.name)) is None else known.meaning
+    return Paragraph("cause", f"{cause.confidence}: {meaning}", tuple(map(escape, behind)), weight=weight)
 
 
 def _blocks(scene: Scene, finding: Finding) -> str:

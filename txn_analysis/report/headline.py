@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
@@ -89,8 +90,7 @@ def lead(report: AuditReport, reader: Reader = ANYBODY) -> Iterator[Statement]:
     yield from doubts(report)
 
 
-def _doubt(text: str, verdict: Verdict) -> Statement:
-    return Statement(Kind.DOUBT, text, verdict)
+_doubt = partial(Statement, Kind.DOUBT)
 
 
 def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headline:

@@ -134,7 +134,11 @@ def _of_finding(finding: Finding, place: PartitionHealth | None, as_of_ms: int |
     elif finding.is_being_written:
         pass  # its client's clock alone calls it late
     elif finding.blocks_partition and finding.verdict is not Verdict.IN_PROGRESS:
-        yield _upcoming(None, Risk.PARTITION_STUCK, where, finding, f"read_committed consumers stop{_hidden(place)}")
+        at = ""
+        if place is not None:
+            records, size_ = hidden_records(place.hidden_record_count), size(place.hidden_bytes)
+            at = f" at {place.last_stable_offset}: {records} ({size_}) hidden"
+        yield _upcoming(None, Risk.PARTITION_STUCK, where, finding, f"read_committed consumers stop{at}")
         yield from _of_groups(finding)
     ending = finding.ending
     if ending is not None and ending.times_out_ms is not None:
@@ -181,14 +185,6 @@ def _of_impact(finding: Finding, as_of_ms: int | None) -> Iterator[Upcoming]:
     if impact.beyond_local_retention_at_ms is not None:
         text = "the local disk may hold more than the local retention asks for"
         yield _upcoming(impact.beyond_local_retention_at_ms, Risk.LOCAL_RETENTION, where, finding, text)
-
-
-def _hidden(place: PartitionHealth | None) -> str:
-    """Where they stop, and what is hidden there."""
-    if place is None:
-        return ""
-    records, size_ = hidden_records(place.hidden_record_count), size(place.hidden_bytes)
-    return f" at {place.last_stable_offset}: {records} ({size_}) hidden"
 
 
 def _upcoming(at_ms: int | None, risk: Risk, whom: str, finding: Finding, what: str) -> Upcoming:

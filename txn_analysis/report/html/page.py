@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from txn_analysis.judge.words import words_named
 from txn_analysis.report import figures, headline, nights
@@ -25,33 +24,10 @@ if TYPE_CHECKING:
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.html.charts import Section
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.terminal import Paragraph
-    from txn_analysis.tables import Finding, PartitionHealth
+    from txn_analysis.tables import PartitionHealth
 
 _MOST_PARTITIONS = 300
 _MOST_ALIKE = 50  # of one application and cause, while others have findings that are not shown
-
-
-@dataclass(frozen=True)
-class FindingView:
-    """One finding as the page shows it.
-
-    `is_by_client` says that its age is by its client's clock, and that the brokers' would not call it late;
-    `picture` is the anchor of its partition's picture, if there is one. `number` names its place on the page, and
-    `group` what it is alike with. `more` says of the first of several how many there are.
-    """
-
-    item: Finding
-    what: str
-    hidden_record_count: int | None
-    age_ms: int | None
-    is_by_client: bool
-    paragraphs: tuple[Paragraph, ...]
-    reason: str
-    picture: str | None
-    number: int
-    group: int
-    more: str | None
 
 
 def html_report(
@@ -102,38 +78,42 @@ def html_report(
 
 def _finding_views(
     report: AuditReport, reader: Reader, groups: Sequence[Alike], sections_shown: Sequence[Section]
-) -> list[FindingView]:
+) -> list[dict[str, Any]]:
+    """The findings as the page shows them.
+
+    `is_by_client` says that its age is by its client's clock, and that the brokers' would not call it late;
+    `picture` is the anchor of its partition's picture, if there is one. `number` names its place on the page, and
+    `group` what it is alike with. `more` says of the first of several how many there are.
+    """
     anchors = {
         chart.partition: f"{section.name}-{number}"
         for section in sections_shown
         for number, chart in enumerate(section.charts, start=1)
     }
-    shown = [
-        (group, number, one, at == 0)
-        for number, group in enumerate(groups)
-        for at, one in enumerate(group.findings[: group.shown])
-    ]
-    return [
-        FindingView(
-            finding,
-            what(finding),
-            figures.hidden_by(report, finding),
-            figures.judged_idle_ms(report.run, finding),
-            figures.clock_line(report.run, finding) is not None,
-            tuple(telling(scene_of(report, finding), finding, reader)),
-            "" if (words := words_named(finding.rule)) is None else words.reason,
-            anchors.get(escape(finding.topic_partition)),
-            place,
-            number,
-            group.sentence(report) if is_first and len(group.findings) > 1 else None,
-        )
-        for place, (group, number, finding, is_first) in enumerate(shown, start=1)
-    ]
+    shown = [(number, group, at) for number, group in enumerate(groups) for at in range(group.shown)]
+    views = []
+    for place, (number, group, at) in enumerate(shown, start=1):
+        finding = group.findings[at]
+        view = {
+            "finding": finding,
+            "what": what(finding),
+            "hidden_record_count": figures.hidden_by(report, finding),
+            "age_ms": figures.judged_idle_ms(report.run, finding),
+            "is_by_client": figures.clock_line(report.run, finding) is not None,
+            "paragraphs": tuple(telling(scene_of(report, finding), finding, reader)),
+            "reason": "" if (words := words_named(finding.rule)) is None else words.reason,
+            "picture": anchors.get(escape(finding.topic_partition)),
+            "number": place,
+            "group": number,
+            "more": group.sentence(report) if at == 0 and len(group.findings) > 1 else None,
+        }
+        views.append(view)
+    return views
 
 
-def _since_rows(report: AuditReport, views: Sequence[FindingView]) -> dict[str, list[tuple[str, str | None]]]:
+def _since_rows(report: AuditReport, views: Sequence[dict[str, Any]]) -> dict[str, list[tuple[str, str | None]]]:
     """What is new, gone and still there, each with the anchor of its row on the page, if it has one."""
-    anchors = {view.item.finding_id: f"finding-{view.number}" for view in views}
+    anchors = {view["finding"].finding_id: f"finding-{view['number']}" for view in views}
     rows: dict[str, list[tuple[str, str | None]]] = {}
     for row in nights.night_rows(report, shows_accepted=True):
         rows.setdefault(row.kind, []).append((row.text, anchors.get(row.finding_id or "")))
