@@ -96,7 +96,6 @@ TESTS: dict[str, Sequence[str]] = {
     "coordinator/marker_checks.py": _OF_FIT,
     "coordinator/producer_bounds.py": _OF_FIT,
     "coordinator/chain.py": _OF_CHAIN,
-    "log/replay.py": _OF_LOG,
     "log/producer_state.py": _OF_LOG,
     "log/snapshots.py": _OF_LOG,
     "log/producer_appends.py": _OF_LOG,

@@ -12,9 +12,8 @@ from txn_analysis.coordinator.chain import StateChain
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.history import ABORT, COMMIT, Decision, WithoutMarker
-from txn_analysis.coordinator.origins import Origins
 from txn_analysis.coordinator.partition_count import GIVEN, StateCount
-from txn_analysis.coordinator.view import Asked, CoordinatorView
+from txn_analysis.coordinator.view import Asked, CoordinatorView, Origins
 from txn_analysis.judge import case as judged_case
 from txn_analysis.judge.case import Moments
 from txn_analysis.judge.judgement import Judgement, judgement_of

@@ -12,15 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, codes_of, numbers
-from txn_analysis.coordinator.state_columns import FROM_PREPARED, NO_TIME, Followed, in_order, is_other
+from txn_analysis.columns.arrays import ABSENT, Array, codes_of, known, numbers
+from txn_analysis.coordinator.state_columns import FROM_PREPARED, NO_TIME, RecordSequence, in_order, is_other
 from txn_analysis.kafka.transactions import NAMED
 from txn_analysis.logic import UNBOUNDED_MS, later_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from txn_analysis.columns.arrays import Array
 
 _COMPARED = ("state", "recorded_ms", "last_update_ms", "offset", "leader_epoch")
 
@@ -126,7 +125,7 @@ class _Records(NamedTuple):
     may_name_more: Array
     producer_id: Array
     begins_an_id: Array
-    followed: Followed
+    followed: RecordSequence
 
     @classmethod
     def of(cls, states: pa.Table) -> _Records:
@@ -136,7 +135,7 @@ class _Records(NamedTuple):
         is_known = (base != ABSENT) & (last != ABSENT)
         names = {name: numbers(states[name], ABSENT) for name in (*NAMED, "producer_epoch")}
         none = np.zeros(0, np.int64)  # they are in no order
-        followed = Followed.of(states["state"], states["recorded_ms"], states["last_update_ms"], none)
+        followed = RecordSequence.of(states["state"], states["recorded_ms"], states["last_update_ms"], none)
         return cls(
             held_by=numbers(states["held_by"], ABSENT),
             capture_rank=numbers(states["capture_rank"], 0),
@@ -158,14 +157,14 @@ class _Records(NamedTuple):
     def steps(self, row: Array, first: Array) -> _Steps:
         """The records at some rows, which are in order; `first` is where each id begins."""
         state, recorded_ms, last_update_ms, _ = self.followed
-        sequence = Followed(state[row], recorded_ms[row], last_update_ms[row], first)
+        sequence = RecordSequence(state[row], recorded_ms[row], last_update_ms[row], first)
         return _Steps(sequence, self.offset[row], self.leader_epoch[row], self.begins_an_id[row])
 
 
 class _Steps(NamedTuple):
     """The records of the ids of one partition, in order, and the places of these in its log."""
 
-    followed: Followed
+    followed: RecordSequence
     offset: Array
     leader_epoch: Array
     begins_an_id: Array
@@ -198,24 +197,19 @@ class _Batches(NamedTuple):
 
     def recorded(self, row: int) -> int | None:
         """When one was appended."""
-        return _known_ms(self.recorded_ms[row])
-
-
-def _known_ms(moment_ms: int) -> int | None:
-    return None if moment_ms == NO_TIME else int(moment_ms)
+        return known(int(self.recorded_ms[row]), NO_TIME)
 
 
 def _largest(values: Array, of_none: int) -> int | None:
     """The largest of those that are known."""
-    largest = values.max(initial=of_none)
-    return None if largest == of_none else int(largest)
+    return known(int(values.max(initial=of_none)), of_none)
 
 
 def _chain(records: _Records, rows: Array, steps: _Steps, as_of_ms: int | None) -> StateChain:
     """What the records of one partition say of themselves; topics are said elsewhere."""
     every = _Batches.of(records, rows)
     batches = every.where(_are_filling(records, rows, every, steps))
-    tails = _Tails.of(batches)
+    tails = _TruncatedTails.of(batches)
     exported = rows[(records.offset[rows] == ABSENT) & (records.capture_rank[rows] == 0)]
     updates_ms = records.last_update_ms[exported]
     of_kind = every.where(every.is_own)
@@ -228,9 +222,9 @@ def _chain(records: _Records, rows: Array, steps: _Steps, as_of_ms: int | None) 
         gap_end_ms=_gap_end_ms(batches),
         export_gap_ms=_export_gap_ms(steps),
         rises=tuple(_rises(batches)),
-        lost_tails=tuple(_lost_tails(batches.where(~tails.hold(batches.leader_epoch, batches.base_offset)))),
+        lost_tails=tuple(_lost_tails(batches.where(~tails.contain(batches.leader_epoch, batches.base_offset)))),
         leader_epoch=_largest(batches.leader_epoch, ABSENT),
-        lone_complete_ms=_orphan_ms(steps, tails),
+        lone_complete_ms=_lone_complete_ms(steps, tails),
         largest_producer_id=_largest(records.producer_id[rows], ABSENT),
         may_name_more=bool(records.may_name_more[rows].any()),
     )
@@ -284,7 +278,7 @@ def _export_gap_ms(steps: _Steps) -> int | None:
     state, recorded_ms, last_update_ms, first = steps.followed
     begins = steps.followed.start[exported]
     first = np.flatnonzero(np.diff(begins, prepend=-1))
-    sequence = Followed(state[exported], recorded_ms[exported], last_update_ms[exported], first)
+    sequence = RecordSequence(state[exported], recorded_ms[exported], last_update_ms[exported], first)
     return _largest(sequence.written_by_ms[first][~steps.begins_an_id[exported[first]]], NO_TIME)
 
 
@@ -318,7 +312,7 @@ def _lost_tails(log: _Batches) -> Iterator[LeaderEpochChange]:
         yield LeaderEpochChange(log.recorded(place), log.recorded(place + 1))
 
 
-class _Tails(NamedTuple):
+class _TruncatedTails(NamedTuple):
     """What dead leaders' copies hold behind the place from which a later leader wrote the log.
 
     `cuts` are these places, by the leader epoch that was cut off there, in `epochs`. The rest of the log lacks the
@@ -331,7 +325,7 @@ class _Tails(NamedTuple):
     ends: Array
 
     @classmethod
-    def of(cls, batches: _Batches) -> _Tails:
+    def of(cls, batches: _Batches) -> _TruncatedTails:
         """Of all batches of one partition, by offset."""
         known = np.flatnonzero(batches.leader_epoch != ABSENT)
         epochs, first = np.unique(batches.leader_epoch[known], return_index=True)
@@ -339,11 +333,11 @@ class _Tails(NamedTuple):
         later = np.minimum.accumulate(batches.base_offset[known][first][::-1])[::-1]
         none = np.zeros(0, np.int64)
         tails = cls(epochs[:-1], later[1:], none, none)
-        log = batches.where(~tails.hold(batches.leader_epoch, batches.base_offset))
+        log = batches.where(~tails.contain(batches.leader_epoch, batches.base_offset))
         behind, starts = _holes(log)
         return tails._replace(starts=starts, ends=log.base_offset[behind])
 
-    def hold(self, leader_epoch: Array, offset: Array) -> Array:
+    def contain(self, leader_epoch: Array, offset: Array) -> Array:
         """What an old leader wrote at these offsets was cut off."""
         if not len(self.epochs):
             return np.zeros(len(offset), bool)
@@ -352,28 +346,28 @@ class _Tails(NamedTuple):
         hold: Array = is_old & (offset >= self.cuts[place])
         return hold
 
-    def may_hide(self, first: Array, last: Array) -> Array:
+    def may_lack(self, first: Array, last: Array) -> Array:
         """The log itself may have had records between two offsets."""
-        may_hide: Array = (first == ABSENT) | (last == ABSENT)
+        may_lack: Array = (first == ABSENT) | (last == ABSENT)
         if len(self.ends):
             place = np.searchsorted(self.ends, first, "right")
             is_hole = place < len(self.ends)
-            may_hide |= is_hole & (self.starts[np.where(is_hole, place, 0)] < last)
-        return may_hide
+            may_lack |= is_hole & (self.starts[np.where(is_hole, place, 0)] < last)
+        return may_lack
 
 
-def _orphan_ms(steps: _Steps, tails: _Tails) -> int | None:
+def _lone_complete_ms(steps: _Steps, tails: _TruncatedTails) -> int | None:
     """When the newest Complete record was written whose Prepare is not there, as where a producer id rotated away.
 
     A coordinator that takes over completes a decision which the dead one may have completed as well: what was cut off
     is passed over, unless another decision could have been between.
     """
     sequence, place = steps.followed, np.arange(len(steps.offset))
-    is_kept = ~tails.hold(steps.leader_epoch, steps.offset)
+    is_kept = ~tails.contain(steps.leader_epoch, steps.offset)
     before = np.append(-1, np.maximum.accumulate(np.where(is_kept, place, -1)))[: len(place)]
     has_one = before >= sequence.start
     before = np.where(has_one, before, 0)
     is_completing = has_one & (sequence.state[before] == sequence.state - FROM_PREPARED)
     is_behind_tail = (place > sequence.start) & (before != place - 1)
-    is_completing &= ~(is_behind_tail & tails.may_hide(steps.offset[before], steps.offset))
+    is_completing &= ~(is_behind_tail & tails.may_lack(steps.offset[before], steps.offset))
     return _largest(sequence.written_by_ms[sequence.is_completed & ~is_completing], NO_TIME)

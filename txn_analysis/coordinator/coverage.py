@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.chain import NO_RECORDS, LeaderEpochChange, StateChain
 from txn_analysis.coordinator.fit import Fit
@@ -13,12 +13,10 @@ from txn_analysis.coordinator.partition_count import (
     MOST_PARTITIONS,
     NOT_DECODED,
     OF_AN_EXPORT,
-    PartitionCoverage,
     StateCount,
-    StateCoverage,
     Words,
 )
-from txn_analysis.coordinator.sections import MOST_MISPLACED_IDS, SectionSum
+from txn_analysis.coordinator.sections import MOST_MISPLACED_IDS, SectionSum, StateSection
 from txn_analysis.kafka.names import STATE_TOPIC, java_hash, state_partition
 from txn_analysis.kafka.problems import HOLES
 from txn_analysis.logic import UNBOUNDED_MS, latest
@@ -27,7 +25,6 @@ from txn_analysis.text import ranges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from txn_analysis.coordinator.sections import StateSection
     from txn_analysis.tables import PartitionHealth
 
 MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
@@ -87,19 +84,19 @@ class StatePartition:
         are_compactions = words.is_state_complete or (words.is_nothing_lost and self.is_folder_whole)
         return self.problems + [h.reason for h in self.holes if not are_compactions and h.is_since(since_ms)]
 
-    def coverage(self, words: Words) -> PartitionCoverage:
-        """What was seen of it, and whether that is all."""
-        return PartitionCoverage(
-            partition=self.state_partition,
-            is_seen=self.is_seen,
-            is_complete=self.is_seen and not self.gaps(words),
-            seen_to_ms=self.moment_ms,
-            undecodable=self.undecodable_count,
-            misplaced_ids=self.misplaced_ids,
-            problems=tuple(self.problems),
-            holes=tuple(hole.reason for hole in self.holes),
-            is_folder_whole=self.is_folder_whole,
-        )
+    def coverage(self, words: Words) -> dict[str, object]:
+        """What a run tells of it, and whether that is all; ids are not escaped."""
+        return {
+            "partition": self.state_partition,
+            "is_seen": self.is_seen,
+            "is_complete": self.is_seen and not self.gaps(words),
+            "seen_to_ms": self.moment_ms,
+            "undecodable": self.undecodable_count,
+            "misplaced_ids": [*self.misplaced_ids],
+            "problems": [*self.problems],
+            "holes": [hole.reason for hole in self.holes],
+            "is_folder_whole": self.is_folder_whole,
+        }
 
 
 @dataclass(frozen=True)
@@ -177,20 +174,17 @@ class StateEvidence:
         What is missing in several partitions alike is one sentence.
         """
         if words not in self._gaps:
-            self._gaps[words] = tuple(self._found_gaps(words))
+            places: dict[str, list[int]] = {}
+            for partition in self.partitions:
+                newer = [_OTHER_PRODUCERS] if partition.chain.may_name_more else []
+                for reason in [*partition.reasons(words), *newer]:
+                    places.setdefault(reason, []).append(partition.state_partition)
+            self._gaps[words] = tuple(f"{self._named(numbers)}: {reason}" for reason, numbers in places.items())
         return self._gaps[words]
 
     @cached_property
     def _gaps(self) -> dict[Words, tuple[str, ...]]:
         return {}
-
-    def _found_gaps(self, words: Words) -> list[str]:
-        places: dict[str, list[int]] = {}
-        for partition in self.partitions:
-            newer = [_OTHER_PRODUCERS] if partition.chain.may_name_more else []
-            for reason in [*partition.reasons(words), *newer]:
-                places.setdefault(reason, []).append(partition.state_partition)
-        return [f"{self._named(numbers)}: {reason}" for reason, numbers in places.items()]
 
     def _named(self, numbers: list[int]) -> str:
         if len(numbers) == 1:
@@ -215,17 +209,21 @@ class StateEvidence:
         """The partitions that there are, given or not."""
         return [p for p in self.partitions if p.state_partition < self.expected_count]
 
-    def coverage(self, words: Words) -> StateCoverage:
-        """What was seen, in sum and by partition."""
-        return StateCoverage(
-            expected=self.expected_count,
-            count=self.count.coverage(),
-            seen=self.seen_count,
-            missing=tuple(p.state_partition for p in self.partitions if not p.is_seen),
-            problems=(*self.fit.misfits, *self.gaps(words)),
-            partitions=tuple(p.coverage(words) for p in self.partitions if p.is_seen or p.problems),
-            newer=sum(p.newer_count for p in self.partitions),
-        )
+    def coverage(self, words: Words) -> dict[str, Any]:
+        """What a run tells of the state, in sum and by partition: the column `state_coverage` of `runs`.
+
+        `problems` is whatever makes an answer doubtful. Partitions of which nothing is known are not among
+        `partitions`, but in `missing`. `newer` counts records that have fields of a newer Kafka.
+        """
+        return {
+            "expected": self.expected_count,
+            "count": self.count.coverage(),
+            "seen": self.seen_count,
+            "missing": [p.state_partition for p in self.partitions if not p.is_seen],
+            "problems": [*self.fit.misfits, *self.gaps(words)],
+            "partitions": [p.coverage(words) for p in self.partitions if p.is_seen or p.problems],
+            "newer": sum(p.newer_count for p in self.partitions),
+        }
 
     def partition(self, number: int | None) -> StatePartition | None:
         """The partition with this number; None where nothing is known of it."""
@@ -282,7 +280,8 @@ def state_coverage(
         console: by partition (Kafka's hash of the ids), what a console export holds; it carries no chain.
     """
     partitions = {p: StatePartition(p) for p in range(count)}
-    ordered = sorted(sections, key=_in_file_order)
+    # Copies may differ in nothing but what is wrong with them: whatever order they come in, the words are the same.
+    ordered = sorted(sections, key=lambda s: (s.state_partition, s.file_base_offset, s.record_end_offset, repr(s)))
     for section in ordered:
         partition = partitions.setdefault(section.state_partition, StatePartition(section.state_partition))
         partition.is_seen = True
@@ -338,11 +337,6 @@ def _such_as(ids: tuple[str, ...], count: int) -> str:
     homes = (state_partition(java_hash(name), count) for name in ids)
     named = [f"'{name}' (to {home})" for name, home in zip(shown, homes, strict=True)]
     return f", such as {', '.join(named)}" if named else ""
-
-
-def _in_file_order(section: StateSection) -> tuple[int, int, int, str]:
-    # Copies may differ in nothing but what is wrong with them: whatever order they come in, the words are the same.
-    return section.state_partition, section.file_base_offset, section.record_end_offset, repr(section)
 
 
 def _add_files(partition: StatePartition, ordered: list[StateSection]) -> None:

@@ -41,7 +41,7 @@ _UNEXPLAINED = (
 )
 
 
-class Witness(NamedTuple):
+class UnexplainedMarker(NamedTuple):
     """An end marker that speaks against the state, or against an assurance; the earliest one stands for all.
 
     `kind` is "" where a shallow dump does not print it.
@@ -74,8 +74,8 @@ class Contradictions(NamedTuple):
     """
 
     marker_count: int
-    of_asked: Mapping[int, Witness]
-    first: Witness | None
+    of_asked: Mapping[int, UnexplainedMarker]
+    first: UnexplainedMarker | None
     is_of_known: bool = False
 
     def plus(self, other: Contradictions) -> Contradictions:
@@ -119,15 +119,15 @@ class MarkerSums:
     confirmed_count: int = 0
     against: Contradictions = NO_CONTRADICTION
     more_if_nothing_was_lost: Contradictions = NO_CONTRADICTION
-    later: Witness | None = None
-    unprinted: Witness | None = None
-    unprinted_of_unknown: Witness | None = None
-    unreached: Witness | None = None
+    later: UnexplainedMarker | None = None
+    unprinted: UnexplainedMarker | None = None
+    unprinted_of_unknown: UnexplainedMarker | None = None
+    unreached: UnexplainedMarker | None = None
     is_unsure: bool = False
     sure_ms: int | None = None
     newest_ms: int | None = None
     sure_of_any_ms: int | None = None
-    unexplained: Witness | None = None
+    unexplained: UnexplainedMarker | None = None
     has_later_unexplained: bool = False
     has_recent: bool = False
     knows_recent: bool = False
@@ -166,7 +166,7 @@ class MarkerSums:
         return replace(self, against=self.against.plus(more), more_if_nothing_was_lost=NO_CONTRADICTION)
 
 
-def _earlier(one: Witness | None, other: Witness | None) -> Witness | None:
+def _earlier(one: UnexplainedMarker | None, other: UnexplainedMarker | None) -> UnexplainedMarker | None:
     return min((w for w in (one, other) if w is not None), default=None)
 
 

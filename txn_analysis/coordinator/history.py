@@ -8,17 +8,17 @@ producer.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from operator import attrgetter
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT, PREPARED
-from txn_analysis.logic import UNBOUNDED_MS
+from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT, PREPARED, StateRecord, TopicPartition
+from txn_analysis.logic import UNBOUNDED_MS, more
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from txn_analysis.kafka.transactions import StateRecord, TopicPartition
 
 
 COMMIT, ABORT = "COMMIT", "ABORT"
@@ -60,16 +60,12 @@ class MarkerRun(NamedTuple):
 def runs_of(markers: Iterable[EndMarker]) -> list[MarkerRun]:
     """The markers of one producer in one partition by offset, repetitions together; each offset counts once."""
     runs: list[MarkerRun] = []
-    for marker in sorted({m.offset: m for m in sorted(markers, key=_data_last)}.values()):
+    for marker in sorted({m.offset: m for m in sorted(markers, key=attrgetter("has_data"))}.values()):
         if runs and runs[-1].is_continued_by(marker):
             runs[-1] = MarkerRun((*runs[-1].markers, marker))
         else:
             runs.append(MarkerRun((marker,)))
     return runs
-
-
-def _data_last(marker: EndMarker) -> bool:
-    return marker.has_data
 
 
 class Decision(NamedTuple):
@@ -153,6 +149,41 @@ def is_decision(record: StateRecord, producer_id: int) -> bool:
     return record.state in PREPARED and producer_id in (record.producer_id, record.previous_producer_id)
 
 
+def raises_commits(history: Sequence[StateRecord]) -> bool | None:
+    """Whether a commit raised the epoch, as only transaction version 2 does; None where no commit is left."""
+    are_raised = [
+        more(decision.producer_epoch, ongoing.producer_epoch) is True
+        for ongoing, decision in pairwise(history)
+        if ongoing.state == ONGOING and decision.state == PREPARE_COMMIT and ongoing.producer_id == decision.producer_id
+    ]
+    return any(are_raised) if are_raised else None
+
+
+def decisions(history: Sequence[StateRecord], where: TopicPartition, producer_id: int) -> list[tuple[int, int]]:
+    """The decisions under a producer id that list a partition, by time: their moment and place in the history."""
+    return sorted(
+        (at_ms, i)
+        for i, r in enumerate(history)
+        if decides(r, where, producer_id) and (at_ms := r.moment_ms) is not None
+    )
+
+
+def marker_record(decided: list[tuple[int, int]], marker_ms: int | None, max_clock_skew_ms: int) -> tuple[int, bool]:
+    """The place of the decision behind an end marker, and whether it could be another one; see `decisions`.
+
+    By time it is the nearest one, as far as clocks may differ, or else the last one before the marker; `ABSENT`
+    where there is none, as after compaction.
+    """
+    if marker_ms is None:
+        return ABSENT, False
+    first = bisect_left(decided, marker_ms - max_clock_skew_ms, key=itemgetter(0))
+    after = bisect_right(decided, marker_ms + max_clock_skew_ms, key=itemgetter(0))
+    if first < after:
+        nearest = min(decided[first:after], key=lambda d: (abs(d[0] - marker_ms), -d[1]))
+        return nearest[1], after - first > 1
+    return (decided[first - 1][1] if first else ABSENT), False
+
+
 def left_over(decisions: Sequence[Decision], markers: Iterable[EndMarker], max_clock_skew_ms: int) -> list[Decision]:
     """The decisions for which no marker is left, oldest first.
 
@@ -215,7 +246,7 @@ def current_transaction(history: Sequence[StateRecord]) -> tuple[int | None, int
 def written_by_ms(history: Sequence[StateRecord]) -> list[int]:
     """Of each record of an id the latest moment at which it can have been written; UNBOUNDED_MS where nothing tells.
 
-    As `Followed.written_by_ms`, of one id.
+    As `RecordSequence.written_by_ms`, of one id.
     """
     latest_ms, written_ms = UNBOUNDED_MS, []
     for record in reversed(history):

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.coordinator.fit import Contradictions, MarkerSums, Witness
+from txn_analysis.columns.arrays import ABSENT, Array
+from txn_analysis.coordinator.fit import Contradictions, MarkerSums, UnexplainedMarker
 from txn_analysis.coordinator.history import COMMIT
-from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, columns_of
+from txn_analysis.coordinator.marker_columns import IS_ABORT, IS_COMMIT, IS_UNPRINTED, MarkerColumns, columns_of
 from txn_analysis.coordinator.producer_bounds import (
     DECIDED_WITHIN_MS,
     EVER,
@@ -36,8 +36,6 @@ from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.coordinator.marker_columns import MarkerColumns
     from txn_analysis.coordinator.producer_bounds import GivenState
 
 EPOCHS = 2**15
@@ -48,7 +46,7 @@ EPOCHS = 2**15
 FAR_FROM_ROTATION = 2**14
 
 # What a marker says that nothing in the state confirms.
-_NOTHING, _AGAINST, _AGAINST_IF_NOTHING_WAS_LOST = 0, 1, 2
+_SILENT, _CONTRADICTS, _CONTRADICTS_IF_NOTHING_WAS_LOST = 0, 1, 2
 
 
 def sums_of_markers(markers: pa.Table, histories: pa.Table, state: GivenState, asked: Collection[int]) -> MarkerSums:
@@ -119,14 +117,14 @@ class _Check:
         if not is_left.any():
             return MarkerSums()
         kind, bounds = self.markers.kind, self._bounds
-        if_reached = np.where(is_left, np.where(bounds.has_home, self._of_known, self._of_unknown), _NOTHING)
-        of_any = np.where(self.markers.at_ms <= bounds.reached_ms, if_reached, _NOTHING)
-        answers = np.where(bounds.may_be_undecoded, _NOTHING, of_any)
+        if_reached = np.where(is_left, np.where(bounds.has_home, self._of_known, self._of_unknown), _SILENT)
+        of_any = np.where(self.markers.at_ms <= bounds.reached_ms, if_reached, _SILENT)
+        answers = np.where(bounds.may_be_undecoded, _SILENT, of_any)
         is_doubt = (kind == IS_UNPRINTED) & self._is_doubt(answers)
         return MarkerSums(
-            against=self._contradictions((kind == IS_COMMIT) & (answers == _AGAINST)),
+            against=self._contradictions((kind == IS_COMMIT) & (answers == _CONTRADICTS)),
             more_if_nothing_was_lost=self._contradictions(
-                (kind == IS_COMMIT) & (answers == _AGAINST_IF_NOTHING_WAS_LOST)
+                (kind == IS_COMMIT) & (answers == _CONTRADICTS_IF_NOTHING_WAS_LOST)
             ),
             unexplained=self._first(bounds.may_be_undecoded & self._is_doubt(of_any)),
             unprinted=self._first(is_doubt & bounds.is_known),
@@ -135,8 +133,8 @@ class _Check:
         )
 
     def _is_doubt(self, answers: Array) -> Array:
-        of_lost = (answers == _AGAINST_IF_NOTHING_WAS_LOST) & self.state.is_nothing_lost
-        is_doubt: Array = (answers == _AGAINST) | of_lost
+        of_lost = (answers == _CONTRADICTS_IF_NOTHING_WAS_LOST) & self.state.is_nothing_lost
+        is_doubt: Array = (answers == _CONTRADICTS) | of_lost
         return is_doubt
 
     # What markers say that nothing confirms, if the state reaches past them: the first case that holds.
@@ -151,13 +149,13 @@ class _Check:
     @property
     def _of_known(self) -> Array:
         """The state would have their decisions: it cannot have lost what led to them."""
-        is_kept = self.markers.at_ms > self._bounds.kept_ms
+        is_kept = self.markers.at_ms > self._bounds.complete_since_ms
         cases = [
-            (self._is_ahead, _AGAINST),
-            (~is_kept, _NOTHING),
-            (self._may_be_cut, _AGAINST_IF_NOTHING_WAS_LOST),
+            (self._is_ahead, _CONTRADICTS),
+            (~is_kept, _SILENT),
+            (self._may_be_cut, _CONTRADICTS_IF_NOTHING_WAS_LOST),
         ]
-        return _first_of(cases, _AGAINST)
+        return _first_of(cases, _CONTRADICTS)
 
     @property
     def _of_unknown(self) -> Array:
@@ -173,14 +171,14 @@ class _Check:
         may_rotate = markers.is_of_version_2[markers.producer] | (epoch < 0) | (epoch >= FAR_FROM_ROTATION)
         is_any = np.ones(len(epoch), bool)
         cases = [
-            (is_any & (not state.is_whole), _NOTHING),
-            (is_exhausted & bool(state.exports), _NOTHING),
-            (is_compacted & has_expired, _NOTHING),
-            (is_compacted & self._is_ahead, _AGAINST),
-            (is_compacted & may_rotate, _NOTHING),
-            (self._may_be_cut, _AGAINST_IF_NOTHING_WAS_LOST),
+            (is_any & (not state.is_whole), _SILENT),
+            (is_exhausted & bool(state.exports), _SILENT),
+            (is_compacted & has_expired, _SILENT),
+            (is_compacted & self._is_ahead, _CONTRADICTS),
+            (is_compacted & may_rotate, _SILENT),
+            (self._may_be_cut, _CONTRADICTS_IF_NOTHING_WAS_LOST),
         ]
-        return _first_of(cases, _AGAINST)
+        return _first_of(cases, _CONTRADICTS)
 
     @cached_property
     def _may_be_cut(self) -> Array:
@@ -332,27 +330,27 @@ class _Check:
         is_of_known = bool(self._bounds.is_known[rows].any())
         return Contradictions(len(rows), of_asked, self._first(are_these), is_of_known)
 
-    def _of_producer(self, rows: Array, producer_id: int) -> Witness:
+    def _of_producer(self, rows: Array, producer_id: int) -> UnexplainedMarker:
         """The earliest of some markers that is a producer's, of which there is one."""
         number = np.searchsorted(self.markers.producers, producer_id)
         start, stop = np.searchsorted(self.markers.producer[rows], [number, number + 1])
         return self._earliest(rows[start:stop])
 
-    def _first(self, are_these: Array) -> Witness | None:
+    def _first(self, are_these: Array) -> UnexplainedMarker | None:
         """The earliest of some markers, as it is named where it speaks against something."""
         rows = np.flatnonzero(are_these)
         return self._earliest(rows) if len(rows) else None
 
-    def _earliest(self, rows: Array) -> Witness:
+    def _earliest(self, rows: Array) -> UnexplainedMarker:
         at_ms = self.markers.at_ms[rows]
-        return min(map(self._witness, rows[at_ms == at_ms.min()].tolist()))
+        return min(map(self._named, rows[at_ms == at_ms.min()].tolist()))
 
-    def _witness(self, number: int) -> Witness:
+    def _named(self, number: int) -> UnexplainedMarker:
         markers = self.markers
         kind = COMMIT if markers.kind[number] == IS_COMMIT else ""
         producer_id = int(markers.producers[markers.producer[number]])
         topic, _, partition = markers.places[markers.place[number]].as_py().rpartition("-")
-        return Witness(
+        return UnexplainedMarker(
             int(markers.at_ms[number]), topic, int(partition), int(markers.offset[number]), producer_id, kind
         )
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, is_in, numbers, of_types, tuples_of
-from txn_analysis.columns.values import rows_named
+from txn_analysis.columns.arrays import ABSENT, Array, is_in, numbers, of_types, tuples_of
+from txn_analysis.columns.values import BatchFunction, rows_named
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import TopicPartition
@@ -18,8 +18,6 @@ from txn_analysis.tables import UsedBatchRange
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.columns.values import BatchFunction
 
 ENDED_COLUMNS = (
     *("topic", "partition", "producer_id", "outcome"),
@@ -174,7 +172,7 @@ def columns_of(markers: pa.Table) -> MarkerColumns:
     places = pc.unique(names)
     place = numbers(pc.index_in(names, places), ABSENT)
     offset, at_ms = numbers(markers["offset"], -1), numbers(markers["at_ms"], NO_TIME)
-    kind = _kinds(markers["kind"])
+    kind = numbers(pc.index_in(markers["kind"], pa.array([ABORT, COMMIT])), IS_UNPRINTED)
     epoch = numbers(markers["producer_epoch"], ABSENT)
     coordinator_epoch = numbers(markers["coordinator_epoch"], ABSENT)
     has_data = markers["has_data"].to_numpy().astype(bool)
@@ -205,10 +203,6 @@ def _alike(*columns: Array) -> Array:
     """Of each value but the last, whether the next one is the same in all columns."""
     alike: Array = np.logical_and.reduce([column[1:] == column[:-1] for column in columns])
     return alike
-
-
-def _kinds(column: pa.ChunkedArray) -> Array:
-    return numbers(pc.index_in(column, pa.array([ABORT, COMMIT])), IS_UNPRINTED)
 
 
 def names_of_places(topic: pa.Array | pa.ChunkedArray, partition: pa.Array | pa.ChunkedArray) -> Any:

@@ -9,7 +9,7 @@ and prove none.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import gcd, isqrt
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -65,16 +65,6 @@ def _divisors(number: int) -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class CountCoverage:
-    """The count that was used, its basis, and the counts that fit: in words, and how many they are."""
-
-    used: int
-    basis: str
-    fitting: str | None
-    fitting_count: int
-
-
-@dataclass(frozen=True)
 class StateCount:
     """The count that is used, and why.
 
@@ -104,9 +94,10 @@ class StateCount:
         larger = () if self.basis == GIVEN else self.fitting[bisect_right(self.fitting, self.used) :]
         return _in_words(larger) if larger else None
 
-    def coverage(self) -> CountCoverage:
-        """The count as a run tells it."""
-        return CountCoverage(self.used, self.basis, self.others, len(self.fitting))
+    def coverage(self) -> dict[str, object]:
+        """The count as a run tells it, with the counts that fit: in words, and how many they are."""
+        counts = {"fitting": self.others, "fitting_count": len(self.fitting)}
+        return {"used": self.used, "basis": self.basis} | counts
 
 
 def _in_words(counts: Sequence[int]) -> str:
@@ -162,39 +153,3 @@ class Words(NamedTuple):
 
 
 NO_WORDS = Words()
-
-
-@dataclass(frozen=True)
-class PartitionCoverage:
-    """What a run tells of one partition of the state; ids are as they were found, not escaped."""
-
-    partition: int
-    is_seen: bool
-    is_complete: bool
-    seen_to_ms: int | None
-    undecodable: int
-    misplaced_ids: tuple[str, ...]
-    problems: tuple[str, ...]
-    holes: tuple[str, ...]
-    is_folder_whole: bool = False
-
-
-@dataclass(frozen=True)
-class StateCoverage:
-    """What a run tells of the state, in sum and by partition; `problems` is whatever makes an answer doubtful.
-
-    Partitions of which nothing is known are not among `partitions`, but in `missing`. `newer` counts records that have
-    fields of a newer Kafka.
-    """
-
-    expected: int
-    count: CountCoverage
-    seen: int
-    missing: tuple[int, ...]
-    problems: tuple[str, ...]
-    partitions: tuple[PartitionCoverage, ...]
-    newer: int = 0
-
-    def plain(self) -> dict[str, object]:
-        """The coverage as JSON knows it: the column `state_coverage` of `runs`."""
-        return asdict(self)

@@ -9,15 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, numbers, place_in
+from txn_analysis.columns.arrays import ABSENT, Array, numbers, place_in
 from txn_analysis.coordinator.marker_columns import names_of_places
-from txn_analysis.coordinator.state_columns import NO_TIME, Followed
+from txn_analysis.coordinator.state_columns import NO_TIME, RecordSequence
 from txn_analysis.logic import latest, minus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.settings import Settings
@@ -164,7 +163,7 @@ class IdsOfProducers(NamedTuple):
     home: Array
     is_gone: Array
     is_whole: Array
-    records: Followed
+    records: RecordSequence
     id_of: Array
     is_own: Array
     is_commit: Array
@@ -183,7 +182,7 @@ class IdsOfProducers(NamedTuple):
         lists = pa.concat_arrays(lists.chunks) if lists.num_chunks else pa.array([], lists.type)
         lengths, records_of = pc.list_value_length(lists).to_numpy(zero_copy_only=False), lists.flatten()
         first, id_of = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(lengths)), lengths)
-        records = Followed.of(
+        records = RecordSequence.of(
             records_of.field("state"), records_of.field("recorded_ms"), records_of.field("last_update_ms"), first
         )
         current, previous = (
@@ -305,7 +304,7 @@ class Bounds(NamedTuple):
         end_ms: markers after this moment are later than all that these hold; EVER where none of them was given.
         highest_leader_epoch: of all of them.
         ahead_since_ms: from here on an epoch above it contradicts, as an id that is gone may have expired before.
-        kept_ms: what led to markers after this moment is all there, if no leader's end was lost.
+        complete_since_ms: what led to markers after this moment is all there, if no leader's end was lost.
         may_be_undecoded: a record that could not be decoded may be a decision of its own.
     """
 
@@ -315,7 +314,7 @@ class Bounds(NamedTuple):
     end_ms: Array
     highest_leader_epoch: Array
     ahead_since_ms: Array
-    kept_ms: Array
+    complete_since_ms: Array
     may_be_undecoded: Array
 
 
@@ -342,8 +341,8 @@ def bounds_of(ids: IdsOfProducers, count: int, state: GivenState) -> Bounds:
     np.minimum.at(reached_ms, of, state.of_chains(home, "last_moment_ms", NEVER))
     may_be_undecoded = ~has_home & bool(state.undecodable)
     may_be_undecoded[of[np.isin(home, [*state.undecodable])]] = True
-    kept_ms = np.where(is_known, NONE_YET, EVER)
-    np.maximum.at(kept_ms, ids.producer, _kept_ms(ids, state))
+    complete_since_ms = np.where(is_known, NONE_YET, EVER)
+    np.maximum.at(complete_since_ms, ids.producer, _complete_since_ms(ids, state))
     return Bounds(
         is_known=is_known,
         has_home=has_home,
@@ -351,12 +350,12 @@ def bounds_of(ids: IdsOfProducers, count: int, state: GivenState) -> Bounds:
         end_ms=largest("last_until_as_of_ms", NEVER, NONE_YET, EVER) + skew_ms,
         highest_leader_epoch=largest("leader_epoch", _ANY_EPOCH, _ANY_EPOCH, -1),
         ahead_since_ms=np.where(is_gone, state.forgotten_before_ms, NEVER),
-        kept_ms=kept_ms,
+        complete_since_ms=complete_since_ms,
         may_be_undecoded=may_be_undecoded,
     )
 
 
-def _kept_ms(ids: IdsOfProducers, state: GivenState) -> Array:
+def _complete_since_ms(ids: IdsOfProducers, state: GivenState) -> Array:
     """Of each id the moment since which its partition of the state has no gap, and what leads to a marker."""
     numbers_of, place = np.unique(ids.home, return_inverse=True)
     gap_ends = [state.gap_end_ms(n) if n in state.chains else EVER for n in numbers_of.tolist()]

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT, codes_of, known, numbers
+from txn_analysis.columns.arrays import ABSENT, Array, codes_of, known, numbers
 from txn_analysis.coordinator.state_columns import NO_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.coordinator.state_records import StateFile
+    from txn_analysis.tables.inputs import InputSection
 
 SectionKey = tuple[str, int]
 MOST_MISPLACED_IDS = 3
@@ -166,13 +165,13 @@ def file_sums_added_up(parts: Iterable[StateSums]) -> StateSums:
     return whole
 
 
-def sections_of(sums: Sums, files: Iterable[StateFile]) -> list[StateSection]:
+def sections_of(sums: Sums, files: Iterable[InputSection]) -> list[StateSection]:
     """The dumped state files of the judged capture, with what was summed up of each; empty ones included."""
     return [
         StateSection(
             file.partition,
             file.file_base_offset,
-            sums.get((file.input_id, file.section_index), SectionSum()),
+            sums.get(file.key, SectionSum()),
             file.end_offset,
             file.log_dir,
         )

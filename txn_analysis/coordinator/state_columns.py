@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, codes_of, numbers
+from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers
 from txn_analysis.kafka.transactions import COMPLETED, EMPTY, ONGOING, PREPARED
 from txn_analysis.logic import UNBOUNDED_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txn_analysis.columns.arrays import Array
 
 NO_TIME = -(2**63)
 """In columns of moments: not known."""
@@ -186,7 +185,7 @@ def _are_lists_alike(one: pa.ListArray, other: pa.ListArray) -> Array:
     return alike
 
 
-class Followed(NamedTuple):
+class RecordSequence(NamedTuple):
     """The records of some ids, of each oldest first, as far as they say how its transactions went on.
 
     Attributes:
@@ -202,7 +201,7 @@ class Followed(NamedTuple):
     first: Array
 
     @classmethod
-    def of(cls, states: pa.Array, recorded_ms: pa.Array, last_update_ms: pa.Array, first: Array) -> Followed:
+    def of(cls, states: pa.Array, recorded_ms: pa.Array, last_update_ms: pa.Array, first: Array) -> RecordSequence:
         """From columns of records in order."""
         state = numbers(pc.index_in(states, _WORDS), -1)
         return cls(state, numbers(recorded_ms, NO_TIME), numbers(last_update_ms, NO_TIME), first)

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, codes_of, numbers, of_types
+from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers, of_types
 from txn_analysis.columns.records import records_of
-from txn_analysis.coordinator.partition_count import StateCount, positive_hashes, state_count, sums_of_files
+from txn_analysis.coordinator.partition_count import IdSums, StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
 from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_KINDS, CONSOLE_TEXT, LOG, STATE, STATE_TOPIC
 from txn_analysis.kafka.transactions import NAMED, PREPARE_ABORT, SAID, StateRecord
@@ -24,10 +24,8 @@ from txn_analysis.tables.schema import AUDIT, given_schema
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.bloom_filter import BloomFilter
     from txn_analysis.coordinator.history import History
-    from txn_analysis.coordinator.partition_count import IdSums
     from txn_analysis.settings import Settings
     from txn_analysis.tables.inputs import InputSection
 
@@ -55,21 +53,6 @@ READ_WITH = pa.schema(
 its id hashes to. A record that lies elsewhere than its id hashes to has two rows."""
 
 
-class StateFile(NamedTuple):
-    """One dumped or copied file of one partition of the state.
-
-    `end_offset` is the one after its last batch; `log_dir` the log directory that it lies in, None for a dump.
-    """
-
-    input_id: str
-    section_index: int
-    capture_rank: int
-    partition: int
-    file_base_offset: int
-    end_offset: int | None
-    log_dir: str | None = None
-
-
 @dataclass(frozen=True)
 class StateFiles:
     """The files of some evidence, as far as the coordinator's side asks.
@@ -84,7 +67,7 @@ class StateFiles:
             than the others.
     """
 
-    every: tuple[StateFile, ...] = ()
+    every: tuple[InputSection, ...] = ()
     has_own_records: bool = False
     text_exports: frozenset[str] = frozenset()
     cluster_ids: frozenset[str] = frozenset()
@@ -94,7 +77,7 @@ class StateFiles:
     @classmethod
     def of(cls, sections: Collection[InputSection]) -> StateFiles:
         """Among all sections of the evidence."""
-        every = [StateFile(*(getattr(s, name) for name in StateFile._fields)) for s in sections if s.kind == STATE]
+        every = [section for section in sections if section.kind == STATE]
         return cls(
             tuple(every),
             any(s.kind == STATE or s.kind.startswith("console") for s in sections if not s.capture_rank),
@@ -109,7 +92,7 @@ class StateFiles:
         )
 
     @property
-    def of_capture(self) -> list[StateFile]:
+    def of_capture(self) -> list[InputSection]:
         """The files of the state that the judged capture holds."""
         return [file for file in self.every if not file.capture_rank]
 
@@ -124,7 +107,9 @@ class StateFiles:
         return min((file.capture_rank for file in self.every), default=0)
 
 
-def _undecoded(decoded: Collection[StateFile], sections: Collection[InputSection]) -> dict[int | None, tuple[str, ...]]:
+def _undecoded(
+    decoded: Collection[InputSection], sections: Collection[InputSection]
+) -> dict[int | None, tuple[str, ...]]:
     """By partition of the state the dumps without their decoder that hold what no decoded one of the capture does."""
     undecoded = defaultdict[int, list[str]](list)
     for section in sections:

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, equal_runs, numbers
 from txn_analysis.columns.records import records_of
-from txn_analysis.columns.values import named, rows_of_values, unpickled
-from txn_analysis.coordinator.chain import chains_of
-from txn_analysis.coordinator.coverage import state_evidence_of
-from txn_analysis.coordinator.history import is_decision
+from txn_analysis.columns.values import BatchFunction, GroupFunction, named, rows_of_values, unpickled
+from txn_analysis.coordinator.chain import StateChain, chains_of
+from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
+from txn_analysis.coordinator.history import EndMarker, History, is_decision
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
-from txn_analysis.coordinator.sections import by_partition, sections_of, sums_of_records
+from txn_analysis.coordinator.sections import StateSums, by_partition, sections_of, sums_of_records
 from txn_analysis.coordinator.state_records import (
     abort_counts,
     asked_about,
@@ -35,22 +35,16 @@ from txn_analysis.coordinator.state_records import (
     read_with,
 )
 from txn_analysis.coordinator.view import Asked, Views, views_of
-from txn_analysis.tables import TRANSACTIONS, Transaction
+from txn_analysis.tables import TRANSACTIONS, PartitionHealth, Transaction
 from txn_analysis.tables.schema import AUDIT, by_audit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.columns.bloom_filter import BloomFilter
-    from txn_analysis.columns.values import BatchFunction, GroupFunction
-    from txn_analysis.coordinator.chain import StateChain
-    from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.coordinator.history import EndMarker, History
     from txn_analysis.coordinator.producer_bounds import GivenState
-    from txn_analysis.coordinator.sections import StateSums
     from txn_analysis.coordinator.state_records import Placing, Placings, StateFiles
     from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.tables import PartitionHealth
 
 
 OPENED = pa.schema([AUDIT, *(field for field in TRANSACTIONS.arrow_schema if field.name in Transaction._fields)])

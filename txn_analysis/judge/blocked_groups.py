@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.names import GROUP_TOPIC, LOG
 
@@ -31,25 +32,6 @@ class Groups(NamedTuple):
 
     pending_groups: tuple[str, ...] | None = None
     waiting_groups: tuple[str, ...] | None = None
-
-
-class GroupFile(NamedTuple):
-    """One file of a partition of `__consumer_offsets`; offsets are None where nothing was understood of it."""
-
-    input_id: str
-    section_index: int
-    capture_rank: int
-    partition: int
-    file_base_offset: int
-    first_offset: int | None
-    end_offset: int | None
-    text_start_bytes: int
-    text_end_bytes: int
-
-    @property
-    def covered_from(self) -> int:
-        """The offset in its name: it holds all that is left from there on, even if compaction took its start."""
-        return self.file_base_offset if self.first_offset is None else min(self.file_base_offset, self.first_offset)
 
 
 class ReadStretch(NamedTuple):
@@ -87,13 +69,17 @@ class GroupOffsets(NamedTuple):
         )
 
 
-def group_files(sections: Iterable[InputSection]) -> list[GroupFile]:
+def group_files(sections: Iterable[InputSection]) -> list[InputSection]:
     """The files of `__consumer_offsets` among all sections of the evidence."""
-    of_groups = (section for section in sections if section.kind == LOG and section.topic == GROUP_TOPIC)
-    return [GroupFile(*(getattr(section, name) for name in GroupFile._fields)) for section in of_groups]
+    return [section for section in sections if section.kind == LOG and section.topic == GROUP_TOPIC]
 
 
-def files_that_count(files: Iterable[GroupFile], partitions: Iterable[int]) -> list[GroupFile]:
+def _covered_from(file: InputSection) -> int:
+    """The offset in its name: it holds all that is left from there on, even if compaction took its start."""
+    return file.file_base_offset if file.first_offset is None else min(file.file_base_offset, file.first_offset)
+
+
+def files_that_count(files: Iterable[InputSection], partitions: Iterable[int]) -> list[InputSection]:
     """The files of some partitions of `__consumer_offsets` that say which groups are there.
 
     Those of the judged capture, and of an earlier one what begins before all newer captures' files: what compaction
@@ -104,23 +90,19 @@ def files_that_count(files: Iterable[GroupFile], partitions: Iterable[int]) -> l
         partitions: the partitions that are asked about.
     """
     of_partition = _by_partition(files)
-    counting: list[GroupFile] = []
+    counting: list[InputSection] = []
     for partition in sorted(set(partitions)):
         begin = _BEHIND_ALL
-        newest_first = sorted(of_partition[partition], key=_capture_rank)
-        for _, copies in groupby(newest_first, key=_capture_rank):
-            before = [file for file in copies if file.covered_from < begin]
-            begin = min([begin, *(file.covered_from for file in before)])
+        newest_first = sorted(of_partition[partition], key=attrgetter("capture_rank"))
+        for _, copies in groupby(newest_first, key=attrgetter("capture_rank")):
+            before = [file for file in copies if _covered_from(file) < begin]
+            begin = min([begin, *map(_covered_from, before)])
             counting += before
     return counting
 
 
-def _capture_rank(file: GroupFile) -> int:
-    return file.capture_rank
-
-
 def blocked_groups(
-    opened: Iterable[Transaction], files: Iterable[GroupFile], offsets: GroupOffsets
+    opened: Iterable[Transaction], files: Iterable[InputSection], offsets: GroupOffsets
 ) -> dict[int, Groups]:
     """By partition of `__consumer_offsets`, the groups behind its open transactions.
 
@@ -141,26 +123,16 @@ def blocked_groups(
     }
 
 
-class _Placed(Protocol):
-    """Something of one partition."""
-
-    @property
-    def partition(self) -> int:
-        """Which one."""
-
-
-_OfOne = TypeVar("_OfOne", bound=_Placed)
-
-
-def _by_partition(placed: Iterable[_OfOne]) -> defaultdict[int, list[_OfOne]]:
-    places: defaultdict[int, list[_OfOne]] = defaultdict(list)
+def _by_partition(placed: Iterable[Any]) -> defaultdict[int, list[Any]]:
+    """What has a partition, by it."""
+    places: defaultdict[int, list[Any]] = defaultdict(list)
     for one in placed:
         places[one.partition].append(one)
     return places
 
 
 def _groups(
-    opened: list[Transaction], files: list[GroupFile], stretches: list[ReadStretch], commits: list[GroupCommit]
+    opened: list[Transaction], files: list[InputSection], stretches: list[ReadStretch], commits: list[GroupCommit]
 ) -> Groups:
     """The answer for one partition."""
     if not _is_known(opened, files, stretches):
@@ -175,7 +147,7 @@ def _groups(
     return Groups(tuple(sorted(pending)), tuple(sorted(waiting)))
 
 
-def _is_known(opened: list[Transaction], files: list[GroupFile], stretches: list[ReadStretch]) -> bool:
+def _is_known(opened: list[Transaction], files: list[InputSection], stretches: list[ReadStretch]) -> bool:
     """The groups of every record were read: of all files, or of others with the same offsets; none is missing.
 
     From the first open start on no offset may be in no file, as compaction never passes it.
@@ -183,29 +155,21 @@ def _is_known(opened: list[Transaction], files: list[GroupFile], stretches: list
     texts: defaultdict[tuple[str, int], list[_Span]] = defaultdict(list)
     for one in stretches:
         texts[one.input_id, one.section_index].append((one.text_start_bytes, one.text_end_bytes))
-    read: list[GroupFile] = []
-    unread: list[GroupFile] = []
+    read: list[InputSection] = []
+    unread: list[InputSection] = []
     for file in files:
         (read if _is_tiled(file, texts[file.input_id, file.section_index]) else unread).append(file)
     end_offsets = [file.end_offset for file in files if file.end_offset is not None]
-    needed = [_offsets(file) for file in unread]
-    if not end_offsets or None in needed:
+    needed = [(f.first_offset, f.end_offset) for f in unread if f.first_offset is not None and f.end_offset is not None]
+    if not end_offsets or len(needed) < len(unread):
         return False
-    known = sorted((file.covered_from, file.end_offset) for file in read if file.end_offset is not None)
+    known = sorted((_covered_from(file), file.end_offset) for file in read if file.end_offset is not None)
     needed.append((min(transaction.txn_start_offset for transaction in opened), max(end_offsets)))
-    return all(transaction.is_txn_start_exact for transaction in opened) and all(
-        span is not None and _covers(known, span) for span in needed
-    )
+    is_exact = all(transaction.is_txn_start_exact for transaction in opened)
+    return is_exact and all(_covers(known, span) for span in needed)
 
 
-def _offsets(file: GroupFile) -> _Span | None:
-    """What is in a file; None where nothing was understood of it."""
-    if file.first_offset is None or file.end_offset is None:
-        return None
-    return file.first_offset, file.end_offset
-
-
-def _is_tiled(file: GroupFile, texts: Iterable[_Span]) -> bool:
+def _is_tiled(file: InputSection, texts: Iterable[_Span]) -> bool:
     """Stretches of text make up the whole body of a file."""
     at = file.text_start_bytes
     for start, end in sorted(texts):

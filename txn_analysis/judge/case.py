@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.coordinator.partition_count import Words
-from txn_analysis.judge.copied import NOTHING_COPIED
-from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, ending_of
-from txn_analysis.logic import UNBOUNDED_MS, is_before, latest, minus, more, plus, possible
+from txn_analysis.judge.copied import NOTHING_COPIED, Copied
+from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, TopicPartition, ending_of
+from txn_analysis.logic import UNBOUNDED_MS, Truth, is_before, latest, minus, more, plus, possible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
     from txn_analysis.coordinator.history import Decision
     from txn_analysis.coordinator.view import CoordinatorView
-    from txn_analysis.judge.copied import Copied
-    from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.logic import Truth
     from txn_analysis.settings import Settings
     from txn_analysis.tables import PartitionHealth, Transaction
 

@@ -119,7 +119,7 @@ def copied_by(
     if not manifests:
         return NOTHING_COPIED
     proof = ManifestProof(manifests, sections, max_clock_skew_ms)
-    order = proof.copies.order
+    order = proof.order
     doubts = [*order.doubts, *_doubts_of_state(proof, state)]
     if not (order.is_proven or doubts or order.disproof):
         doubts = ["by its times the state was not copied after every log"]

@@ -58,7 +58,13 @@ class CopyOrder:
 
 @dataclass(frozen=True)
 class OrderOfCopies:
-    """The times that manifests give of the files of one capture."""
+    """The times that manifests give of the files of one capture.
+
+    Attributes:
+        manifests: all of them.
+        sections: all of the evidence.
+        max_clock_skew_ms: by how much a clock may step, and two brokers' clocks may differ.
+    """
 
     manifests: Sequence[Manifest]
     sections: Collection[InputSection]
@@ -84,7 +90,7 @@ class OrderOfCopies:
         clocks = {e.clock for of in entries.values() for e in of}
         if len(clocks) > 1:
             doubts.append("the logs and the state were copied by several clocks")
-        doubts += [why for clock in sorted(clocks, key=repr) if (why := self._unsteady.get(clock))]
+        doubts += [why for clock in sorted(clocks, key=repr) if (why := self._stepped_clocks.get(clock))]
         if not doubts and not disproof and self._is_last(entries["l"], entries["s"]):
             return CopyOrder(is_proven=True)
         return CopyOrder(disproof=disproof, doubts=tuple(dict.fromkeys(doubts)))
@@ -121,7 +127,7 @@ class OrderOfCopies:
                     e
                     for e in entries
                     if (e.clock == clock if clock else e.clock.kind == BROKER)
-                    and e.clock not in self._unsteady
+                    and e.clock not in self._stepped_clocks
                     and None not in (e.file.began_ms, e.file.ended_ms)
                 ]
                 for entries in (logs, states)
@@ -154,10 +160,10 @@ class OrderOfCopies:
     def is_steady(self, clock: Clock) -> bool:
         """It kept step while all of its manifests were made, each of a copy that was not cut short."""
         of_clock = (manifest for number, manifest in enumerate(self.manifests) if clock_of(manifest, number) == clock)
-        return clock not in self._unsteady and all(manifest.is_complete for manifest in of_clock)
+        return clock not in self._stepped_clocks and all(manifest.is_complete for manifest in of_clock)
 
     @cached_property
-    def _unsteady(self) -> dict[Clock, str]:
+    def _stepped_clocks(self) -> dict[Clock, str]:
         """The clocks that prove no order, and why."""
         of_clock: defaultdict[Clock, list[Manifest]] = defaultdict(list)
         for number, manifest in enumerate(self.manifests):

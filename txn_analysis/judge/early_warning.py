@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,16 +56,6 @@ class EarlyWarning:
     text: str
 
 
-class Abort(NamedTuple):
-    """What warnings ask of a PrepareAbort record that raised the epoch, and of what came after its completion."""
-
-    start_ms: int | None
-    timeout_ms: int | None
-    last_update_ms: int | None
-    after_state: str | None
-    after_update_ms: int | None
-
-
 @dataclass(frozen=True)
 class Known:
     """What a warning about ids knows beside their last records.
@@ -99,10 +89,10 @@ class IdWarning(EarlyWarning):
 class AbortWarning(EarlyWarning):
     """A warning about ids whose transactions were aborted by the coordinator again and again.
 
-    `when` is asked of each PrepareAbort record that raised the epoch.
+    `when` is asked of each PrepareAbort record that raised the epoch, and of the record behind its completion, if any.
     """
 
-    when: Callable[[Abort], bool]
+    when: Callable[[StateRecord, StateRecord | None], bool]
 
 
 OPEN_TRANSACTION_NEAR_BOUND = EarlyWarning(
@@ -222,7 +212,7 @@ ABOUT_TO_EXPIRE = IdWarning(
 )
 
 
-def _is_timeout(abort: Abort) -> bool:
+def _is_timeout(abort: StateRecord, _: StateRecord | None) -> bool:
     """The time of the transaction was over."""
     due_ms = plus(abort.start_ms, abort.timeout_ms)
     return abort.last_update_ms is not None and due_ms is not None and abort.last_update_ms >= due_ms
@@ -236,10 +226,11 @@ MANY_TIMEOUTS = AbortWarning(
 )
 
 
-def _is_fencing(abort: Abort) -> bool:
+def _is_fencing(abort: StateRecord, later: StateRecord | None) -> bool:
     """A new instance began right after it."""
-    passed_ms = minus(abort.after_update_ms, abort.last_update_ms)
-    return abort.after_state == EMPTY and passed_ms is not None and passed_ms <= TAKEN_OVER_WITHIN_MS
+    passed_ms = None if later is None else minus(later.last_update_ms, abort.last_update_ms)
+    is_new = later is not None and later.state == EMPTY
+    return is_new and passed_ms is not None and passed_ms <= TAKEN_OVER_WITHIN_MS
 
 
 MANY_FENCINGS = AbortWarning(
@@ -290,9 +281,7 @@ def kinds_of_aborts(history: History) -> Iterator[str]:
         if record.state != PREPARE_ABORT or not n or not _is_raised(history[n - 1], record):
             continue
         later = history[n + 2] if n + 2 < len(history) else None
-        after = (None, None) if later is None else (later.state, later.last_update_ms)
-        abort = Abort(record.start_ms, record.timeout_ms, record.last_update_ms, *after)
-        yield from [warning.kind for warning in OF_ABORTS if warning.when(abort)][:1]
+        yield from [warning.kind for warning in OF_ABORTS if warning.when(record, later)][:1]
 
 
 def _is_raised(before: StateRecord, abort: StateRecord) -> bool:

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
-from txn_analysis.coordinator.history import ongoing_before
-from txn_analysis.coordinator.origins import VERSION_2, decisions, marker_record, raises_commits
-from txn_analysis.kafka.transactions import COMPLETED, ONGOING, PREPARE_COMMIT, PREPARED, TopicPartition
+from txn_analysis.coordinator.history import decisions, marker_record, ongoing_before, raises_commits
+from txn_analysis.coordinator.view import VERSION_2
+from txn_analysis.kafka.transactions import COMPLETED, ONGOING, PREPARE_COMMIT, PREPARED, StateRecord, TopicPartition
 from txn_analysis.logic import plus
 from txn_analysis.tables import FoundCause
 from txn_analysis.tables.findings import Confidence
@@ -24,7 +24,6 @@ from txn_analysis.text import utc
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from txn_analysis.kafka.transactions import StateRecord
 
 _DECISIONS = {"COMMIT": "Commit", "ABORT": "Abort"}
 _OF_A_DECISION = (*PREPARED, *COMPLETED, "PrepareEpochFence")
@@ -87,7 +86,7 @@ class IdHistory:
     _decided: dict[tuple[TopicPartition, int], list[tuple[int, int]]] = field(default_factory=dict)
 
     def decided(self, where: TopicPartition, producer_id: int) -> list[tuple[int, int]]:
-        """See `coordinator.origins.decisions`."""
+        """See `coordinator.history.decisions`."""
         key = where, producer_id
         if key not in self._decided:
             self._decided[key] = decisions(self.records, where, producer_id)

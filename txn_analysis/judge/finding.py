@@ -9,8 +9,9 @@ from txn_analysis.judge import rules
 from txn_analysis.judge.applications import NO_GROUPS, ConnectGroups, application_of, remark_on
 from txn_analysis.judge.sentences import clocks_remark
 from txn_analysis.judge.words import WORDS
-from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS
-from txn_analysis.tables import Finding, Impact, RuleAsked, Transaction
+from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS, TopicConfig
+from txn_analysis.logic import minus
+from txn_analysis.tables import Finding, Impact, PartitionHealth, RuleAsked, Transaction
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
 from txn_analysis.verdict import Verdict
 
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.judge.blocked_groups import Groups
     from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.kafka.names import TopicConfig
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.settings import Settings
-    from txn_analysis.tables import PartitionHealth
 
 
 Place = tuple["TopicPartition", int, int]
@@ -153,7 +152,9 @@ def impact_of(
     """
     since = (opened.first_appended_before_ms, opened.appended_before_ms)
     since_ms = next((ms for ms in since if ms is not None), None)
-    measured_ms = _measured_ms(partition.first_moment_ms, as_of_ms)
+    passed_ms = minus(as_of_ms, partition.first_moment_ms)
+    # From the first broker's time in the log to the copy; too short a time says nothing of a day.
+    measured_ms = passed_ms if passed_ms is not None and passed_ms >= _SHORTEST_MEASURED_MS else None
     growth = None if measured_ms is None else partition.log_bytes * DAY_MS // measured_ms
     is_compacted = _is_compacted(opened.topic, config)
     hidden, whole = partition.hidden_bytes, partition.log_bytes
@@ -176,12 +177,6 @@ def impact_of(
             _retained_until_ms(local, since_ms, hidden, growth, as_of_ms) if is_tiered else None
         ),
     )
-
-
-def _measured_ms(first_ms: int | None, as_of_ms: int | None) -> int | None:
-    """From the first broker's time in the log to the copy; None where it is too short to say anything of a day."""
-    passed_ms = None if first_ms is None or as_of_ms is None else as_of_ms - first_ms
-    return passed_ms if passed_ms is not None and passed_ms >= _SHORTEST_MEASURED_MS else None
 
 
 def _is_compacted(topic: str, config: TopicConfig | None) -> bool | None:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.case import Case
+from txn_analysis.judge.case import Case, Moments
 from txn_analysis.judge.causes import cause_of
-from txn_analysis.judge.copied import NOTHING_COPIED, copied_by
-from txn_analysis.judge.rules import commit_marker_missing, first_rule
-from txn_analysis.judge.words import WORDS
+from txn_analysis.judge.copied import NOTHING_COPIED, Copied, copied_by
+from txn_analysis.judge.rules import Rule, commit_marker_missing, first_rule
+from txn_analysis.judge.words import WORDS, Words
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.coordinator.fit import Fit
     from txn_analysis.coordinator.view import CoordinatorView
-    from txn_analysis.judge.case import Moments
-    from txn_analysis.judge.copied import Copied
-    from txn_analysis.judge.rules import Rule
-    from txn_analysis.judge.words import Words
     from txn_analysis.settings import Settings
     from txn_analysis.tables import FoundCause, PartitionHealth, Transaction
     from txn_analysis.tables.inputs import InputSection, Manifest
@@ -37,19 +30,6 @@ Disproved = dict[str, str]
 TESTED_BY_ALL_LOGS = ("state_copied_last", "no_records_lost")
 """The assurances that any log of the capture may disprove: an audit of some partitions alone does not count them."""
 _NOT_TESTED = "the end markers of partitions that were not asked for could say otherwise"
-
-
-def disproved_by_state(fit: Fit) -> Disproved:
-    """The word that the state was copied last, where a commit in the logs is later than it, and not in it."""
-    later = fit.sums.later
-    if later is None:
-        return {}
-    return {"state_copied_last": f"{later}, is later than what __transaction_state holds, and is not in it"}
-
-
-def disproved_by_order(copied: Copied) -> Disproved:
-    """The word that the state was copied last, where a manifest says another order."""
-    return {} if copied.disproof is None else {"state_copied_last": copied.disproof}
 
 
 def without(settings: Settings, disproved: Mapping[str, str]) -> Settings:
@@ -135,6 +115,8 @@ class Judge:
         return [judgement_of(self._case(*one)) for one in viewed]
 
     def _case(self, opened: Transaction, view: CoordinatorView | None) -> Case:
+        number = None if view is None else view.state_partition
+        holder = None if number is None else self.partitions.get(TopicPartition(STATE_TOPIC, number))
         return Case(
             opened,
             self.partitions[opened.topic_partition],
@@ -142,7 +124,7 @@ class Judge:
             self.state,
             self.settings,
             self.moments,
-            None if view is None else _leader_epoch(view, self.partitions),
+            None if holder is None else holder.leader_epoch,
             self.untrue,
             self.copied,
         )
@@ -198,26 +180,22 @@ def judge_of(
         copied = copied.void(_NOT_TESTED)
     if copied.is_state_last:  # it takes the place of the word, and what disproves the one disproves the other
         settings = settings.model_copy(update={"state_copied_last": True})
-    by_state = disproved_by_state(state.fit)
-    if by_state:  # a marker that is later than the state: then the times of a manifest are not true either
-        copied = copied.void(*by_state.values())
+    # The word that the state was copied last: a manifest says another order, or a commit in the logs is later than it.
+    untrue = {} if copied.disproof is None else {"state_copied_last": copied.disproof}
+    if later := state.fit.sums.later:
+        why = f"{later}, is later than what __transaction_state holds, and is not in it"
+        untrue, copied = (
+            {"state_copied_last": why},
+            copied.void(why),
+        )  # then the times of a manifest are not true either
+    if is_partial:
+        untrue = dict.fromkeys(TESTED_BY_ALL_LOGS, _NOT_TESTED)
     state = copied.as_read(state)
-    by_state = (
-        disproved_by_order(copied) | by_state | (dict.fromkeys(TESTED_BY_ALL_LOGS, _NOT_TESTED) if is_partial else {})
-    )
-    judge = Judge(partitions, state, settings, moments, copied=copied).believing(settings, by_state)
+    judge = Judge(partitions, state, settings, moments, copied=copied).believing(settings, untrue)
     by_loss = judge.disproved_by_loss(cases)
     # A word that is not true counts for nothing; one that is true counts for all.
     if by_loss:
-        judge = judge.believing(settings, by_state | by_loss)
+        judge = judge.believing(settings, untrue | by_loss)
     elif settings.no_records_lost and state.fit.sums.more_if_nothing_was_lost.marker_count:
         judge = replace(judge, state=replace(state, fit=replace(state.fit, sums=state.fit.sums.if_nothing_was_lost)))
     return judge
-
-
-def _leader_epoch(known: CoordinatorView, partitions: Mapping[TopicPartition, PartitionHealth]) -> int | None:
-    """That of the partition of the state that holds the id, as far as it was read."""
-    if known.state_partition is None:
-        return None
-    holder = partitions.get(TopicPartition(STATE_TOPIC, known.state_partition))
-    return None if holder is None else holder.leader_epoch

@@ -23,15 +23,14 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.judge.copy_order import BROKER, OrderOfCopies, clock_of
+from txn_analysis.judge.copy_order import BROKER, Clock, Entry, OrderOfCopies, clock_of
 from txn_analysis.kafka.names import LEADER_EPOCH, LOG_KINDS, TOPIC_ID
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.judge.copy_order import Clock, Entry
     from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
 
 
@@ -53,23 +52,8 @@ class WholeCopy(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ManifestProof:
-    """What the manifests of one capture say of its copying.
-
-    Attributes:
-        manifests: all of them.
-        sections: all of the evidence.
-        max_clock_skew_ms: by how much a clock may step, and two brokers' clocks may differ.
-    """
-
-    manifests: Sequence[Manifest]
-    sections: Collection[InputSection]
-    max_clock_skew_ms: int
-
-    @cached_property
-    def copies(self) -> OrderOfCopies:
-        """Order: when each file was read."""
-        return OrderOfCopies(self.manifests, self.sections, self.max_clock_skew_ms)
+class ManifestProof(OrderOfCopies):
+    """What the manifests of one capture say of its copying: Order, and with it Leader, End and Reach."""
 
     @cached_property
     def whole(self) -> dict[TopicPartition, WholeCopy]:
@@ -90,7 +74,7 @@ class ManifestProof:
             last_moments_ms: the last moment of each partition, by offset.
         """
         copy = self.whole.get(where)
-        if copy is None or copy.began_ms is None or not self.copies.order.is_proven:
+        if copy is None or copy.began_ms is None or not self.order.is_proven:
             return None
         if copy.clock.kind == BROKER:
             return copy.began_ms
@@ -102,10 +86,10 @@ class ManifestProof:
     def _ended_ms(self) -> dict[Clock, dict[TopicPartition, int]]:
         """By clock, when the last byte of each partition was read of which the capture has no other copy."""
         of_clock: defaultdict[TopicPartition, list[Entry | None]] = defaultdict(list)
-        for section in self.copies.of_capture:
+        for section in self.of_capture:
             if section.kind in LOG_KINDS:
                 where = TopicPartition(section.topic, section.partition)
-                of_clock[where] += self.copies.entries.get(section.input_id) or [None]
+                of_clock[where] += self.entries.get(section.input_id) or [None]
         ended_ms: defaultdict[Clock, dict[TopicPartition, int]] = defaultdict(dict)
         for where, entries in of_clock.items():
             ended = [e.file.ended_ms for e in entries if e is not None and e.file.ended_ms is not None]
@@ -117,7 +101,7 @@ class ManifestProof:
     def copied_ms(self, where: TopicPartition) -> int | None:
         """When the last byte of a log was read, by the clock of its one broker; None where no whole manifest says."""
         ended = ((clock, times_ms[where]) for clock, times_ms in self._ended_ms.items() if where in times_ms)
-        return next((ms for clock, ms in ended if clock.kind == BROKER and self.copies.is_steady(clock)), None)
+        return next((ms for clock, ms in ended if clock.kind == BROKER and self.is_steady(clock)), None)
 
     @cached_property
     def torn(self) -> set[TopicPartition]:
@@ -223,16 +207,13 @@ class ManifestProof:
             return f"its files end at offset {end}, and the manifest says {asked}"
         if any(s.leader_epoch == epoch for s in of_it):
             return None
-        starts = [s.file_base_offset for s in self._own_of(LEADER_EPOCH, where) if s.stated == str(epoch)]
-        if not starts:
+        of_epoch = (s for s in self._by_kind.get(LEADER_EPOCH, ()) if s.stated == str(epoch))
+        begins = max((s.file_base_offset for s in of_epoch if (s.topic, s.partition) == where), default=None)
+        if begins is None:
             return f"nothing says where leader epoch {epoch} begins"
-        begins = max(starts)
         return None if min(end, end if asked is None else asked) >= begins else f"its leader epoch begins at {begins}"
 
     # What was read.
-
-    def _own_of(self, kind: str, where: TopicPartition) -> list[InputSection]:
-        return [s for s in self._by_kind.get(kind, ()) if (s.topic, s.partition) == where]
 
     @cached_property
     def _by_kind(self) -> dict[str, list[InputSection]]:
@@ -244,7 +225,7 @@ class ManifestProof:
 
     def _sections_by(self, name: Callable[[InputSection], str]) -> dict[str, list[InputSection]]:
         sections: defaultdict[str, list[InputSection]] = defaultdict(list)
-        for section in self.copies.of_capture:
+        for section in self.of_capture:
             sections[name(section)].append(section)
         return dict(sections)
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.transactions import ONGOING, PREPARE_ABORT, PREPARE_COMMIT, PREPARED
-from txn_analysis.logic import both, either, minus, more, no, possible
+from txn_analysis.logic import Truth, both, either, minus, more, no, possible
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txn_analysis.judge.case import Case
-    from txn_analysis.logic import Truth
 
 
 def evidence_broken(c: Case) -> Truth:

@@ -203,11 +203,6 @@ def why_not_overdue(c: Case) -> str:
     return if_known(within, utc(c.start_ms), c.timeout_ms) or untold
 
 
-def appended_by(c: Case) -> str | None:
-    """When its last batch was appended at the latest."""
-    return if_known("the data was appended by {}", utc(c.txn.appended_before_ms))
-
-
 def missing_reach_of_the_state(c: Case) -> list[str | None]:
     """What would prove that the state reaches up to the data."""
     lacking = "__transaction_state up to a later moment"
@@ -271,23 +266,11 @@ def why_log_reaches(c: Case) -> str:
     return if_known(reaches, utc(c.last_moment_ms)) or unclocked
 
 
-def missing_history(c: Case) -> list[str]:
-    """What would prove that no commit is gone."""
-    gone = "the records of __transaction_state that are gone, from an earlier copy"
-    return [or_word(c, gone, "no_records_lost")]
-
-
 def why_nothing_is_lost(c: Case) -> str:
     """Why no commit can be gone."""
     if doubts_of_loss(c):
         return "the operator says that no acknowledged record was ever lost (--no-records-lost)"
     return "no record that could have decided it is gone"
-
-
-def who_has_it(c: Case) -> str:
-    """Which id has, or had, the producer id."""
-    name = "" if c.id is None else f" {c.id.transactional_id}"
-    return f"transactional id{name} has, or had, producer id {c.txn.producer_id}"
 
 
 def instead(c: Case) -> str:

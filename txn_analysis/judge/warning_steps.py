@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import counted
-from txn_analysis.columns.values import rows_of_values, unpickled
+from txn_analysis.columns.values import BatchFunction, rows_of_values, unpickled
 from txn_analysis.coordinator.state_records import histories_in
 from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.early_warning import (
@@ -35,7 +35,6 @@ from txn_analysis.text import iso_utc
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.history import History
     from txn_analysis.judge.early_warning import Known
     from txn_analysis.judge.judgement import Judgement
@@ -46,30 +45,19 @@ _BY_KIND = {warning.kind: warning for warning in WARNINGS}
 _ORDER = {warning.kind: number for number, warning in enumerate(WARNINGS)}
 
 
-class Flagged(NamedTuple):
-    """One warning about one id, with the application that the id seems to belong to; a higher score is worse.
-
-    `at_ms` is when it happens that is warned of; None where no clock says that.
-    """
-
-    kind: str
-    application: str
-    framework: str | None
-    transactional_id: str
-    score: int
-    at_ms: int | None
-
-
 class Warned(NamedTuple):
-    """One kind of warning about the ids of one application: the worst of them, and how many there are."""
+    """One kind of warning about the ids of one application: the worst of them, and how many there are.
+
+    A higher score is worse. `at_ms` is when it happens that is warned of; None where no clock says that.
+    """
 
     kind: str
     application: str
     framework: str | None
     worst_id: str
     score: int
-    at_ms: int | None
-    id_count: int
+    at_ms: int | None = None
+    id_count: int = 1
 
 
 @dataclass(frozen=True)
@@ -87,22 +75,19 @@ class WarningLine:
     at_ms: int | None = None
 
 
-def _flagged(kind: str, transactional_id: str, score: int, at_ms: int | None = None) -> Flagged:
+def _warned(kind: str, transactional_id: str, score: int, at_ms: int | None = None) -> Warned:
     """A warning about an id, with whose it seems to be."""
     owner = application_of(transactional_id)
-    return Flagged(kind, owner.name, owner.framework, transactional_id, score, at_ms)
+    return Warned(kind, owner.name, owner.framework, transactional_id, score, at_ms)
 
 
-def _by_application(flagged: Iterable[Flagged]) -> list[Warned]:
+def _by_application(warned_of: Iterable[Warned]) -> list[Warned]:
     """All warnings about the ids of some applications, as one of each kind for each application."""
-    groups: defaultdict[tuple[str, str, str | None], list[Flagged]] = defaultdict(list)
-    for each in flagged:
+    groups: defaultdict[tuple[str, str, str | None], list[Warned]] = defaultdict(list)
+    for each in warned_of:
         groups[each.kind, each.application, each.framework].append(each)
-    worst = {group: min(ids, key=lambda each: (-each.score, each.transactional_id)) for group, ids in groups.items()}
-    return [
-        Warned(*group, worst[group].transactional_id, worst[group].score, worst[group].at_ms, len(ids))
-        for group, ids in groups.items()
-    ]
+    worst = (min(ids, key=lambda each: (-each.score, each.worst_id)) for ids in groups.values())
+    return [one._replace(id_count=len(ids)) for one, ids in zip(worst, groups.values(), strict=True)]
 
 
 def _worst_of(warned_of: Iterable[Warned]) -> list[Warned]:
@@ -180,20 +165,20 @@ def _open_line(one: NearBound, at_ms: int | None) -> WarningLine:
     )
 
 
-def _warnings_of_last(last: pa.StructArray, known: Known) -> Iterator[Flagged]:
+def _warnings_of_last(last: pa.StructArray, known: Known) -> Iterator[Warned]:
     """What live ids are warned of by their last records, which nothing later hides."""
     for warning in OF_LAST_RECORDS:
         warned = last.filter(pc.fill_null(warning.when(last, known), False))
         columns = warned.field("transactional_id"), warning.score(warned, known), warning.at(warned, known)
-        for transactional_id, score, at_ms in zip(*(column.to_pylist() for column in columns), strict=True):
-            yield _flagged(warning.kind, transactional_id, score, at_ms)
+        for one in zip(*(column.to_pylist() for column in columns), strict=True):
+            yield _warned(warning.kind, *one)
 
 
-def _warnings_of_aborts(history: History) -> Iterator[Flagged]:
+def _warnings_of_aborts(history: History) -> Iterator[Warned]:
     """What an id is warned of for being timed out, or fenced, `MANY` times."""
     for kind, count in Counter(kinds_of_aborts(history)).items():
         if count >= MANY:
-            yield _flagged(kind, history[-1].transactional_id, count)
+            yield _warned(kind, history[-1].transactional_id, count)
 
 
 OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
@@ -222,9 +207,9 @@ def warnings_of_aborts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
     )
 
 
-def _of_applications(flagged: Iterable[Flagged]) -> Iterator[pa.RecordBatch]:
-    by_application: defaultdict[str, list[Flagged]] = defaultdict(list)
-    for each in flagged:
+def _of_applications(warned_of: Iterable[Warned]) -> Iterator[pa.RecordBatch]:
+    by_application: defaultdict[str, list[Warned]] = defaultdict(list)
+    for each in warned_of:
         by_application[each.application].append(each)
     columns = [
         pa.array([*by_application], pa.string()),

@@ -233,7 +233,10 @@ WORDS: dict[str, Words] = {
     "state_older_than_log": Words(
         meaning="__transaction_state may have been copied before this data was written",
         background="Files are copied one after another.",
-        evidence=lambda c: [say.coordinator_says(c), say.appended_by(c)],
+        evidence=lambda c: [
+            say.coordinator_says(c),
+            if_known("the data was appended by {}", utc(c.txn.appended_before_ms)),
+        ],
         missing=say.missing_reach_of_the_state,
         why_not=say.why_state_reaches,
         reason="The state was copied before the data was written, or nothing proves that it was not. The coordinator "
@@ -275,7 +278,9 @@ WORDS: dict[str, Words] = {
         background="Compaction of `__transaction_state` is normal. So this is common when you look at old "
         "transactions once, and rare in nightly audits, whose earlier captures keep what compaction removes.",
         evidence=lambda c: [say.coordinator_says(c), *say.doubts_of_loss(c), say.log_followed(c)],
-        missing=say.missing_history,
+        missing=lambda c: [
+            say.or_word(c, "the records of __transaction_state that are gone, from an earlier copy", "no_records_lost")
+        ],
         why_not=say.why_nothing_is_lost,
         reason="The coordinator has nothing for this partition, but its older records are gone. One of them may have "
         "been a commit whose marker was lost (an unclean election, a lost disk) or never sent. An abort would then "
@@ -291,7 +296,10 @@ WORDS: dict[str, Words] = {
             f"no transactional id has, or had, producer id {c.txn.producer_id}",
             *say.what_absence_rests_on(c),
         ],
-        why_not=say.who_has_it,
+        why_not=lambda c: (
+            f"transactional id{if_known(' {}', c.id and c.id.transactional_id) or ''} has, or had, "
+            f"producer id {c.txn.producer_id}"
+        ),
         would_change="a record of __transaction_state with this producer id, or an end marker of it in a later copy",
         reason="The coordinator has forgotten the id (transactional.id.expiration.ms), or never knew it. Nobody is "
         "left who would write the end marker.",

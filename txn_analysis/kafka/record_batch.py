@@ -15,13 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.compiled import NO_PLACE, compiled
-from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES
+from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES, Headers, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.kafka.batch_headers import Headers, Source
 
 
 MAX_RECORDS_BYTES = 64 << 20  # brokers take batches of 1 MiB by default; a bomb must not fill the memory

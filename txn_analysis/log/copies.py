@@ -16,14 +16,13 @@ import numpy as np
 
 from txn_analysis.columns.arrays import NONE, Array, numbers, rows_at
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT
-from txn_analysis.log.segments import UNCUT, Cuts
+from txn_analysis.log.segments import UNCUT, Cuts, SectionKey, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
-    from txn_analysis.log.segments import SectionKey, Segment
     from txn_analysis.tables import BatchRangeSummary
     from txn_analysis.tables.inputs import InputSection
 

@@ -10,7 +10,7 @@ that was never replicated.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,8 +22,6 @@ from txn_analysis.log.two_logs import two_logs_of
 from txn_analysis.tables import Problem, TwoLogs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from txn_analysis.log.segments import SectionKey, Segment
     from txn_analysis.tables.inputs import InputSection
 
@@ -44,7 +42,7 @@ class Truncation(NamedTuple):
 
 
 @dataclass(slots=True)
-class SelectedCopy:
+class Selection:
     """What was decided of one range of offsets.
 
     Attributes:
@@ -158,7 +156,7 @@ class Copies:
 
     def select(
         self, offsets: OffsetRange, truncations: Sequence[Truncation], selected: Sequence[CopyRange]
-    ) -> SelectedCopy:
+    ) -> Selection:
         """The copy that is the log in a range of offsets, if any is.
 
         Args:
@@ -171,16 +169,16 @@ class Copies:
             return _above_newer(offsets, selected)
         if newer is not None and self.is_rewritten and offsets.start >= newer[0]:
             # Between newer files nothing is left here either: compaction emptied these offsets.
-            return SelectedCopy(offsets)
+            return Selection(offsets)
         if self._is_client_text(offsets):
             remark = f"offset {offsets.start} on is text of a record's header keys: no other dump shows it"
-            return SelectedCopy(offsets, remarks=(remark,))
-        choice = SelectedCopy(offsets)
-        losers = self._losers(choice, truncations) if offsets.pairs or truncations else ()
-        choice.candidates = [content for content in offsets.contents if id(content[0]) not in losers]
-        if choice.candidates:
-            choice.select(self._lost_offsets(offsets))
-        return choice
+            return Selection(offsets, remarks=(remark,))
+        selection = Selection(offsets)
+        rejected = self._rejected(selection, truncations) if offsets.pairs or truncations else ()
+        selection.candidates = [content for content in offsets.contents if id(content[0]) not in rejected]
+        if selection.candidates:
+            selection.select(self._lost_offsets(offsets))
+        return selection
 
     def _is_client_text(self, offsets: OffsetRange) -> bool:
         """All that copies hold there may be text of a client, and another dump of the segment does not show it."""
@@ -201,30 +199,30 @@ class Copies:
             if other.summaries
         )
 
-    def _losers(self, choice: SelectedCopy, before: Sequence[Truncation]) -> set[int]:
+    def _rejected(self, selection: Selection, before: Sequence[Truncation]) -> set[int]:
         """The contents that are not the log, by the identity of their first copies."""
-        offsets = choice.offsets
+        offsets = selection.offsets
         disproven = _disproven(offsets)
-        losers = set(disproven)
+        rejected = set(disproven)
         for pair in offsets.pairs:
             comparison = self.comparisons[pair]
             conflict = comparison.conflict_offset
             if conflict is None:
                 continue
             a, b = (next(c for c in offsets.copies if c.segment.key == key) for key in (pair.a, pair.b))
-            if _are_truncated((a, b), offsets.start, [*before, *choice.truncations]):
+            if _are_truncated((a, b), offsets.start, [*before, *selection.truncations]):
                 continue
             if any(id(copy) in disproven and disproven[id(copy)] <= conflict for copy in (a, b)):
                 continue
             # Copies of one log agree at first; two logs contradict each other at once where both begin.
             if conflict <= max(a.segment.first_offset, b.segment.first_offset, self.shared_from):
-                choice.two_logs += (two_logs_of(a.segment.section, b.segment.section),)
-            losers |= choice.resolve(comparison, conflict, a, b)
-        known = [*before, *choice.truncations]
+                selection.two_logs += (two_logs_of(a.segment.section, b.segment.section),)
+            rejected |= selection.resolve(comparison, conflict, a, b)
+        known = [*before, *selection.truncations]
         truncated = [content for content in offsets.contents if _are_truncated(content[:1], offsets.start, known)]
         if truncated:
-            choice.truncated += (([copy for content in truncated for copy in content], offsets.start),)
-        return losers | {id(content[0]) for content in truncated}
+            selection.truncated += (([copy for content in truncated for copy in content], offsets.start),)
+        return rejected | {id(content[0]) for content in truncated}
 
     def _lost_offsets(self, offsets: OffsetRange) -> dict[SectionKey, int]:
         lost: dict[SectionKey, int] = {}
@@ -251,14 +249,14 @@ def _bounds(segments: list[Segment]) -> tuple[int, int] | None:
     return min(s.covered_from for s in segments), max(s.end_offset for s in segments)
 
 
-def _above_newer(offsets: OffsetRange, selected: Sequence[CopyRange]) -> SelectedCopy:
+def _above_newer(offsets: OffsetRange, selected: Sequence[CopyRange]) -> Selection:
     """Only earlier captures reach so far: the judged files are cut short, unless their leaders truncated the log."""
     epoch = offsets.copies[0].leader_epoch
     epochs = [e for copy in selected if (e := copy.leader_epoch) is not None]
     if epoch is None or epoch >= max(epochs, default=epoch):
-        return SelectedCopy(offsets, cut_before=offsets.stop - 1)
+        return Selection(offsets, cut_before=offsets.stop - 1)
     since = f"an earlier capture's tail from offset {offsets.start} on was truncated since"
-    return SelectedCopy(offsets, truncated=((offsets.copies, offsets.start),), remarks=(since,))
+    return Selection(offsets, truncated=((offsets.copies, offsets.start),), remarks=(since,))
 
 
 def _are_truncated(copies: Sequence[CopyRange], start: int, truncations: Sequence[Truncation]) -> bool:
@@ -288,30 +286,30 @@ class OtherCopies:
     """What the copies of one log hold beside the log.
 
     Attributes:
-        choices: of the ranges of offsets that are in the log, in offset order.
+        selections: of the ranges of offsets that are in the log, in offset order.
         commit_offsets: by producer id, the last COMMIT marker, or one of unprinted kind, in a copy that was not
             selected where the marker lies.
         truncated_marker_offset: the last end marker that a copy held where it was truncated; None without one.
     """
 
-    choices: list[SelectedCopy] = field(default_factory=list)
+    selections: list[Selection] = field(default_factory=list)
     commit_offsets: dict[int, int] = field(default_factory=dict)
     truncated_marker_offset: int | None = None
 
     @classmethod
-    def of(cls, choices: Iterable[SelectedCopy]) -> OtherCopies:
+    def of(cls, selections: Iterable[Selection]) -> OtherCopies:
         """What the copies hold that were not selected."""
         others = cls()
-        for choice in choices:
-            for copies, offset in choice.truncated:
+        for selection in selections:
+            for copies, offset in selection.truncated:
                 others._add_truncated(copies, offset)
-            for appends in _appends_of(choice.differing):
+            for appends in _appends_of(selection.differing):
                 has_commit = appends["last_commit_offset"] != NONE
                 commits = (appends[name][has_commit].tolist() for name in ("producer_id", "last_commit_offset"))
                 for producer_id, commit in zip(*commits, strict=True):
                     others.commit_offsets[producer_id] = max(commit, others.commit_offsets.get(producer_id, -1))
-            if choice.agreeing:
-                others.choices.append(choice)
+            if selection.agreeing:
+                others.selections.append(selection)
         return others
 
     def _add_truncated(self, copies: Iterable[CopyRange], offset: int) -> None:
@@ -332,10 +330,10 @@ class OtherCopies:
         """
         if all(start_offset < mark for mark in marks.values()):
             return False
-        choices = [c for c in self.choices if c.offsets.start <= last_offset and c.offsets.stop > start_offset]
-        choices = [choice for choice in choices if choice.agreeing[0].has_producer(producer_id)]
-        folders = {_folder(choice.agreeing[0]) for choice in choices}
-        candidates = (copy for choice in choices for content in choice.candidates for copy in content)
+        selections = [c for c in self.selections if c.offsets.start <= last_offset and c.offsets.stop > start_offset]
+        selections = [selection for selection in selections if selection.agreeing[0].has_producer(producer_id)]
+        folders = {_folder(selection.agreeing[0]) for selection in selections}
+        candidates = (copy for selection in selections for content in selection.candidates for copy in content)
         holders = {_folder(copy) for copy in candidates if copy.has_producer(producer_id)}
         is_alone = not any(rank == own_rank for rank, _ in holders - folders for own_rank, _ in folders)
         is_marked = all(folder in marks and start_offset >= marks[folder] for folder in folders)

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 from txn_analysis.columns.arrays import NONE
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.copies import CopyRange, offset_ranges
-from txn_analysis.log.copy_selection import Comparisons, Copies, OtherCopies, SelectedCopy, Truncation
-from txn_analysis.tables import Problem
+from txn_analysis.log.copy_selection import Comparisons, Copies, OtherCopies, Selection, Truncation
+from txn_analysis.tables import BatchRangeSummary, Problem, TwoLogs
 from txn_analysis.tables.appends import NO_APPENDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from txn_analysis.log.segments import Segment
-    from txn_analysis.tables import BatchRangeSummary, TwoLogs
 
 
 @dataclass
@@ -95,35 +94,37 @@ def partition_log(segments: list[Segment], comparisons: Comparisons) -> Partitio
     """The log that all copies of one partition make up; `comparisons` has all of `copies.pairs_to_compare`."""
     ranges = list(offset_ranges(segments))
     copies = Copies.of(segments, {pair: comparisons[pair] for offsets in ranges for pair in offsets.pairs})
-    choices: list[SelectedCopy] = []
+    selections: list[Selection] = []
     truncations: list[Truncation] = []
     selected: list[CopyRange] = []
     for offsets in ranges:
-        choice = copies.select(offsets, truncations, selected)
-        choices.append(choice)
-        truncations += choice.truncations
-        if choice.copy is not None:
-            selected.append(choice.copy)
-    return _joined(segments, choices, selected)
+        selection = copies.select(offsets, truncations, selected)
+        selections.append(selection)
+        truncations += selection.truncations
+        if selection.copy is not None:
+            selected.append(selection.copy)
+    return _joined(segments, selections, selected)
 
 
-def _joined(segments: list[Segment], choices: list[SelectedCopy], selected: list[CopyRange]) -> PartitionLog:
+def _joined(segments: list[Segment], selections: list[Selection], selected: list[CopyRange]) -> PartitionLog:
     """The log of everything that was selected."""
     newest = min((s.capture_rank for s in segments), default=0)
     used: dict[int, list[BatchRangeSummary]] = {}
     for copy in selected:
         used.setdefault(id(copy.segment), []).extend(copy.summaries)
-    compacted = [(choice, choice.compacted_until) for choice in choices if choice.compacted_until is not None]
+    compacted = [
+        (selection, selection.compacted_until) for selection in selections if selection.compacted_until is not None
+    ]
     log = PartitionLog(
         [s for s in segments if id(s) in used or (not s.summaries and s.capture_rank == newest)],
         [summary for copy in selected for summary in copy.summaries],
-        [problem for choice in choices for problem in choice.problems],
-        remarks=[remark for choice in choices for remark in choice.remarks],
-        compacted=[(choice.offsets.stop, choice.fullest.summaries) for choice, _ in compacted],
-        others=OtherCopies.of(choices),
-        two_logs=tuple(dict.fromkeys(each for choice in choices for each in choice.two_logs)),
+        [problem for selection in selections for problem in selection.problems],
+        remarks=[remark for selection in selections for remark in selection.remarks],
+        compacted=[(selection.offsets.stop, selection.fullest.summaries) for selection, _ in compacted],
+        others=OtherCopies.of(selections),
+        two_logs=tuple(dict.fromkeys(each for selection in selections for each in selection.two_logs)),
     )
-    agreed = max((choice.offsets.stop for choice in choices if len(choice.agreeing) > 1), default=None)
+    agreed = max((selection.offsets.stop for selection in selections if len(selection.agreeing) > 1), default=None)
     if agreed is not None:
         log.witnesses.append(f"copies agree up to offset {agreed - 1}")
     for segment in log.segments:
@@ -131,7 +132,7 @@ def _joined(segments: list[Segment], choices: list[SelectedCopy], selected: list
     if compacted:
         until = max(offset for _, offset in compacted)
         log.remarks.append(f"compaction removed records up to offset {until} that another copy still holds")
-    cut_before = next((c.cut_before for c in reversed(choices) if c.cut_before is not None), None)
+    cut_before = next((c.cut_before for c in reversed(selections) if c.cut_before is not None), None)
     if cut_before is not None:
         reason = f"an earlier capture reaches up to offset {cut_before}, this one ends before"
         log.problems.append(Problem(None, ProblemKind.ENDS_BEFORE_EARLIER_CAPTURE, reason))

@@ -16,23 +16,20 @@ from txn_analysis.columns.arrays import NONE, Array, Columns, numbers_of
 from txn_analysis.kafka.names import SNAPSHOT
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.log.copy_selection import high_watermarks
+from txn_analysis.log.copy_selection import Comparisons, Folder, high_watermarks
 from txn_analysis.log.partition_health import CheckpointFiles, health_of, producers_at_end
-from txn_analysis.log.partition_log import gap, partition_log
+from txn_analysis.log.partition_log import PartitionLog, gap, partition_log
 from txn_analysis.log.producer_state import ProducerStateManager
 from txn_analysis.log.segments import NO_RANK, first_other_rank, is_empty_dump, proves_nothing, segments_of
 from txn_analysis.log.snapshots import base_snapshot, by_offset, described_of, reconcile_snapshot, snapshots_of
 from txn_analysis.log.transactions import ended_in, open_in
 from txn_analysis.log.two_logs import of_another_topic
-from txn_analysis.tables import BatchRangeSummary, Problem, UsedBatchRange
+from txn_analysis.tables import BatchRangeSummary, PartitionHealth, Problem, UsedBatchRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.log.copy_selection import Comparisons, Folder
-    from txn_analysis.log.partition_log import PartitionLog
     from txn_analysis.log.snapshots import Snapshot, Stated
-    from txn_analysis.tables import PartitionHealth
     from txn_analysis.tables.inputs import InputSection
 
 

@@ -22,12 +22,11 @@ from txn_analysis.kafka.names import (
     TOPIC_ID,
 )
 from txn_analysis.kafka.problems import ProblemKind
-from txn_analysis.tables import Problem
+from txn_analysis.tables import BatchRangeSummary, Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from txn_analysis.tables import BatchRangeSummary
     from txn_analysis.tables.inputs import InputSection
 
 SectionKey = tuple[str, int]  # an input, and the index of the section in it

@@ -15,7 +15,7 @@ answer proves and what not: decision 0097.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +25,11 @@ from txn_analysis.columns.arrays import NONE, Array, known, numbers_named
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.kafka.names import DESCRIBED
 from txn_analysis.kafka.problems import ProblemKind
-from txn_analysis.log.replay import NONE_SEEN, SNAPSHOT, UNKNOWN, LogSoFar, or_else
+from txn_analysis.log.producer_state import NONE_SEEN, SNAPSHOT, UNKNOWN, LogSoFar, ProducerStateManager, or_else
 from txn_analysis.tables import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.producer_state import ProducerStateManager
     from txn_analysis.log.segments import SectionKey
     from txn_analysis.tables.inputs import InputSection
 

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import NONE, Array, Columns, equal_runs, is_in, names_in, numbers
 from txn_analysis.columns.records import batch_of, fields_of, records_of
-from txn_analysis.columns.values import named, rows_of_values
+from txn_analysis.columns.values import BatchFunction, GroupFunction, named, rows_of_values
 from txn_analysis.kafka.names import LOG_KINDS, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.log.partition_health import with_producers
 from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_state
-from txn_analysis.log.segments import proves_nothing, segments_of
+from txn_analysis.log.segments import Cuts, SectionKey, proves_nothing, segments_of
 from txn_analysis.log.snapshots import STATED
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
 from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA, ended_in_linking, open_in_linking
@@ -43,8 +43,6 @@ from txn_analysis.tables.schema import AUDIT, by_audit, given_schema
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.columns.values import BatchFunction, GroupFunction
-    from txn_analysis.log.segments import Cuts, SectionKey
 
 SNAPSHOT_COLUMNS = ("topic", "partition", "input_id", "section_index", *names_in(STATED))
 BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))

@@ -17,12 +17,10 @@ from txn_analysis.log.producer_appends import Rows, producers_of, transaction_pa
 from txn_analysis.log.segments import UNCUT, Cuts
 from txn_analysis.log.transactions import ended_rows
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES
-from txn_analysis.tables.batches import BatchPlace
+from txn_analysis.tables.batches import Batches, BatchPlace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from txn_analysis.tables.batches import Batches
 
 
 _MAY_END = np.array([None, *END_MARKERS], object)  # a shallow dump does not say what a control batch is

@@ -12,16 +12,13 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import NONE, Columns, is_in, names_in, nullable, of_types
 from txn_analysis.kafka.names import END_MARKERS
-from txn_analysis.log.replay import OPEN_TRANSACTION
-from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
+from txn_analysis.log.producer_state import OPEN_TRANSACTION, ProducerStateManager
+from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Table, Transaction, UsedBatchRange
 from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-
-    from txn_analysis.log.producer_state import ProducerStateManager
-    from txn_analysis.tables import Table
 
 
 BATCH_RANGE_KEY = UsedBatchRange._fields[1:]

@@ -22,10 +22,9 @@ from txn_analysis.reading.inputs.accounting import (
     rejected_in_log,
     rejected_outside,
 )
-from txn_analysis.reading.inputs.clusters import cluster_ids
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.manifest import manifest_inputs, split_manifests
-from txn_analysis.reading.inputs.planned_input import check_inputs
+from txn_analysis.reading.inputs.planned_input import check_inputs, cluster_ids
 from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.rows import MOMENTS, READ_KINDS, REJECTED, Moment

@@ -324,7 +324,6 @@ def _record_of(
 ) -> RunRecord:
     settings = run.settings
     outcome = outcome_of(findings.told(Answered), has_state=state.seen_count > 0, sight=Sight.of(health))
-    coverage = own.state.coverage(Words.of(own.settings))
     # Whoever reads the run later counts on as many partitions of the state.
     counted = {
         "transaction_state_partitions": state.count.used,
@@ -343,7 +342,7 @@ def _record_of(
         table_versions=run.warehouse.versions(EVIDENCE_TABLES),
         verdict_counts={verdict.value: number for verdict, number in findings.verdict_counts.items()},
         state_coverage=json.dumps(
-            coverage.plain()
+            own.state.coverage(Words.of(own.settings))
             | {"disproved": own.disproved}
             | ({"copied": own.copied.plain()} if own.copied.manifest_count else {})
             | connect.coverage

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.names import TRANSACTIONS
-from txn_analysis.tables import ABORT_PLAN, AbortRecord
+from txn_analysis.tables import ABORT_PLAN, AbortRecord, Finding
 from txn_analysis.text import escape, json_in_ascii, shell_option
 from txn_analysis.verdict import Verdict
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import Json
     from txn_analysis.settings import Settings
-    from txn_analysis.tables import Finding
 
 _FINGERPRINT_BYTES = 16
 _ROWS_AT_ONCE = 1_000

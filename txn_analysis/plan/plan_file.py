@@ -256,7 +256,10 @@ def write_txn_markers(
         that is left out, with the reason: the document has no place for what must be true before it is sent.
     """
     looked_at = [(record, _why_left_out(record, ended)) for record in records]
-    sendable = sorted((record for record, reason in looked_at if reason is None), key=_marker_order)
+    sendable = sorted(
+        (record for record, reason in looked_at if reason is None),
+        key=lambda record: (_marker_key(record), record.topic, record.partition),
+    )
     markers = [_marker(list(group), api_version) for _, group in groupby(sendable, key=_marker_key)]
     left_out = [
         f"left out: {record.topic_partition}, producer id {record.producer_id}: {reason}"
@@ -287,10 +290,6 @@ def _why_left_out(record: AbortRecord, ended: Collection[str]) -> str | None:
 
 def _marker_key(record: AbortRecord) -> tuple[int, int, int]:
     return record.producer_id, record.producer_epoch, record.coordinator_epoch or 0
-
-
-def _marker_order(record: AbortRecord) -> tuple[tuple[int, int, int], str, int]:
-    return _marker_key(record), record.topic, record.partition
 
 
 def _marker(records: list[AbortRecord], api_version: int) -> dict[str, JsonValue]:

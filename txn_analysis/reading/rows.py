@@ -27,9 +27,9 @@ from txn_analysis.kafka.names import (
     TXNINDEX,
 )
 from txn_analysis.reading.dump.scan import SmallSections, places_of, read_slice, scan_range, scan_slice
-from txn_analysis.reading.log_dir.described_producers import read_described_file
 from txn_analysis.reading.log_dir.producer_files import (
     CHANGED,
+    read_described_file,
     read_snapshot_file,
     read_snapshot_section,
     read_txnindex_file,

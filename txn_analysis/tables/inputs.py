@@ -307,7 +307,7 @@ class RunRecord(NamedTuple):
 
     @property
     def coverage(self) -> dict[str, Any]:
-        """What was seen of `__transaction_state`, as `coordinator.coverage.StateCoverage` was written."""
+        """What was seen of `__transaction_state`, as `coordinator.coverage.StateEvidence.coverage` said it."""
         found: dict[str, Any] = json.loads(self.state_coverage)
         return found
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.proof.hostile.reference import batch_fields
 from tests.tools.inputs import RANGE_BYTES, InputReader, ReadInput
-from txn_analysis.reading.grammar.batch_lines import Lines, read_batch_lines
+from txn_analysis.reading.grammar.lines import Lines, read_batch_lines
 from txn_analysis.tables import ABORTED_TRANSACTIONS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.schema import BIGINT, INT
 

@@ -110,7 +110,7 @@ def a_collectors_clock_is_a_brokers(patch: pytest.MonkeyPatch) -> None:
 
     def by_any_clock(self: ManifestProof, where: Any, last_ms: Any) -> int | None:
         copy = self.whole.get(where)
-        return copy.began_ms if copy is not None and self.copies.order.is_proven else began(self, where, last_ms)
+        return copy.began_ms if copy is not None and self.order.is_proven else began(self, where, last_ms)
 
     patch.setattr(ManifestProof, "reach_ms", by_any_clock)
 

@@ -10,8 +10,7 @@ from tests.tools.stories.answer import Answer, answer_of
 from tests.tools.stories.history import History
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT, STATE
 from txn_analysis.reading.inputs.broker_files import PassedOver
-from txn_analysis.reading.inputs.clusters import cluster_ids
-from txn_analysis.reading.inputs.planned_input import PlannedInput
+from txn_analysis.reading.inputs.planned_input import PlannedInput, cluster_ids
 from txn_analysis.reading.text.section import Section
 from txn_analysis.settings import Settings
 from txn_analysis.tables import PRODUCER_SNAPSHOTS, TRANSACTION_STATES

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.tools.coordinator_rows import exported, known_of, marker_rows, record
 from txn_analysis.coordinator.chain import LeaderEpochChange, StateChain
-from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, Witness, fit_of
+from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, UnexplainedMarker, fit_of
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.producer_bounds import GivenState
@@ -546,12 +546,12 @@ def test_a_commit_without_data_of_its_own_may_be_later_than_the_state_too() -> N
     ended = ending_at(AT_MS + 10)
     bare = EndMarker(51, COMMIT, AT_MS + 10 + SKEW_MS + 1, 3, 5, has_data=False)
     sums = told(MARKER, bare, history=COMMITTED, state=ended)
-    assert (counts(sums), sums.later) == (CONFIRMED, Witness(bare.at_ms or 0, "orders", 0, 51, 7))
+    assert (counts(sums), sums.later) == (CONFIRMED, UnexplainedMarker(bare.at_ms or 0, "orders", 0, 51, 7))
     assert told(MARKER, bare._replace(at_ms=AT_MS + 10 + SKEW_MS), history=COMMITTED, state=ended).later is None
 
 
-def witness(producer_id: int, at_ms: int = AT_MS) -> Witness:
-    return Witness(at_ms, "orders", 0, 50, producer_id)
+def witness(producer_id: int, at_ms: int = AT_MS) -> UnexplainedMarker:
+    return UnexplainedMarker(at_ms, "orders", 0, 50, producer_id)
 
 
 def contradicted(confirmed: int, *producer_ids: int) -> MarkerSums:

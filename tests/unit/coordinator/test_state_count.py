@@ -13,7 +13,6 @@ from txn_analysis.coordinator.partition_count import (
     DERIVED,
     GIVEN,
     MOST_PARTITIONS,
-    CountCoverage,
     IdSums,
     StateCount,
     state_count,
@@ -68,7 +67,12 @@ def test_dumps_under_wrong_names_fit_no_count() -> None:
 
 def test_console_exports_prove_nothing() -> None:
     exported = [(java_hash(name), None) for name in IDS]
-    assert state_count(None, sums_of_ids(exported)).coverage() == CountCoverage(50, DEFAULT, None, 0)
+    assert state_count(None, sums_of_ids(exported)).coverage() == {
+        "used": 50,
+        "basis": DEFAULT,
+        "fitting": None,
+        "fitting_count": 0,
+    }
 
 
 def test_one_id_fits_very_many_counts_and_few_are_named() -> None:

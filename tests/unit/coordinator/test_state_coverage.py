@@ -194,12 +194,13 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
     state = state_evidence_of(FOUR, sections, {}, chains, [], {})
     coverage = state.coverage(NO_WORDS)
-    told = {p.partition: (p.is_seen, p.is_complete, p.seen_to_ms) for p in coverage.partitions}
+    parts = coverage["partitions"]
+    told = {part["partition"]: (part["is_seen"], part["is_complete"], part["seen_to_ms"]) for part in parts}
     assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}
-    assert [p.undecodable for p in coverage.partitions] == [0, 0, 2, 0]
-    assert coverage.partitions[1].holes == ("does not begin with its first file, but with 100",)
-    assert coverage.partitions[2].problems == ("2 records could not be decoded",)
-    assert (coverage.seen, coverage.missing) == (3, (3,))
+    assert [part["undecodable"] for part in parts] == [0, 0, 2, 0]
+    assert parts[1]["holes"] == ["does not begin with its first file, but with 100"]
+    assert parts[2]["problems"] == ["2 records could not be decoded"]
+    assert (coverage["seen"], coverage["missing"]) == (3, [3])
 
 
 @pytest.mark.parametrize(
@@ -211,7 +212,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
 )
 def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
     state = StateEvidence([only(section)], StateCount(1, GIVEN))
-    assert state.coverage(Words(is_state_complete=True)).partitions[0].is_complete is is_complete
+    assert state.coverage(Words(is_state_complete=True))["partitions"][0]["is_complete"] is is_complete
 
 
 def test_a_console_export_covers_nothing_by_itself() -> None:

@@ -19,7 +19,7 @@ from tests.tools.judged_cases import (
 from tests.unit.judge.proof_of_the_listed import COPIED_LAST
 from txn_analysis.coordinator.chain import LeaderEpochChange, StateChain
 from txn_analysis.coordinator.coverage import Hole
-from txn_analysis.coordinator.fit import Contradictions, Fit, MarkerSums, Witness
+from txn_analysis.coordinator.fit import Contradictions, Fit, MarkerSums, UnexplainedMarker
 from txn_analysis.coordinator.history import WithoutMarker
 
 WEEK_MS = 604_800_000
@@ -285,7 +285,7 @@ EARLY = (
 )
 
 OF_ANY_ID = {"undecodable_count": 1, "keyless_count": 1}
-OF_OWN = Witness(AFTER_MS, "orders", 0, 50, 7)
+OF_OWN = UnexplainedMarker(AFTER_MS, "orders", 0, 50, 7)
 NOT_DECODED = (
     Case(
         "a record of any id in its partition of the state could not be decoded",
@@ -328,7 +328,7 @@ def confirming(at_ms: int) -> Fit:
     return Fit(sums=MarkerSums(is_unsure=True, sure_ms=at_ms))
 
 
-UNREACHED = Fit(sums=MarkerSums(unreached=Witness(AFTER_MS, "orders", 1, 50, 9)))
+UNREACHED = Fit(sums=MarkerSums(unreached=UnexplainedMarker(AFTER_MS, "orders", 1, 50, 9)))
 
 INCOMPLETE = (
     Case("the state surely confirms no marker", "state_incomplete", fit=UNCONFIRMED),

@@ -14,7 +14,7 @@ from tests.tools.judged_cases import (
     listed,
     with_partition,
 )
-from txn_analysis.coordinator.fit import Contradictions, Fit, MarkerSums, Witness
+from txn_analysis.coordinator.fit import Contradictions, Fit, MarkerSums, UnexplainedMarker
 
 GAP = ("offsets 3 to 5 are in no file",)
 COPIED_LAST = {"state_copied_last": True}
@@ -25,7 +25,7 @@ OLDER = {"txn_epoch": 4}
 
 def contradicted_by(producer_id: int, confirmed_count: int = 1) -> Fit:
     """One COMMIT marker of a producer has no decision in the state; so many others have one."""
-    witness = Witness(AFTER_MS, "orders", 1, 50, producer_id)
+    witness = UnexplainedMarker(AFTER_MS, "orders", 1, 50, producer_id)
     return Fit(sums=MarkerSums(confirmed_count, Contradictions(1, {producer_id: witness}, witness)))
 
 

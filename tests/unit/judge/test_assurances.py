@@ -21,7 +21,7 @@ from tests.tools.judged_cases import (
     with_partition,
 )
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
-from txn_analysis.coordinator.fit import Fit, MarkerSums, Witness
+from txn_analysis.coordinator.fit import Fit, MarkerSums, UnexplainedMarker
 from txn_analysis.coordinator.view import Views
 from txn_analysis.judge.case import Moments
 from txn_analysis.judge.judgement import Disproved, Judgement, judge_of, without
@@ -36,7 +36,7 @@ EVERY_WORD = Settings(
     no_records_lost=True,
     transaction_state_complete=True,
 )
-LATER = Fit(sums=MarkerSums(later=Witness(NOW_MS, "orders", 3, 50, 9)))
+LATER = Fit(sums=MarkerSums(later=UnexplainedMarker(NOW_MS, "orders", 3, 50, 9)))
 
 
 class Found(NamedTuple):

@@ -10,7 +10,6 @@ from tests.tools.judged_cases import OPEN
 from tests.tools.records import sections_of
 from txn_analysis.judge.blocked_groups import (
     GroupCommit,
-    GroupFile,
     GroupOffsets,
     ReadStretch,
     blocked_groups,
@@ -18,6 +17,7 @@ from txn_analysis.judge.blocked_groups import (
     group_files,
 )
 from txn_analysis.tables import Transaction
+from txn_analysis.tables.inputs import InputSection
 
 Row = dict[str, Any]
 
@@ -34,22 +34,25 @@ def opened(start: int = 50, *, partition: int = 0, producer_id: int = OPEN_PRODU
 
 def file(
     first: int, end: int, *, name: str = "a", base: int | None = None, partition: int = 0, rank: int = 0
-) -> GroupFile:
+) -> InputSection:
     """A copied file with batches at these offsets; none where the two are the same."""
-    return GroupFile(
-        input_id=f"{name}-{first}",
-        section_index=0,
-        capture_rank=rank,
-        partition=partition,
-        file_base_offset=first if base is None else base,
-        first_offset=None if first == end else first,
-        end_offset=None if first == end else end,
-        text_start_bytes=first * BYTES_AN_OFFSET,
-        text_end_bytes=end * BYTES_AN_OFFSET,
-    )
+    section = {
+        "input_id": f"{name}-{first}",
+        "section_index": 0,
+        "kind": "log",
+        "topic": TOPIC,
+        "capture_rank": rank,
+        "partition": partition,
+        "file_base_offset": first if base is None else base,
+        "first_offset": None if first == end else first,
+        "end_offset": None if first == end else end,
+        "text_start_bytes": first * BYTES_AN_OFFSET,
+        "text_end_bytes": end * BYTES_AN_OFFSET,
+    }
+    return sections_of([section])[0]
 
 
-def read(found: GroupFile, *cuts: int) -> list[ReadStretch]:
+def read(found: InputSection, *cuts: int) -> list[ReadStretch]:
     """The stretches of a file of which every record was read, in ranges that begin at some offsets."""
     bounds = [found.text_start_bytes, *(cut * BYTES_AN_OFFSET for cut in cuts), found.text_end_bytes]
     place = found.input_id, found.section_index, found.partition
@@ -62,7 +65,7 @@ def commit(group: str, offset: int, producer_id: int | None = None, *, partition
 
 def answer(
     transactions: list[Transaction],
-    files: list[GroupFile],
+    files: list[InputSection],
     found: Sequence[tuple[object, ...]],
     partition: int = 0,
 ) -> tuple[list[str] | None, ...]:
@@ -201,6 +204,6 @@ def test_a_partition_that_only_an_earlier_capture_holds_is_answered_from_it() ->
 
 
 def test_other_topics_and_other_files_do_not_count() -> None:
-    own = LOG._asdict() | {"kind": "log", "topic": TOPIC}
+    own = LOG._asdict()
     assert group_files(sections_of([own | {"topic": "orders"}, own | {"kind": "snapshot"}, own])) == [LOG]
     assert files_that_count([LOG._replace(partition=1)], {0}) == []

@@ -24,11 +24,10 @@ from tests.tools.judged_cases import (
 )
 from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.coordinator.fit import Fit
-from txn_analysis.coordinator.origins import origins_of
-from txn_analysis.coordinator.view import CoordinatorView, view_of
+from txn_analysis.coordinator.view import CoordinatorView, origins_of, view_of
 from txn_analysis.judge import case as judged_case
 from txn_analysis.judge.case import Moments
-from txn_analysis.judge.causes import CAUSES, READINGS, cause_named
+from txn_analysis.judge.causes import CAUSES, DIAGNOSES, cause_named
 from txn_analysis.judge.causes.cause import Cause
 from txn_analysis.judge.judgement import Judgement, judgement_of
 from txn_analysis.kafka.transactions import StateRecord
@@ -352,4 +351,4 @@ def test_a_cause_is_found_by_its_name(cause: Cause) -> None:
 
 def test_every_cause_has_a_name_of_its_own_and_the_last_reading_always_explains() -> None:
     assert len(CAUSES) == len({cause.name for cause in CAUSES})
-    assert READINGS[-1].cause.name == "unexplained"
+    assert DIAGNOSES[-1].cause.name == "unexplained"

@@ -9,7 +9,7 @@ import pytest
 from tests.tools.judged_cases import Case
 from tests.unit.judge.test_proof_table import CASES
 from txn_analysis.judge.case import Case as Evidence
-from txn_analysis.judge.causes import READINGS
+from txn_analysis.judge.causes import DIAGNOSES
 from txn_analysis.judge.rules import RULES
 from txn_analysis.judge.words import WORDS
 
@@ -52,7 +52,7 @@ def said_of(case: Evidence) -> Iterator[str]:
             yield from (*words.evidence_in(case), *words.missing_in(case), *words.would_change_in(case))
         else:
             yield words.why_not(case)
-    for reading in READINGS:
+    for reading in DIAGNOSES:
         if reading.confidence(case) is not None:
             yield from reading.cause.evidence_in(case)
 

@@ -82,7 +82,7 @@ COPY = Copy()
 
 
 def is_last(copy: Copy) -> bool:
-    return copy.copying().copies.order.is_proven
+    return copy.copying().order.is_proven
 
 
 # Order.
@@ -90,7 +90,7 @@ def is_last(copy: Copy) -> bool:
 
 def test_the_state_was_copied_last() -> None:
     assert is_last(COPY)
-    assert COPY.copying().copies.order.disproof is None
+    assert COPY.copying().order.disproof is None
 
 
 @pytest.mark.parametrize(("early_ms", "expected"), [(0, True), (57_999, True), (58_000, False), (60_000, False)])
@@ -98,13 +98,13 @@ def test_it_began_more_than_the_skew_after_every_log_had_ended(early_ms: int, ex
     at_ms = 120_000 - early_ms
     early = COPY.but(LAST, began_ms=BEGAN_MS + at_ms, ended_ms=BEGAN_MS + at_ms + 1, began_monotonic_ms=at_ms)
     assert is_last(early) is expected
-    assert (early.copying().copies.order.disproof is None) is expected
+    assert (early.copying().order.disproof is None) is expected
 
 
 def test_a_log_that_no_manifest_names_leaves_the_order_open() -> None:
     beside = replace(COPY, sections=(*COPY.sections, section("beside.log", ORDERS)))
     assert not is_last(beside)
-    assert beside.copying().copies.order.disproof is None
+    assert beside.copying().order.disproof is None
 
 
 def test_the_clock_was_set_back_while_a_log_was_read() -> None:
@@ -131,7 +131,7 @@ def test_a_kit_that_was_killed_proves_nothing_and_speaks_against_others() -> Non
     assert not is_last(replace(COPY, of_copy={"is_complete": False}))
     assert not COPY.of_copy
     early = COPY.but(LAST, began_ms=BEGAN_MS, ended_ms=BEGAN_MS + 1, began_monotonic_ms=0, sequence=0)
-    assert replace(early, of_copy={"is_complete": False}).copying().copies.order.disproof is not None
+    assert replace(early, of_copy={"is_complete": False}).copying().order.disproof is not None
 
 
 def another(clock: str, broker_id: int | None, *files: CopiedFile) -> Manifest:
@@ -142,14 +142,14 @@ def test_two_brokers_clocks_prove_no_order_and_can_disprove_one() -> None:
     beside = (*COPY.sections, section("third.log", OTHERS))
     early = replace(COPY, sections=beside, others=(another("broker", 2, entry("third.log", 0, OTHERS)),))
     late = replace(early, others=(another("broker", 2, entry("third.log", 3, OTHERS)),))
-    assert (is_last(early), early.copying().copies.order.disproof) == (False, None)
-    assert late.copying().copies.order.disproof is not None
+    assert (is_last(early), early.copying().order.disproof) == (False, None)
+    assert late.copying().order.disproof is not None
 
 
 def test_a_collectors_clock_is_never_compared_with_a_brokers() -> None:
     beside = (*COPY.sections, section("third.log", OTHERS))
     late = replace(COPY, sections=beside, others=(another("collector", None, entry("third.log", 3, OTHERS)),))
-    assert (is_last(late), late.copying().copies.order.disproof) == (False, None)
+    assert (is_last(late), late.copying().order.disproof) == (False, None)
 
 
 # Leader.

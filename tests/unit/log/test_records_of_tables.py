@@ -22,7 +22,7 @@ Row = dict[str, Any]
 OF_ONE_INPUT = {"ingest_id": "ingest", "input_id": "input", "section_index": 2}
 PLACE = ReadStateRecord(0, 1, 5, 1795, is_after_gap=False, batch_base_offset=4, batch_last_offset=6)
 STATES = [
-    PLACE.of_id("a")._replace(is_undecodable=False, topic_partitions=listed)
+    PLACE.with_key("a")._replace(is_undecodable=False, topic_partitions=listed)
     for listed in (None, (), (TopicPartition("orders", 3), TopicPartition("payments", 0)))
 ]
 

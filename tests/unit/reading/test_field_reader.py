@@ -17,10 +17,10 @@ from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.reading.dump import batch_text
 from txn_analysis.reading.dump.records import Walk, walk_records
 from txn_analysis.reading.dump.scan import scan_range
-from txn_analysis.reading.grammar.batch_lines import Candidates, Lines, read_batch_lines
 from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
 from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
 from txn_analysis.reading.grammar.line_form import LineForm
+from txn_analysis.reading.grammar.lines import Candidates, Lines, read_batch_lines
 from txn_analysis.reading.text.section import ScanRange, Section
 
 NEWEST, MIDDLE, OLD = (BATCH_FORMS[grammar] for grammar in ("3.2+", "2.2-3.1", "2.1"))

@@ -24,7 +24,7 @@ from tests.tools.forms.state_writer import STATE_CODES, state_batch, value_bytes
 from tests.tools.log_dirs.encoder import state_value
 from tests.tools.repository import CASES
 from txn_analysis.kafka.names import state_partition
-from txn_analysis.reading.grammar.state_forms import OLD_DEEP
+from txn_analysis.reading.grammar.forms import OLD_DEEP
 from txn_analysis.reading.text.window import CUT_SHORT
 
 TOOLS = ("2.1.1", "2.2.2", "2.8.2", "3.1.2", "3.3.2", "3.7.2", "4.1.0", "4.2.0")

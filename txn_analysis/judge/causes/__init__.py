@@ -3,7 +3,7 @@
 A cause never decides a verdict. Sources: KIP-890 for writes that come late or unannounced, KIP-664 for what makes a
 transaction hang, KAFKA-9144 for coordinator epochs, KIP-360 for epoch exhaustion. The causes that lie in what the
 client wrote are here: too late, or to a partition that it had not added (KIP-890). A new cause is an object here or in
-`of_the_coordinator`, and a line in READINGS for each way that leads to it.
+`of_the_coordinator`, and a line in DIAGNOSES for each way that leads to it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 from txn_analysis.judge.causes import of_the_coordinator as coordinator
 from txn_analysis.judge.causes.cause import (
     Cause,
-    Reading,
+    Diagnosis,
     as_far_as_recorded,
     if_holds,
     last_marker,
     never_listed,
+    origins_in,
     written,
 )
-from txn_analysis.judge.rules import partition_not_in_transaction, state_older_than_log
+from txn_analysis.judge.rules import Rule, partition_not_in_transaction, state_older_than_log
 from txn_analysis.judge.sentences import being_written
 from txn_analysis.judge.words import WORDS
 from txn_analysis.kafka.transactions import ONGOING
@@ -32,7 +33,6 @@ from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from txn_analysis.judge.case import Case
-    from txn_analysis.judge.rules import Rule
 
 # An EndTxn that a client repeats comes within its delivery time-out (KafkaProducer, delivery.timeout.ms).
 _LONGEST_RETRY_MS = 120_000
@@ -47,8 +47,7 @@ def joins_by_clients_clock(c: Case) -> Confidence | None:
     """By the client's own clock it was made no later than a transaction that had ended before."""
     made_ms, before_ms = c.txn.last_timestamp_ms, c.txn.previous_last_timestamp_ms
     was_made_before = made_ms is not None and before_ms is not None and made_ms <= before_ms
-    start_ms = None if c.id is None else c.id.start_ms
-    is_of_this_one = is_before(start_ms, c.txn.appended_after_ms)
+    is_of_this_one = is_before(c.start_ms, c.txn.appended_after_ms)
     holds = c.is_late and c.lists(ONGOING) and was_made_before and not is_of_this_one
     return if_holds(holds, Confidence.POSSIBLE)
 
@@ -86,14 +85,9 @@ def is_in_progress(c: Case) -> Confidence | None:
 
 
 def _in_progress(c: Case) -> list[str | None]:
-    return [being_written(c) if c.is_recent and not c.is_listed else None, *_runs_since(c)]
-
-
-def _runs_since(c: Case) -> list[str | None]:
-    if not c.lists(ONGOING):
-        return []
     since = if_known(" since {}", utc(c.start_ms)) or ""
-    return [f"the coordinator's transaction{since} lists {c.where}"]
+    runs = f"the coordinator's transaction{since} lists {c.where}"
+    return [being_written(c) if c.is_recent and not c.is_listed else None, runs if c.lists(ONGOING) else None]
 
 
 TRANSACTION_IN_PROGRESS = Cause(
@@ -110,13 +104,12 @@ def was_ended_again(c: Case) -> Confidence | None:
 
     Under transaction version 2 a repeated EndTxn has an old epoch, and ends nothing (KIP-890).
     """
-    opened, known = c.txn, c.id
-    if known is not None and known.origins.is_version_2:
+    opened, origins = c.txn, origins_in(c)
+    if origins.is_version_2:
         return None
     is_brokers_time = opened.appended_after_ms == opened.appended_before_ms == opened.last_timestamp_ms
     wrote_on = is_before(opened.last_marker_ms, opened.last_timestamp_ms, c.settings.max_clock_skew_ms)
-    again_ms = None if known is None else known.origins.ended_again_after_ms
-    is_repeat = again_ms is not None and again_ms <= _LONGEST_RETRY_MS
+    is_repeat = origins.ended_again_after_ms is not None and origins.ended_again_after_ms <= _LONGEST_RETRY_MS
     is_credible = c.lateness_basis == "last_timestamp"
     holds = _follows_marker(c) and wrote_on and not is_brokers_time and is_repeat and is_credible
     return if_holds(holds, Confidence.POSSIBLE)
@@ -138,11 +131,11 @@ def _follows_marker(c: Case) -> bool:
 
 def _repeated_decision(c: Case) -> list[str | None]:
     """The repeated decision, and how long the client wrote on."""
-    origins = None if c.id is None else c.id.origins
-    state, again_ms = (None, None) if origins is None else (origins.ended_state, origins.ended_again_after_ms)
+    origins = origins_in(c)
+    again = "{} came {} ms after an equal decision, as a repeated EndTxn does"
     return [
         last_marker(c),
-        if_known("{} came {} ms after an equal decision, as a repeated EndTxn does", state, again_ms),
+        if_known(again, origins.ended_state, origins.ended_again_after_ms),
         if_known("by its client's clock the producer went on writing until {}", utc(c.txn.last_timestamp_ms)),
         never_listed(c),
     ]
@@ -150,12 +143,9 @@ def _repeated_decision(c: Case) -> list[str | None]:
 
 def _what_the_marker_ended(c: Case) -> list[str | None]:
     """The marker, what it carried out, and what came since."""
-    origins = None if c.id is None else c.id.origins
-    ended = fenced = None
-    if origins is not None and origins.ended_ms is not None:
-        ended = f"it carried out {origins.ended_state} of {utc(origins.ended_ms)}"
-    if origins is not None and origins.new_epoch_ms is not None:
-        fenced = if_known("epoch {} began at {}", origins.new_epoch, utc(origins.new_epoch_ms))
+    origins = origins_in(c)
+    ended = None if origins.ended_ms is None else f"it carried out {origins.ended_state} of {utc(origins.ended_ms)}"
+    fenced = if_known("epoch {} began at {}", origins.new_epoch, utc(origins.new_epoch_ms))
     return [last_marker(c), ended, written(c), never_listed(c), fenced]
 
 
@@ -189,8 +179,7 @@ def was_never_added(c: Case) -> Confidence | None:
 
 def _what_is_listed_instead(c: Case) -> list[str | None]:
     """Since when the id has the producer id, and what its transactions list."""
-    origins = None if c.id is None else c.id.origins
-    since, began = (None, None) if origins is None else (utc(origins.first_own_ms), utc(origins.began_since_ms))
+    since, began = utc(origins_in(c).first_own_ms), utc(origins_in(c).began_since_ms)
     return [
         # Compaction may have taken the records before the first one that is left.
         if_known("the transactional id has producer id {} since {} at the latest", c.txn.producer_id, since),
@@ -220,37 +209,37 @@ UNEXPLAINED = Cause(
     doubt="the facts fit none of the known causes",
 )
 
-OF_THE_LOG: tuple[Reading, ...] = (
-    Reading(coordinator.COORDINATOR_EPOCH_WENT_BACK, coordinator.has_a_markers_epoch_fallen),
+OF_THE_LOG: tuple[Diagnosis, ...] = (
+    Diagnosis(coordinator.COORDINATOR_EPOCH_WENT_BACK, coordinator.has_a_markers_epoch_fallen),
 )
 """Those that ask nothing of the coordinator."""
 
-READINGS: tuple[Reading, ...] = (
-    Reading(LATE_WRITE_JOINED_NEXT_TRANSACTION, is_proven_to_join),
+DIAGNOSES: tuple[Diagnosis, ...] = (
+    Diagnosis(LATE_WRITE_JOINED_NEXT_TRANSACTION, is_proven_to_join),
     *OF_THE_LOG,
-    Reading(coordinator.COORDINATOR_EPOCH_WENT_BACK, coordinator.is_coordinator_fenced),
-    Reading(coordinator.MARKER_MISSING, coordinator.is_marker_missing),
-    Reading(coordinator.COORDINATOR_OVERDUE, coordinator.is_transaction_overdue),
-    Reading(LATE_WRITE_JOINED_NEXT_TRANSACTION, joins_by_clients_clock),
-    Reading(TRANSACTION_IN_PROGRESS, is_in_progress),
-    Reading(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_written_after_expiry),
-    Reading(LATE_END_TXN, was_ended_again),
-    Reading(LATE_WRITE_AFTER_MARKER, follows_marker),
-    Reading(coordinator.OLD_EPOCH_LEFT_OPEN, coordinator.was_taken_over),
-    Reading(coordinator.PRODUCER_ID_ROTATED, coordinator.was_rotated),
-    Reading(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_gone),
-    Reading(WRITE_BEFORE_PARTITION_ADDED, was_never_added),
-    Reading(coordinator.PRODUCER_ID_NEVER_KNOWN, coordinator.is_too_recent),
-    Reading(coordinator.PRODUCER_ID_NEVER_KNOWN, coordinator.is_too_large),
-    Reading(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_forgotten),
-    Reading(UNEXPLAINED, lambda _: Confidence.UNKNOWN),
+    Diagnosis(coordinator.COORDINATOR_EPOCH_WENT_BACK, coordinator.is_coordinator_fenced),
+    Diagnosis(coordinator.MARKER_MISSING, coordinator.is_marker_missing),
+    Diagnosis(coordinator.COORDINATOR_OVERDUE, coordinator.is_transaction_overdue),
+    Diagnosis(LATE_WRITE_JOINED_NEXT_TRANSACTION, joins_by_clients_clock),
+    Diagnosis(TRANSACTION_IN_PROGRESS, is_in_progress),
+    Diagnosis(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_written_after_expiry),
+    Diagnosis(LATE_END_TXN, was_ended_again),
+    Diagnosis(LATE_WRITE_AFTER_MARKER, follows_marker),
+    Diagnosis(coordinator.OLD_EPOCH_LEFT_OPEN, coordinator.was_taken_over),
+    Diagnosis(coordinator.PRODUCER_ID_ROTATED, coordinator.was_rotated),
+    Diagnosis(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_gone),
+    Diagnosis(WRITE_BEFORE_PARTITION_ADDED, was_never_added),
+    Diagnosis(coordinator.PRODUCER_ID_NEVER_KNOWN, coordinator.is_too_recent),
+    Diagnosis(coordinator.PRODUCER_ID_NEVER_KNOWN, coordinator.is_too_large),
+    Diagnosis(coordinator.TRANSACTIONAL_ID_EXPIRED, coordinator.is_forgotten),
+    Diagnosis(UNEXPLAINED, lambda _: Confidence.UNKNOWN),
 )
 """The last one always explains, and is never sure."""
 
-WRITTEN_WHILE_COPIED = Reading(TRANSACTION_IN_PROGRESS, lambda _: Confidence.POSSIBLE)
+WRITTEN_WHILE_COPIED = Diagnosis(TRANSACTION_IN_PROGRESS, lambda _: Confidence.POSSIBLE)
 """Of what has no answer and began just before the copy: what the files do not show of it came milliseconds later."""
 
-CAUSES: tuple[Cause, ...] = tuple({reading.cause.name: reading.cause for reading in READINGS}.values())
+CAUSES: tuple[Cause, ...] = tuple({reading.cause.name: reading.cause for reading in DIAGNOSES}.values())
 _BY_NAME = {cause.name: cause for cause in CAUSES}
 
 
@@ -264,7 +253,7 @@ def cause_of(c: Case, rule: Rule) -> FoundCause | None:
 
     None where the log alone tells none, and no state of its cluster was given: then nothing is known of its id.
     """
-    asked = READINGS if c.state.seen_count and not c.misfits else OF_THE_LOG
+    asked = DIAGNOSES if c.state.seen_count and not c.misfits else OF_THE_LOG
     if rule.verdict is Verdict.INCONCLUSIVE and c.is_recent:
         asked = (WRITTEN_WHILE_COPIED,)
     diagnosis = next(((r.cause, sure) for r in asked if (sure := r.confidence(c)) is not None), None)
@@ -289,12 +278,11 @@ def _most(c: Case, rule: Rule) -> Confidence:
 
 def _evidence_against(cause: Cause, c: Case, rule: Rule) -> tuple[str, ...]:
     """What keeps the cause from being certain, and what is missing."""
-    known = c.id
     doubts = (
         cause.doubt,
         "records of the transactional id may be gone" if partition_not_in_transaction(c) and c.gap_ends_ms else None,
         "two decisions lie so close that clocks cannot tell which marker is whose"
-        if known is not None and known.origins.is_order_doubtful
+        if origins_in(c).is_order_doubtful
         else None,
         "the state is not proven to reach up to the data" if c.is_state_behind else None,
         *(f"missing: {gap}" for gap in WORDS[rule.name].missing_in(c) if not c.is_recent),

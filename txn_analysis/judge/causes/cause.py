@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from txn_analysis.coordinator.view import Origins
 from txn_analysis.tables.findings import Confidence
 from txn_analysis.text import if_known, utc
 
@@ -40,7 +41,7 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Diagnosis:
     """One way in which evidence leads to a cause: how sure it is; None where it explains nothing there."""
 
     cause: Cause
@@ -55,11 +56,14 @@ def if_holds(condition: bool | None, confidence: Confidence) -> Confidence | Non
     return confidence if condition else None
 
 
+def origins_in(c: Case) -> Origins:
+    """What the records of its id say of the time around the open data; nothing where no id is known."""
+    return Origins() if c.id is None else c.id.origins
+
+
 def as_far_as_recorded(c: Case) -> Confidence:
     """How sure a cause is that rests on the id's records since the producer's last end marker here."""
-    known = c.id
-    is_doubtful = known is not None and known.origins.is_order_doubtful
-    return Confidence.LIKELY if c.gap_ends_ms or is_doubtful else Confidence.CERTAIN
+    return Confidence.LIKELY if c.gap_ends_ms or origins_in(c).is_order_doubtful else Confidence.CERTAIN
 
 
 def last_marker(c: Case) -> str | None:
@@ -77,7 +81,7 @@ def written(c: Case) -> str | None:
 
 def never_listed(c: Case) -> str | None:
     """That no record since the marker lists the partition."""
-    if c.id is not None and c.id.origins.listed_since_ms is not None:
+    if origins_in(c).listed_since_ms is not None:
         return None
     since = "" if c.txn.last_marker_ms is None else " since that marker"
     return f"no record of the transactional id lists {c.where}{since}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.causes.cause import Cause, as_far_as_recorded, if_holds, never_listed, written
+from txn_analysis.judge.causes.cause import Cause, as_far_as_recorded, if_holds, never_listed, origins_in, written
 from txn_analysis.judge.rules import coordinator_overdue, partition_not_in_transaction
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, PREPARED, PRODUCER_ID_BLOCK, TOMBSTONE
 from txn_analysis.logic import is_before
@@ -134,16 +134,13 @@ _FAR_ABOVE = 1000 * PRODUCER_ID_BLOCK
 
 def was_taken_over(c: Case) -> Confidence | None:
     """An instance took the id over after the data's first epoch."""
-    known = c.id
-    is_taken = known is not None and known.origins.new_epoch_ms is not None
+    is_taken = origins_in(c).new_epoch_ms is not None
     return if_holds(partition_not_in_transaction(c) and is_taken, as_far_as_recorded(c))
 
 
 def _both_epochs(c: Case) -> list[str | None]:
     """Both epochs, and that the old one's transaction was never listed."""
-    opened = c.txn
-    origins = None if c.id is None else c.id.origins
-    new, at = (None, None) if origins is None else (origins.new_epoch, utc(origins.new_epoch_ms))
+    opened, new, at = c.txn, origins_in(c).new_epoch, utc(origins_in(c).new_epoch_ms)
     joined = "batches up to epoch {} joined it: an epoch change ends nothing in a partition"
     more = if_known(joined, opened.max_producer_epoch)
     is_mixed = opened.max_producer_epoch is not None and opened.max_producer_epoch != opened.first_producer_epoch
@@ -178,9 +175,7 @@ def was_rotated(c: Case) -> Confidence | None:
 
 def _both_producer_ids(c: Case) -> list[str | None]:
     """Both producer ids, and the last epoch of the old one."""
-    if c.id is None:
-        return []
-    old, origins = c.txn.producer_id, c.id.origins
+    old, origins = c.txn.producer_id, origins_in(c)
     return [
         if_known(
             "the transactional id left producer id {} for {} at {}", old, origins.rotated_to, utc(origins.rotated_ms)
@@ -201,8 +196,7 @@ PRODUCER_ID_ROTATED = Cause(
 
 def is_written_after_expiry(c: Case) -> Confidence | None:
     """The data came after the id was removed."""
-    removed_ms = None if c.id is None else c.id.origins.tombstone_ms
-    is_after = is_before(removed_ms, c.txn.appended_after_ms, c.settings.max_clock_skew_ms)
+    is_after = is_before(origins_in(c).tombstone_ms, c.txn.appended_after_ms, c.settings.max_clock_skew_ms)
     return if_holds(partition_not_in_transaction(c) and is_after, Confidence.CERTAIN)
 
 
@@ -222,10 +216,8 @@ def _what_is_left(c: Case) -> list[str | None]:
     """What is left of the id."""
     if c.id is None:
         return [f"no transactional id has producer id {c.txn.producer_id} in any record that is left"]
-    origins = c.id.origins
-    removed_ms, new = origins.tombstone_ms, origins.rotated_to
-    removed = if_known("the transactional id was removed at {}", utc(removed_ms))
-    return [removed, if_known("it came back under producer id {}", new), written(c)]
+    removed = if_known("the transactional id was removed at {}", utc(c.id.origins.tombstone_ms))
+    return [removed, if_known("it came back under producer id {}", c.id.origins.rotated_to), written(c)]
 
 
 TRANSACTIONAL_ID_EXPIRED = Cause(

@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from txn_analysis.kafka.names import CONTROL_KEY_BYTES, END_MARKERS, INT32_MAX, MARKER_VALUE_BYTES
-from txn_analysis.reading.dump.records import BatchRange, walk_records
+from txn_analysis.reading.dump.records import BatchRange, Walk, walk_records
 from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
 from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, END_MARKER, MARKER_FORMS, OTHER_CONTROL
 from txn_analysis.reading.grammar.line_form import either
+from txn_analysis.reading.grammar.lines import Candidates, Lines, read_head
 from txn_analysis.reading.grammar.noise import noise_end, others_end
-from txn_analysis.reading.grammar.record_heads import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.reading.dump.records import Walk
-    from txn_analysis.reading.grammar.batch_lines import Candidates, Lines
 
 NOT_PRINTED = -1
 _MARKER = re.compile(

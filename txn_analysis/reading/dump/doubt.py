@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
     from txn_analysis.reading.dump.batch_text import BatchText
     from txn_analysis.reading.dump.records import Record
-    from txn_analysis.reading.grammar.batch_lines import Candidates, Lines
+    from txn_analysis.reading.grammar.lines import Candidates, Lines
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
 

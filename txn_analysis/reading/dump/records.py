@@ -16,14 +16,12 @@ from txn_analysis.reading.grammar.forms import (
     PAYLOAD,
     RECORD_LINE_START,
 )
+from txn_analysis.reading.grammar.lines import Candidates, RecordHead, read_head
 from txn_analysis.reading.grammar.noise import noise_end
-from txn_analysis.reading.grammar.record_heads import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from txn_analysis.reading.grammar.batch_lines import Candidates
-    from txn_analysis.reading.grammar.record_heads import RecordHead
 
 REPLACED = "\ufffd".encode()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT, rows_at, together
+from txn_analysis.columns.arrays import ABSENT, Array, rows_at, together
 from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
 from txn_analysis.reading.dump.batch_text import read_batch_text, whole_texts
 from txn_analysis.reading.dump.doubt import (
@@ -22,7 +22,8 @@ from txn_analysis.reading.dump.doubt import (
     may_be_in_records,
     noise_ends,
 )
-from txn_analysis.reading.grammar.batch_lines import (
+from txn_analysis.reading.grammar.forms import BATCH_LINE_START, RECORD_LINE_START
+from txn_analysis.reading.grammar.lines import (
     COLUMNS,
     Candidates,
     Lines,
@@ -30,7 +31,6 @@ from txn_analysis.reading.grammar.batch_lines import (
     read_batch_lines,
     read_run_of_batches,
 )
-from txn_analysis.reading.grammar.forms import BATCH_LINE_START, RECORD_LINE_START
 from txn_analysis.reading.log_dir.group_records import read_group_lines
 from txn_analysis.reading.log_dir.segment import is_small_segment, scan_small_segments
 from txn_analysis.tables.batches import Batches, times
@@ -38,7 +38,6 @@ from txn_analysis.tables.batches import Batches, times
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.reading.text.section import ScanRange
     from txn_analysis.reading.text.text import Text
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.columns.compiled import NO_PLACE, compiled
 from txn_analysis.reading.grammar.line_form import (
     FIELD_COLUMNS,
@@ -30,7 +30,6 @@ from txn_analysis.reading.grammar.line_form import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.reading.grammar.line_form import LineForm, LineForms, Tables
 
 _KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, *_OTHER_COLUMNS = range(len(FIELD_COLUMNS))

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, Array
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from txn_analysis.columns.arrays import Array
 
 
 NUMBER, WORD, OPTIONAL_LONG, LIST, TEXT, JSON_NUMBER, PLACE, SIZED, QUOTED, UNTIL = range(10)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.errors import AccountingError, InputError
-from txn_analysis.reading.grammar.batch_lines import read_batch_line
 from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
     DUMPING,
@@ -15,6 +14,7 @@ from txn_analysis.reading.grammar.forms import (
     RECORD_LINE_START,
     STARTING_OFFSET,
 )
+from txn_analysis.reading.grammar.lines import read_batch_line
 from txn_analysis.reading.grammar.noise import NOISE_LINE
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.log_dir.producer_files import CHANGED

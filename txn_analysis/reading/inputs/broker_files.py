@@ -37,7 +37,7 @@ from txn_analysis.kafka.names import (
 )
 from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.sections import DumpedFile, is_partition_folder, parse_dump_path, set_aside
-from txn_analysis.reading.log_dir.described_producers import stated_answer
+from txn_analysis.reading.log_dir.producer_files import stated_answer
 from txn_analysis.reading.text.section import NO_PARTITION, Section
 
 if TYPE_CHECKING:

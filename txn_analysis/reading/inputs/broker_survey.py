@@ -40,14 +40,13 @@ from txn_analysis.reading.inputs.refusals import Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
 from txn_analysis.reading.text.text import Text
-from txn_analysis.stores.store import ChangedError
+from txn_analysis.stores.store import ChangedError, Version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.kafka.batch_headers import Read, Source
     from txn_analysis.reading.text.section import Section
-    from txn_analysis.stores.store import Version
 
     Rejects = tuple[tuple[int, int, str], ...]
 
@@ -137,17 +136,12 @@ def survey_small_logs(files: Sequence[tuple[Section, str]]) -> list[PlannedInput
     """
     contents = [_content(path, file.text_end_bytes) for file, path in files]
     small = SmallSegments.of(contents, [file.file_base_offset for file, _ in files])
-    return [
-        _whole_plan(file, data) if is_whole else None
-        for (file, _), data, is_whole in zip(files, contents, small.is_whole.tolist(), strict=True)
-    ]
-
-
-def _whole_plan(file: Section, data: bytes) -> PlannedInput:
-    """Of a segment whose batches fill it."""
-    digest = _digest_of_place(file)
-    digest.update(data)
-    return _plan(file, digest, (file,))
+    plans: list[PlannedInput | None] = []
+    for (file, _), data, is_whole in zip(files, contents, small.is_whole.tolist(), strict=True):
+        digest = _digest_of_place(file)
+        digest.update(data)
+        plans.append(_plan(file, digest, (file,)) if is_whole else None)
+    return plans
 
 
 def _content(path: str, size_bytes: int) -> bytes:

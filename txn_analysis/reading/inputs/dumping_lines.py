@@ -16,12 +16,16 @@ from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, INT64_MAX
 from txn_analysis.reading.dump.records import REPLACED, BatchRange, least_bytes, sized_end, walk_records
 from txn_analysis.reading.grammar.forms import (
     ABORTED_TRANSACTION,
+    ANY_DECODER_ERROR,
+    ANY_TEXT_PAYLOAD,
     BATCH,
     DUMPING,
     DUMPING_START,
     END_MARKER,
     INDEX_ENTRY,
     INVALID_BYTES,
+    JSON_KEY,
+    JSON_PAYLOAD,
     KEY,
     LEGACY_BATCH,
     METADATA_SNAPSHOT,
@@ -30,23 +34,16 @@ from txn_analysis.reading.grammar.forms import (
     PRODUCER,
     RECORD,
     STARTING_OFFSET,
+    TEXT_KEY,
     TIME_INDEX_ENTRY,
 )
 from txn_analysis.reading.grammar.line_form import NEWEST, REST_OF_LINE, any_text, either
+from txn_analysis.reading.grammar.lines import RecordHead, read_head, read_old_head
 from txn_analysis.reading.grammar.noise import NOISE_LINE, noise_end, others_end
-from txn_analysis.reading.grammar.record_heads import read_head, read_old_head
-from txn_analysis.reading.grammar.state_forms import (
-    ANY_DECODER_ERROR,
-    ANY_TEXT_PAYLOAD,
-    JSON_KEY,
-    JSON_PAYLOAD,
-    TEXT_KEY,
-)
 from txn_analysis.reading.inputs.sections import DumpedFile, parse_dump_path
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.batch_headers import Read
-    from txn_analysis.reading.grammar.record_heads import RecordHead
 
 LOOK_BACK_BYTES = 1 << 20
 _RECORD_HEAD_BYTES = 1 << 16

@@ -12,7 +12,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,15 +21,13 @@ from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.stores import places
-from txn_analysis.stores.store import StoreError, found_below, has_glob, store_of
+from txn_analysis.stores.store import Found, StoreError, Version, found_below, has_glob, store_of
 from txn_analysis.text import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from contextlib import AbstractContextManager
 
     from txn_analysis.stores.places import Place
-    from txn_analysis.stores.store import Found, Version
 
 _GLOB_CHARACTERS = frozenset("*?[")
 _STATE_FOLDER = f"{STATE_TOPIC}-"

@@ -30,7 +30,7 @@ from txn_analysis.kafka.names import (
     MANIFEST_FORMAT,
     MANIFEST_VERSION,
 )
-from txn_analysis.reading.inputs.find_files import place_of
+from txn_analysis.reading.inputs.find_files import SourceFile, place_of
 from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
@@ -42,7 +42,6 @@ from txn_analysis.tables.inputs import CopiedFile, Manifest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.reading.inputs.find_files import SourceFile
 
 KIND = "txn_capture"
 _FORMAT = f'"{MANIFEST_FORMAT}"'.encode()

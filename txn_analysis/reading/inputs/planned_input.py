@@ -6,7 +6,9 @@ by many tasks; the scan parses each range for itself, and the position chain lin
 
 from __future__ import annotations
 
+import os
 import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.errors import InputError
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
+    CLUSTER_ID,
     CONSOLE_JSON,
     CONSOLE_KINDS,
     CONSOLE_TEXT,
@@ -24,20 +27,18 @@ from txn_analysis.kafka.names import (
     STATE_TOPIC,
     TXNINDEX,
 )
-from txn_analysis.reading.inputs.recognise import recognise
+from txn_analysis.reading.inputs.recognise import Recognition, recognise
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED, ChunkFacts, ReadFailure
 from txn_analysis.reading.text.section import NO_PARTITION, Section
+from txn_analysis.tables.inputs import Manifest, log_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from txn_analysis.reading.inputs.cut_dumps import Cut
     from txn_analysis.reading.inputs.find_files import SourceFile
-    from txn_analysis.reading.inputs.recognise import Recognition
-    from txn_analysis.reading.inputs.survey import SectionMark, TrailerMark
+    from txn_analysis.reading.inputs.survey import Cut, SectionMark, TrailerMark
     from txn_analysis.stores.store import Version
-    from txn_analysis.tables.inputs import Manifest
 
 KIND_NAMES = {
     LOG: "log_dump",
@@ -230,3 +231,29 @@ def _section(index: int, mark: SectionMark, end: int, trailer: TrailerMark | Non
     if trailer is None or trailer.start < mark.body_start or trailer.file_name != name:
         return replace(section, text_end_bytes=max(end, mark.body_start))
     return replace(section, text_end_bytes=trailer.start, torn_bytes=trailer.torn_bytes)
+
+
+def cluster_ids(planned: Sequence[PlannedInput]) -> dict[str, str]:
+    """By input the `cluster.id` of the folders in which it was found; without those of none, or of several.
+
+    Equal files are one input, also where one lies beside the logs and one beside the state.
+    """
+    stated = defaultdict[str, set[str]](set)
+    for each in planned:
+        for section in each.sections:
+            if section.kind == CLUSTER_ID and section.stated is not None:
+                for folder in _folders(each, section):
+                    stated[folder].add(section.stated)
+    clusters = {}
+    for each in planned:
+        of_input = {cluster for s in each.sections[:1] for folder in _folders(each, s) for cluster in stated[folder]}
+        if len(of_input) == 1:
+            clusters[each.input_id] = of_input.pop()
+    return clusters
+
+
+def _folders(planned: PlannedInput, section: Section) -> Iterator[str]:
+    """The log directories of a broker's own file; of a text the folder that it lies in."""
+    for path in (planned.path, *planned.same_paths):
+        beside = os.path.normpath(os.path.dirname(path) or os.curdir)  # noqa: PTH120 links stay as they are
+        yield log_dir(path, section.dump_path, section.grammar) or beside

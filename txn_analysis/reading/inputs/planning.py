@@ -15,20 +15,18 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG_KINDS, STATE
-from txn_analysis.reading.inputs.find_files import place_of
+from txn_analysis.reading.inputs.find_files import SourceFile, place_of
 from txn_analysis.reading.inputs.manifest import manifest_problems, split_manifests
 from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.inputs.survey_files import certain_plans, group_count, in_this_process, pack, survey_files
-from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.section import ScanRange, Section
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from txn_analysis.reading.inputs.find_files import SourceFile
     from txn_analysis.reading.inputs.survey_files import IsOnSpark
-    from txn_analysis.reading.text.section import Section
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables.inputs import Asked
 

@@ -9,21 +9,21 @@ import re
 from dataclasses import dataclass
 
 from txn_analysis.kafka.names import INT32_MAX, LOG, NO_LINES, OFFSET_MAX, SNAPSHOT, STATE, STATE_TOPIC, TXNINDEX
-from txn_analysis.reading.grammar.batch_lines import LEGACY_LINE
 from txn_analysis.reading.grammar.forms import (
     ABORTED_TRANSACTION,
     BATCH,
     BATCH_FORMS,
     LEGACY_BATCH,
+    OLD_DEEP,
     OLD_RECORD,
     OLD_RECORD_CRC,
     PRODUCER_FORMS,
     STARTING_OFFSET,
 )
 from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, OPTIONAL, REST_OF_LINE, SCALA_OPTION, either
+from txn_analysis.reading.grammar.lines import LEGACY_LINE
 from txn_analysis.reading.grammar.noise import noise_end
-from txn_analysis.reading.grammar.state_forms import OLD_DEEP
-from txn_analysis.reading.inputs.altered import altered_lines
+from txn_analysis.reading.inputs.recognise import altered_lines
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
 
 _FILE_NAME = re.compile(r"(\d{1,20})\.(log|snapshot|txnindex|index|timeindex)")

@@ -7,24 +7,93 @@ import re
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from blake3 import blake3
 
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, LOG
-from txn_analysis.reading.grammar.forms import DUMPING_START, INVALID_BYTES
+from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.grammar.forms import BATCH_LINE_START, DUMPING_START, INVALID_BYTES, RECORD_LINE_START
+from txn_analysis.reading.grammar.lines import read_batch_line
 from txn_analysis.reading.grammar.noise import NOISE_BYTES, export_noise, noise_end
-from txn_analysis.reading.inputs.cut_dumps import Cut, cut_before
 from txn_analysis.reading.inputs.dumping_lines import LOOK_BACK_BYTES, StartProver, printed_reach
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, recognise
 from txn_analysis.reading.inputs.refusals import COPY_AGAIN, Refusal
 from txn_analysis.reading.inputs.sections import DumpedFile, describe_body, parse_dump_path, read_header
-from txn_analysis.reading.text.section import Section
+from txn_analysis.reading.text.section import ScanRange, Section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.kafka.batch_headers import Read
+
+_TAILS_BYTES = (1 << 12, 1 << 16, 1 << 20)
+_PROVING_BYTES = 8 << 20  # what can be text of a record's header keys is told by the batches before it
+_BATCH, _RECORD, _TORN = b"\n" + BATCH_LINE_START, b"\n" + RECORD_LINE_START, b"\n" + INVALID_BYTES.fields[0].before
+_ANY_TOPIC = "orders"  # of clients: their records may have header keys
+
+
+class Cut(NamedTuple):
+    """Where the line of a dump's last batch begins, and how many of its records are there."""
+
+    start: int
+    seen_count: int
+    record_count: int
+
+    def __str__(self) -> str:
+        """Say it, without a full stop."""
+        return (
+            f"the dump ends inside this batch, behind {self.seen_count} of its {self.record_count} records: it was cut"
+        )
+
+
+def cut_before(read: Read, since: int, end: int) -> Cut | None:
+    """How the section of a dump was cut that ends at a byte; None where it was not, or a client can have written that.
+
+    A dump without record lines shows no cut.
+
+    Args:
+        read: the text from one byte to another.
+        since: where the section's batches begin, or a part of them that is long enough.
+        end: the byte behind its last line.
+    """
+    for tail_bytes in _TAILS_BYTES:
+        start = max(since - 1, end - tail_bytes, 0)
+        tail = read(start, end)
+        at = tail.rfind(_BATCH)
+        before = tail.rfind(_BATCH, 0, max(at, 0))
+        if before >= 0 or start == since - 1:
+            break
+    if at < 0:
+        return None
+    line_end = tail.find(b"\n", at + 1)
+    line = read_batch_line(tail[at + 1 : line_end]) if line_end >= 0 else None
+    if line is None or tail.count(_RECORD, line_end) >= line["record_count"]:
+        return None
+    if tail.find(_RECORD, max(before, 0)) < 0 or tail.find(_TORN, line_end) >= 0:
+        return None
+    return _proven(_Part(read, since, end), start + at + 1, line["record_count"])
+
+
+class _Part(NamedTuple):
+    read: Read
+    since: int
+    end: int
+
+
+def _proven(part: _Part, at: int, record_count: int) -> Cut | None:
+    """The cut, where the batches before it show that its line is the tool's."""
+    start = max(part.since - 1, part.end - _PROVING_BYTES, 0)
+    first = start + part.read(start, part.end).find(_BATCH) + 1
+    body = Section(LOG, _ANY_TOPIC, 0, 0, first, part.end, "")
+    batches = scan_range(part, ScanRange("", None, "", body, first, part.end))  # type: ignore[arg-type]
+    if batches is None:
+        return None
+    last = {name: values[-1] for name, values in batches.columns.items()}
+    is_tools = last["text_start_bytes"] == at and not (last["is_contested"] or last["may_be_header_keys"])
+    is_cut = is_tools and 0 <= last["record_line_count"] < record_count
+    return Cut(at, int(last["record_line_count"]), record_count) if is_cut else None
+
 
 CHUNK_BYTES = 8 << 20  # part of what an `input_id` means: never to be changed
 DIGEST_BYTES = 16
@@ -212,7 +281,9 @@ def _mark(read: Read, at: int, provers: tuple[StartProver, StartProver]) -> Sect
         refusal = file if isinstance(file, Refusal) else None
         return SectionMark(at, at + header_at, refusal, is_decoded, proof, anchor)
     body_at = noise_end(text, body_at, len(text))
-    body, start = describe_body(file, _body_head(text, body_at)), at + body_at
+    following = _next_dumping(text, body_at - 1)
+    first_lines = text[body_at : (following if following >= 0 else text.rfind(b"\n")) + 1]
+    body, start = describe_body(file, first_lines), at + body_at
     place = file.topic, file.partition, file.base_offset, start, start
     section = body if isinstance(body, Refusal) else Section(body.kind, *place, body.grammar, path)
     return SectionMark(at, start, section, is_decoded, proof, anchor)
@@ -225,12 +296,6 @@ def _proof(at: int, provers: tuple[StartProver, StartProver]) -> tuple[str, int]
     if decoded.is_proven(at):
         return PROVEN_IF_DECODED, decoded.anchor
     return UNPROVEN, at
-
-
-def _body_head(text: bytes, body_at: int) -> bytes:
-    """The whole lines of `text` from `body_at` to the next `Dumping …` line."""
-    stop = _next_dumping(text, body_at - 1)
-    return text[body_at : (stop if stop >= 0 else text.rfind(b"\n")) + 1]
 
 
 def _trailers(read: Read, around: bytes, start: int, end: int) -> tuple[TrailerMark, ...]:

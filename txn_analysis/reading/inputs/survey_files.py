@@ -16,9 +16,9 @@ from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.values import rows_of_values
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import BINARY_VERIFIED, LOG_KINDS
-from txn_analysis.reading.inputs.broker_files import PassedOver, sort_out
+from txn_analysis.reading.inputs.broker_files import PassedOver, Sorted, sort_out
 from txn_analysis.reading.inputs.broker_survey import is_small_log, survey_broker_file, survey_small_logs
-from txn_analysis.reading.inputs.find_files import place_of
+from txn_analysis.reading.inputs.find_files import SourceFile, place_of
 from txn_analysis.reading.inputs.planned_input import PlannedInput, plan_text
 from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
@@ -27,17 +27,14 @@ from txn_analysis.reading.text.text import TEXT_PER_PACKED_BYTE, Text, TextError
 from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of, values_of_tasks, work_for_tasks, work_in
 from txn_analysis.stores.remote_file import ahead
-from txn_analysis.tables.inputs import is_asked
+from txn_analysis.tables.inputs import Asked, is_asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
-    from txn_analysis.reading.inputs.broker_files import Sorted
-    from txn_analysis.reading.inputs.find_files import SourceFile
     from txn_analysis.spark.jobs import Spark
-    from txn_analysis.tables.inputs import Asked
 
     IsOnSpark = Callable[[int], bool]
 
@@ -76,11 +73,6 @@ class Piece(NamedTuple):
         """Of what is read; of a compressed file as far as can be guessed."""
         return self.file.size_bytes * _TEXT_PER_COMPRESSED_BYTE if self.end is None else self.end - self.start
 
-    @property
-    def weight_bytes(self) -> int:
-        """What balances tasks."""
-        return self.size_bytes if self.broker is None else max(self.size_bytes, _SMALL_FILE_WEIGHT_BYTES)
-
     def open(self) -> Text:
         """Its file."""
         return Text(self.file.path, self.compression, self.file.version)
@@ -108,7 +100,9 @@ def survey_files(
     """
     heads, every = _looked_at([*files, *beside])
     every = every[: len(files)]
-    checked = [what if _is_asked(what, asked) else NOT_ASKED for what in every]
+    # Files of a whole log directory are of no topic yet.
+    is_wanted = [not isinstance(what, Section) or is_asked(asked, what.topic, what.partition) for what in every]
+    checked = [what if is_kept else NOT_ASKED for what, is_kept in zip(every, is_wanted, strict=True)]
     kept = [k for k, what in enumerate(checked) if not isinstance(what, PassedOver)]
     pieces = [p for k in kept for p in _pieces(k, files[k], heads[k], checked[k], is_verified=is_verified)]
     is_in_tasks = bool(pieces) and is_on_spark(sum(piece.size_bytes for piece in pieces))
@@ -122,11 +116,6 @@ def survey_files(
         passed_over[NOT_ASKED.what] += len(plans) - len(needed)
     sections = [*(what for what in every if isinstance(what, Section)), *(s for plan in plans for s in plan.sections)]
     return needed, passed_over, {(s.topic, s.partition) for s in sections if s.kind in LOG_KINDS}
-
-
-def _is_asked(what: Sorted, asked: Asked | None) -> bool:
-    """Files of a whole log directory are of no topic yet."""
-    return not isinstance(what, Section) or is_asked(asked, what.topic, what.partition)
 
 
 def _is_needed(plan: PlannedInput, asked: Asked | None) -> bool:
@@ -212,7 +201,7 @@ def _plan(file: SourceFile, head: bytes | ReadFailure, what: Sorted, facts: Sequ
 
 def _in_tasks(spark: Spark, pieces: list[Piece]) -> Iterable[tuple[int, int, Facts]]:
     session = running(spark)
-    sizes = [piece.weight_bytes for piece in pieces]
+    sizes = [max(piece.size_bytes, 0 if piece.broker is None else _SMALL_FILE_WEIGHT_BYTES) for piece in pieces]
     total, parallelism = sum(sizes), cores_of(session, sum(sizes))
     wanted = min(parallelism * _TASKS_PER_CORE, total // CHUNK_BYTES)
     count = group_count(max(wanted, total // _MAX_TASK_BYTES), parallelism)

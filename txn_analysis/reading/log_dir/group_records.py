@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT, slices
+from txn_analysis.columns.arrays import ABSENT, Array, slices
 from txn_analysis.columns.compiled import NO_PLACE, compiled
 from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES
 from txn_analysis.kafka.names import CODECS
@@ -31,17 +31,14 @@ from txn_analysis.kafka.record_batch import (
     read_record,
 )
 from txn_analysis.reading.grammar.forms import KEY
-from txn_analysis.reading.grammar.record_heads import read_head
+from txn_analysis.reading.grammar.lines import Candidates, Lines, read_head
 from txn_analysis.tables import GROUP_OFFSETS
-from txn_analysis.tables.batches import GroupNames
+from txn_analysis.tables.batches import Batches, GroupNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batch_headers import Headers, Read
-    from txn_analysis.reading.grammar.batch_lines import Candidates, Lines
-    from txn_analysis.tables.batches import Batches
 
 _BLOCK_BYTES = 4 << 20
 _LAST_COMMIT_VERSION = 1

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT, rows_at
+from txn_analysis.columns.arrays import ABSENT, Array, rows_at
 from txn_analysis.kafka.batch_headers import (
     CODEC_MASK,
     CONTROL,
@@ -45,7 +45,6 @@ from txn_analysis.tables.batches import Batches, times
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.batch_headers import Read, Source
     from txn_analysis.reading.text.section import ScanRange
     from txn_analysis.reading.text.text import Text
@@ -95,14 +94,14 @@ def headers_of(text: Text, part: ScanRange) -> Headers:
 def scan_headers(text: Text, part: ScanRange, headers: Headers, is_right: Array | None = None) -> Batches:
     """The batches with these headers, which a range of a segment has.
 
-    `is_valid` is ABSENT where the checksum was not looked at, since it decides no verdict; see `deciding`. `is_right`
-    says it of all, where it is known.
+    `is_valid` is ABSENT where the checksum was not looked at, since it decides no verdict; see `rows_to_verify`.
+    `is_right` says it of all, where it is known.
     """
     section = part.section
     if is_right is None:
         is_every = section.grammar == BINARY_VERIFIED or section.kind == STATE
         of_range, is_brokers = np.zeros(len(headers), np.int64), is_brokers_topic(section.topic)
-        rows = np.arange(len(headers)) if is_every else deciding(headers, of_range, are_times_brokers=is_brokers)
+        rows = np.arange(len(headers)) if is_every else rows_to_verify(headers, of_range, are_times_brokers=is_brokers)
         columns = _columns(text.read, headers, _validity(text, headers, rows))
     else:
         columns = _columns(text.read, headers, is_right.astype(np.int8))
@@ -123,7 +122,7 @@ def scan_small_segments(read: Sequence[tuple[ScanRange, bytes]]) -> Iterator[Bat
     small = SmallSegments.of([data for _, data in read], [part.section.file_base_offset for part in parts])
     headers, data = small.headers, Held(small.data)
     is_brokers = np.array([is_brokers_topic(part.section.topic) for part in parts])[small.segment]
-    rows = deciding(headers, small.segment, are_times_brokers=is_brokers)
+    rows = rows_to_verify(headers, small.segment, are_times_brokers=is_brokers)
     columns = _columns(data.read, headers, _validity(data, headers, rows))
     for name in ("position", "text_start_bytes"):
         columns[name] = headers.position - small.starts[small.segment]
@@ -200,7 +199,7 @@ def _has(headers: Headers, attribute: int) -> Array:
     return has
 
 
-def deciding(headers: Headers, of_range: Array, *, are_times_brokers: bool | Array) -> Array:
+def rows_to_verify(headers: Headers, of_range: Array, *, are_times_brokers: bool | Array) -> Array:
     """The rows whose checksums are always looked at, in file order.
 
     All control batches; of each producer with transactional data after its last end marker in its range the first and

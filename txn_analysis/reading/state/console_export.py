@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.kafka.names import ID_MAX_BYTES
-from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, export_noise
-from txn_analysis.reading.grammar.state_forms import (
+from txn_analysis.reading.grammar.forms import (
     CONSOLE_AFTER_ID,
     CONSOLE_SEPARATOR,
     CONSOLE_TAIL,
     CONSOLE_TOMBSTONE,
     CONSOLE_UNKNOWN_KEY,
 )
+from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, ExportNoise, export_noise
 from txn_analysis.reading.state.records import PRINTED_LISTS, UNREAD, ReadStateRecord, StateColumns
 from txn_analysis.reading.state.text_records import read_objects
 from txn_analysis.reading.state.values import (
@@ -30,7 +30,7 @@ from txn_analysis.reading.state.values import (
     json_value,
     text_value,
 )
-from txn_analysis.reading.text.window import CUT_SHORT, MAX_RECORD_BYTES, Window, merged
+from txn_analysis.reading.text.window import CUT_SHORT, MAX_RECORD_BYTES, Reject, Window, merged
 
 if TYPE_CHECKING:
     import re
@@ -38,11 +38,9 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from txn_analysis.reading.grammar.noise import ExportNoise
     from txn_analysis.reading.state.values import TransactionLogValue
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
-    from txn_analysis.reading.text.window import Reject
 
 _NOISE_BYTES = 1 << 16
 _JSON_SPACE = " \t\r\n"
@@ -169,7 +167,7 @@ class _ConsoleTextReader:
             value = text_value(reading.value, reading.value["partitions"], reading.value["start_ms"])
         except ValueError as problem:  # BadValueError, or no UTF-8
             reason = str(problem) if isinstance(problem, BadValueError) else "the id is not UTF-8 text"
-            yield place.of_id(transactional_id)
+            yield place.with_key(transactional_id)
             yield self._window.reject(reading.length, reason)
             return
         if value["state"] in _UNEXPIRABLE:
@@ -177,7 +175,7 @@ class _ConsoleTextReader:
         else:
             self._unexpirable.discard(_digest(reading.id))
         self._window.advance(reading.length)
-        yield place.saying(transactional_id, value)
+        yield place.with_value(transactional_id, value)
 
     def _simple_line(self, place: ReadStateRecord, line: bytes) -> Iterator[ReadStateRecord | Reject]:
         tombstone = CONSOLE_TOMBSTONE.fullmatch(line)
@@ -190,7 +188,7 @@ class _ConsoleTextReader:
             why_not = self._why_not_gone(tombstone["id"], is_behind_noise=is_behind_noise)
             if why_not is None:
                 self._window.advance(len(line))
-                yield place.saying(tombstone["id"].decode(), None)
+                yield place.with_value(tombstone["id"].decode(), None)
             else:
                 yield place
                 yield self._window.reject_line(why_not)
@@ -295,7 +293,7 @@ def _objects_held(window: Window, most: int) -> Generator[ReadStateRecord | Reje
         try:
             read = _json_record(record, place)
         except BadValueError as problem:
-            yield place.of_id(problem.transactional_id)
+            yield place.with_key(problem.transactional_id)
             yield window.reject(length, str(problem))
         else:
             window.advance(length)
@@ -337,11 +335,11 @@ def _json_record(record: Any, place: ReadStateRecord) -> ReadStateRecord:
         return place
     transactional_id = json_id(key_data)
     if value is None:
-        return place.saying(transactional_id, None)
+        return place.with_value(transactional_id, None)
     if type(value) is dict and value.get("data") == _UNKNOWN:
-        return place.of_id(transactional_id)
+        return place.with_key(transactional_id)
     try:
-        return place.saying(transactional_id, _json_value(value))
+        return place.with_value(transactional_id, _json_value(value))
     except BadValueError as problem:
         problem.transactional_id = transactional_id
         raise

@@ -15,29 +15,26 @@ from typing import TYPE_CHECKING
 from txn_analysis.columns.arrays import ABSENT, known
 from txn_analysis.kafka.names import ID_MAX_BYTES, INT64_MAX, LAST_TIME_MS
 from txn_analysis.kafka.record_batch import NO_BYTES
-from txn_analysis.reading.grammar.batch_lines import read_batch_line
 from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
-    KEY,
-    LEGACY_BATCH_LINE_START,
-    PAYLOAD,
-    RECORD_LINE_START,
-)
-from txn_analysis.reading.grammar.noise import noise_end, says_stop
-from txn_analysis.reading.grammar.record_heads import read_head, read_old_head
-from txn_analysis.reading.grammar.state_forms import (
     CONTROL_SUFFIX,
     DECODER_ERROR,
     FLEXIBLE_GRAMMARS,
+    KEY,
     KEY_HEAD_BYTES,
+    LEGACY_BATCH_LINE_START,
     LINE_START,
     OLD_DEEP,
+    PAYLOAD,
+    RECORD_LINE_START,
     TEXT_KEY,
     TEXT_KEY_BYTES,
     TEXT_PAYLOAD,
 )
+from txn_analysis.reading.grammar.lines import RecordHead, read_batch_line, read_head, read_old_head
+from txn_analysis.reading.grammar.noise import noise_end, says_stop
+from txn_analysis.reading.state.plain_batches import PlainBatches
 from txn_analysis.reading.state.records import ReadStateRecord
-from txn_analysis.reading.state.usual_batches import UsualBatches
 from txn_analysis.reading.state.value_sizes import (
     MISFIT,
     NEXT_VERSION_BYTES,
@@ -46,8 +43,8 @@ from txn_analysis.reading.state.value_sizes import (
     json_key,
     left_open,
 )
-from txn_analysis.reading.state.values import BadValueError, text_value
-from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, RejectMerging, Window
+from txn_analysis.reading.state.values import BadValueError, TransactionLogValue, text_value
+from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, Reject, RejectMerging, Window
 
 if TYPE_CHECKING:
     import re
@@ -56,11 +53,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txn_analysis.reading.dump.scan import Slice
-    from txn_analysis.reading.grammar.record_heads import RecordHead
-    from txn_analysis.reading.state.values import TransactionLogValue
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
-    from txn_analysis.reading.text.window import Reject
 
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
 _STOPPED = "the tool says that it stopped, or left something out: dump the file again, without 2>&1"
@@ -138,14 +132,15 @@ class StateDumpReader:
         """
         self._body.in_memory = text_slice
         yield from self._merging.items(
-            self._items(stop, None if text_slice is None else UsualBatches.of(text_slice, self._partition))
+            self._items(stop, None if text_slice is None else PlainBatches.of(text_slice, self._partition))
         )
         if self._window.remaining <= 0:
             yield from self._merging.rest()
 
-    def _items(self, stop: int, usual: UsualBatches | None) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
+    def _items(self, stop: int, usual: PlainBatches | None) -> Iterator[ReadStateRecord | Reject | pa.RecordBatch]:
         while self._window.offset < stop and self._window.remaining > 0:
-            is_at_batch = self._is_at_batch()
+            self._window.need(len(BATCH_LINE_START))
+            is_at_batch = not self._is_old_deep and self._window.starts_with(BATCH_LINE_START, 0)
             rows = self._usual_rows(usual) if usual and is_at_batch else None
             if rows is not None:
                 yield rows
@@ -154,7 +149,7 @@ class StateDumpReader:
         if self._window.remaining <= 0:
             yield from self._missing_records()
 
-    def _usual_rows(self, usual: UsualBatches) -> pa.RecordBatch | None:
+    def _usual_rows(self, usual: PlainBatches) -> pa.RecordBatch | None:
         """The records of the next batches, if these are as usual; None where the next one is not."""
         if self._due_count or self._resume_position is not None:
             return None
@@ -165,10 +160,6 @@ class StateDumpReader:
         self._batch, self._last_offset, self._is_adrift = _batch_of(batches.last_batch), batches.last_offset, False
         self._window.move_to(batches.end_bytes)
         return batches.rows
-
-    def _is_at_batch(self) -> bool:
-        self._window.need(len(BATCH_LINE_START))
-        return not self._is_old_deep and self._window.starts_with(BATCH_LINE_START, 0)
 
     def _batch_item(self) -> Iterator[ReadStateRecord | Reject]:
         length = self._window.line_end()
@@ -206,7 +197,7 @@ class StateDumpReader:
 
     def _lost(self, place: ReadStateRecord, transactional_id: str | None = None) -> ReadStateRecord:
         self._has_lost = True
-        return place.of_id(transactional_id)
+        return place.with_key(transactional_id)
 
     def _record_items(self) -> Iterator[ReadStateRecord | Reject]:
         head = self._read_head()
@@ -288,7 +279,7 @@ class StateDumpReader:
             transactional_id, value, end = self._text_content(head)
         if (value is None) != (head.value_bytes == NO_BYTES):
             raise _of(transactional_id, BadValueError("the value's size and text differ"))
-        return end, place.saying(transactional_id, value) if head.is_valid else place
+        return end, place.with_value(transactional_id, value) if head.is_valid else place
 
     def _text_content(self, head: RecordHead) -> tuple[str, TransactionLogValue | None, int]:
         """Id, value and end of a record of the text form: the key's size says how long the id is, whatever is in it."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT, slices
+from txn_analysis.columns.arrays import ABSENT, Array, slices
 from txn_analysis.kafka.names import java_hash
 from txn_analysis.reading.state.value_sizes import (
     TAGGED_BYTES,
@@ -38,9 +38,6 @@ from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.logs import StateRecord
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.reading.state.values import TransactionLogValue
 
@@ -56,14 +53,14 @@ class ReadStateRecord(StateRecord):
 
     __slots__ = ()
 
-    def of_id(self, transactional_id: str | None) -> ReadStateRecord:
+    def with_key(self, transactional_id: str | None) -> ReadStateRecord:
         """The same record that cannot be read, of this id, where its key was read to the byte."""
         hashed = None if transactional_id is None else java_hash(transactional_id)
         return self._replace(transactional_id=transactional_id, transactional_id_hash=hashed)
 
-    def saying(self, transactional_id: str, value: TransactionLogValue | None) -> ReadStateRecord:
+    def with_value(self, transactional_id: str, value: TransactionLogValue | None) -> ReadStateRecord:
         """The record at this place, as it was understood; a value that is None is a tombstone."""
-        understood = self.of_id(transactional_id)._replace(is_undecodable=False)
+        understood = self.with_key(transactional_id)._replace(is_undecodable=False)
         if value is None:
             return understood._replace(is_tombstone=True, topic_partitions=())
         return understood._replace(**value)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.kafka.names import ID_MAX_BYTES
 from txn_analysis.reading.grammar.field_reader import read_lines
-from txn_analysis.reading.grammar.forms import KEY, PAYLOAD, RECORD
+from txn_analysis.reading.grammar.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, RECORD, TEXT_VALUE, TOMBSTONE
 from txn_analysis.reading.grammar.line_form import (
     ENDS_AT_NEXT,
     ENDS_AT_QUOTE,
@@ -31,8 +31,6 @@ from txn_analysis.reading.grammar.line_form import (
     sized,
     word,
 )
-from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES, TEXT_VALUE, TOMBSTONE
-from txn_analysis.reading.state.compiled_segment import NOT_ASCII, ascii_hash
 from txn_analysis.reading.state.records import (
     IS_TEXT,
     IS_TOMBSTONE,
@@ -40,6 +38,7 @@ from txn_analysis.reading.state.records import (
     UNREAD,
     ReadRecords,
 )
+from txn_analysis.reading.state.segment import NOT_ASCII, ascii_hash
 from txn_analysis.reading.state.values import (
     JSON_NUMBERS,
     JSON_PARTITIONS,
@@ -53,7 +52,6 @@ from txn_analysis.reading.state.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.reading.grammar.line_form import Version
 
 _PYTHON_US = 80  # for each record

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from txn_analysis.columns.arrays import NONE
-from txn_analysis.reading.grammar.forms import KEY, PAYLOAD, RECORD
+from txn_analysis.columns.arrays import NONE, Array
+from txn_analysis.reading.grammar.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, RECORD, TEXT_VALUE, TOMBSTONE
 from txn_analysis.reading.grammar.line_form import REST_OF_LINE, any_text
-from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES, TEXT_VALUE, TOMBSTONE
 from txn_analysis.reading.state.values import (
     JSON_DECODER,
     JSON_PARTITIONS,
@@ -34,7 +33,6 @@ from txn_analysis.reading.state.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import Json
     from txn_analysis.kafka.transactions import TopicPartition
     from txn_analysis.reading.state.values import TransactionLogValue

@@ -12,13 +12,12 @@ import pyarrow as pa
 from txn_analysis.kafka.batch_headers import LOCAL_BYTES_PER_READ
 from txn_analysis.stores import places as stores
 from txn_analysis.stores.remote_file import BYTES_PER_REQUEST, RemoteFile, streamed
-from txn_analysis.stores.store import StoreError
+from txn_analysis.stores.store import StoreError, Version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from txn_analysis.stores.store import Version
 
 GZIP = "gzip"
 ZSTD = "zstd"

@@ -8,15 +8,15 @@ batch's, each of a record that fits its sizes. Only of these it is certain that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.kafka.record_batch import NO_BYTES
 from txn_analysis.reading.dump.batch_text import Regions
-from txn_analysis.reading.grammar.state_forms import KEY_HEAD_BYTES
+from txn_analysis.reading.grammar.forms import KEY_HEAD_BYTES
 from txn_analysis.reading.state.records import (
     IS_TEXT,
     IS_TOMBSTONE,
@@ -26,16 +26,12 @@ from txn_analysis.reading.state.records import (
     offsets_leave_gaps,
 )
 from txn_analysis.reading.state.text_records import read_record_lines
-from txn_analysis.reading.state.value_sizes import left_open
+from txn_analysis.reading.state.value_sizes import TextSizes, left_open
 
 if TYPE_CHECKING:
-    from typing import Self
-
     import pyarrow as pa
 
-    from txn_analysis.columns.arrays import Array
     from txn_analysis.reading.dump.scan import Slice
-    from txn_analysis.reading.state.value_sizes import TextSizes
 
 _BATCH_COLUMNS = {
     "batch_base_offset": "base_offset",
@@ -46,7 +42,7 @@ _MOST_SIZE = 10**10  # a size is printed in fewer digits than this has
 _FEW, _MANY = 16, 1 << 16
 
 
-class TakenBatches(NamedTuple):
+class ReadBatches(NamedTuple):
     """Some batches that were taken: rows of their records, and what the next batch is held against."""
 
     rows: pa.RecordBatch
@@ -56,7 +52,7 @@ class TakenBatches(NamedTuple):
 
 
 @dataclass
-class UsualBatches:
+class PlainBatches:
     """The batches of a slice, and which of them are as usual.
 
     Attributes:
@@ -104,7 +100,7 @@ class UsualBatches:
 
     def next_batches(
         self, at_bytes: int, sizes: TextSizes, end_offset: int, last_offset: int | None, *, has_lost: bool
-    ) -> TakenBatches | None:
+    ) -> ReadBatches | None:
         """The next batches, as far as they are as usual; None where the first one is not.
 
         Args:
@@ -119,7 +115,7 @@ class UsualBatches:
         if not is_there or not self.is_usual[first] or self.batches["base_offset"][first] <= end_offset:
             return None
         stop = min(first + self._most, int(self.run_stop[first]))
-        stop, spare = self._sure(first, stop, sizes)
+        stop, spare = self._up_to_ambiguous(first, stop, sizes)
         self._most = _FEW if stop - first < self._most else min(2 * self._most, _MANY)
         if stop == first:
             return None
@@ -137,9 +133,9 @@ class UsualBatches:
         last = {name: int(values[stop - 1]) for name, values in self.batches.items()}
         end = int(self.stop[stop - 1]) + self.first_bytes
         last_offset = int(offset[-1]) if len(offset) else last_offset
-        return TakenBatches(self.columns.rows(row, row_stop, place | of_batch | spare), end, last, last_offset)
+        return ReadBatches(self.columns.rows(row, row_stop, place | of_batch | spare), end, last, last_offset)
 
-    def _sure(self, first: int, stop: int, sizes: TextSizes) -> tuple[int, dict[str, Array]]:
+    def _up_to_ambiguous(self, first: int, stop: int, sizes: TextSizes) -> tuple[int, dict[str, Array]]:
         """Up to which batch the sizes of the text form's values are sure, and what these leave open."""
         row, row_stop = (
             int(self.first_record[first]),

@@ -1,7 +1,7 @@
-"""The physical lines of one slice of a dump, and its batch lines, as columns.
+"""The physical lines of one slice of a dump, its batch lines as columns, and one by one the heads of record lines.
 
 Where there are many, the compiled reader takes those that fit a form exactly; the others are read line by line with a
-form's regular expression. Both give the same rows.
+form's regular expression. Both give the same rows. Formats: kafka-formats.md, 1.
 """
 
 from __future__ import annotations
@@ -9,20 +9,27 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT, rows_at
+from txn_analysis.columns.arrays import ABSENT, Array, rows_at
 from txn_analysis.kafka.names import CODECS, TIMESTAMP_TYPES
 from txn_analysis.reading.grammar.field_reader import index_lines, read_every_line, read_run
-from txn_analysis.reading.grammar.forms import BATCH_COLUMNS, BATCH_FORMS, LEGACY_BATCH, LINE_STARTS
+from txn_analysis.reading.grammar.forms import (
+    BATCH_COLUMNS,
+    BATCH_FORMS,
+    LEGACY_BATCH,
+    LINE_STARTS,
+    OLD_RECORD,
+    RECORD,
+    RECORD_2_8,
+)
 from txn_analysis.reading.grammar.line_form import LineForms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txn_analysis.columns.arrays import Array
 
 COLUMNS = BATCH_COLUMNS
 _FORMS = LineForms(tuple(BATCH_FORMS.values()))
@@ -181,3 +188,40 @@ def plausible(candidates: Candidates) -> Candidates:
         good &= c[name] >= ABSENT
     good &= (c["record_count"] >= 0) | (c["magic"] < _MAGIC_2)
     return candidates if good.all() else candidates.take(np.flatnonzero(good))
+
+
+_OF_RECORD = ("offset", "timestamp", "key_bytes", "value_bytes")
+_NEW, _OF_2_8, _OLD = (
+    re.compile(form.bounded(*_OF_RECORD, "is_valid", header_keys=rb"\[")) for form in (RECORD, RECORD_2_8, OLD_RECORD)
+)
+
+
+class RecordHead(NamedTuple):
+    """The numbers of a record's line, -1 for null and for no time; `end` is behind the bracket of its header keys."""
+
+    offset: int
+    timestamp_ms: int
+    key_bytes: int
+    value_bytes: int
+    is_valid: bool
+    end: int
+
+
+def read_head(data: bytes, at: int, stop: int) -> RecordHead | None:
+    """The head of the record line that begins at a byte, of tools 2.2 on; None where none does that ends by `stop`."""
+    if printed := _NEW.match(data, at, stop):  # as nearly all are, so that nothing is looked up by name
+        offset, timestamp_ms, key_bytes, value_bytes = map(int, printed.groups())
+        return RecordHead(offset, timestamp_ms, key_bytes, value_bytes, True, printed.end())
+    return _head(_OF_2_8.match(data, at, stop))
+
+
+def read_old_head(data: bytes, at: int, stop: int) -> RecordHead | None:
+    """The same of tools up to 2.1, whose records stand alone, without batch lines."""
+    return _head(_OLD.match(data, at, stop))
+
+
+def _head(printed: re.Match[bytes] | None) -> RecordHead | None:
+    if printed is None:
+        return None
+    offset, timestamp_ms, key_bytes, value_bytes = map(int, printed.group(*_OF_RECORD))
+    return RecordHead(offset, timestamp_ms, key_bytes, value_bytes, printed["is_valid"] == b"true", printed.end())
