@@ -7,7 +7,8 @@ kafka-formats.md, 5.1, 5.2 and 5.5, and `DefaultRecord`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from struct import iter_unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -364,7 +365,8 @@ def _hash_other_ids(data: bytes, read: ReadRecords) -> None:
 
 def _list_reader(version: int) -> ListReader:
     def read(data: bytes) -> PartitionList | None:
-        raw, stop, partitions = np.frombuffer(data, np.uint8), len(data), list[TopicPartition]()
+        raw: Any = data  # few bytes: plain ones are read sooner than those of an array
+        stop, partitions = len(data), list[TopicPartition]()
         count, at = _length.plain(raw, 0, stop, 4, version)
         try:
             for _ in range(count):
@@ -373,9 +375,9 @@ def _list_reader(version: int) -> ListReader:
                 if not is_topic_name(topic):
                     return None
                 count_of_topic, at = _length.plain(raw, at + size, stop, 4, version)
-                numbers = np.frombuffer(data, ">i4", max(count_of_topic, 0), at)
-                partitions += [TopicPartition(topic, number) for number in numbers.tolist()]
-                at += numbers.nbytes + (version == FLEXIBLE)  # the number of tagged fields takes a byte
+                end = at + 4 * max(count_of_topic, 0)
+                partitions += [TopicPartition(topic, number) for (number,) in iter_unpack(">i", data[at:end])]
+                at = end + (version == FLEXIBLE)  # the number of tagged fields takes a byte
             return PartitionList(sorted_partitions(partitions))
         except (BadValueError, UnicodeDecodeError):
             return None
