@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
+from heapq import nsmallest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import counted, together
+from txn_analysis.columns.arrays import ABSENT, counted, together
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.applications import FLINK, framework_of
 from txn_analysis.judge.endings import (
@@ -23,17 +24,14 @@ from txn_analysis.judge.endings import (
     explains_before_ms,
 )
 from txn_analysis.report.formats import Answer, Column, answer_of
-from txn_analysis.runs.ask import asked_batches, is_one_of
-from txn_analysis.runs.asked_states import histories, named_producers, record_counts
+from txn_analysis.runs.ask import ask, asked_batches, is_one_of, views_in
+from txn_analysis.runs.asked_states import histories, record_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterable, Iterator, Mapping
 
     from txn_analysis.judge.endings import Ended
     from txn_analysis.questions.filters import Filters
-    from txn_analysis.runs.asked_states import NamedProducers
     from txn_analysis.runs.past_run import PastRun
 
 ENDED_COLUMNS = (
@@ -52,12 +50,12 @@ ENDED_COLUMNS = (
     Column("EvidenceAgainst", of=lambda one: list(one.ending.cause.evidence_against)),
 )
 _IN_TEXT = len(ENDED_COLUMNS) - 2
+SQL = Path(__file__).with_name("ended.sql")
 _KEY = ("topic", "partition", "producer_id")
-_STORED = tuple(name for name in EndedTransaction._fields if name != "previous_end_ms")
-_NEWEST_FIRST = [("end_timestamp_ms", "descending"), ("topic", "ascending"), ("partition", "ascending")]
+_STORED = ", ".join(name for name in EndedTransaction._fields if name != "previous_end_ms")
+_NEWEST_FIRST = "end_timestamp_ms DESC NULLS LAST, topic, `partition`, end_offset DESC"
 _HELD_ROWS = 1 << 15
-_UNKNOWN = np.iinfo(np.int64).min
-_DATED = ("producer_id", "end_timestamp_ms")
+_ANY_DISTANCE = 1 << 62
 _RECORDS_AT_ONCE = 1 << 16
 _ROWS_OF_A_RECORD = 8  # a record is held as an object, a row in columns
 
@@ -110,97 +108,79 @@ class EndedFilters:
 
 def ended_answer(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[Answer, int]:
     """The wanted ended transactions, newest first, and how many more there are."""
+    asked = asked_ended(run, filters, wanted.sql)
     if filters.transactional_id_patterns or wanted.cause is not None or wanted.is_stale:
-        shown, number = _of_a_cause(run, filters, wanted)
+        # Most transactions ended before the first record that is left of their ids: their columns alone say so.
+        shown, number = _newest_that_fit(with_records(run, asked), filters, wanted)
+        if not wanted.is_stale and wanted.cause in {None, UNEXPLAINED}:
+            others, more = _newest(run, "without_records", asked, wanted.limit)
+            shown, number = sorted([*shown, *others], key=_newest_first)[: wanted.limit], number + more
     else:
-        last, number = newest(_batches(run, _STORED, wanted.sql, **filters.rows), wanted.limit)
-        shown = sorted(_explained_of(run, last), key=_newest_first)
+        shown, number = _newest(run, "wanted", asked, wanted.limit)
     return answer_of(ENDED_COLUMNS, shown, _IN_TEXT), number - len(shown)
 
 
-def _batches(
-    run: PastRun, names: Iterable[str], where: str = "TRUE", **one_of: Collection[Any]
-) -> Iterator[pa.RecordBatch]:
-    these = f"{where} AND {is_one_of(one_of)}"
-    return asked_batches(run, f"SELECT {', '.join(names)} FROM ended_transactions WHERE {these}")  # noqa: S608 ours
+def asked_ended(run: PastRun, filters: Filters, wanted: str) -> dict[str, str]:
+    """What the views of `ended.sql` take.
+
+    Args:
+        run: whose ended transactions are asked about.
+        filters: which are wanted.
+        wanted: what else is asked of them, as a condition.
+    """
+    ids, own = {}, "TRUE"
+    if filters.transactional_id_patterns:
+        every = ask(run, "SELECT DISTINCT transactional_id FROM pairs", views_in(SQL))["transactional_id"]
+        ids = {"transactional_id": [*filter(filters.has_id, every.to_pylist())]}
+        theirs = f"SELECT DISTINCT producer_id FROM pairs WHERE {is_one_of(ids)}"  # noqa: S608 ours
+        own = is_one_of({"producer_id": ask(run, theirs, views_in(SQL))["producer_id"].to_pylist()})
+    return {
+        "rows": is_one_of(filters.rows),
+        "places": is_one_of(filters.places),
+        "wanted": f"{is_one_of(filters.rows)} AND {wanted}",
+        "whose": is_one_of(ids),
+        "own": own,
+        "explains_ms": str(explains_before_ms(run.settings.max_clock_skew_ms)),
+    }
 
 
 def cost_of_timeouts(answer: Answer) -> str | None:
     """What timeouts among some ended transactions can have lost; None where none is of an id like Flink's."""
-    name, cause = (
-        next(n for n, c in enumerate(answer.columns) if c.name == word) for word in ("TransactionalId", "Cause")
-    )
-    ids = (str(row[name] or "") for row in answer.rows if row[cause] == TIMEOUT)
+    rows = (dict(zip((column.name for column in answer.columns), row, strict=True)) for row in answer.rows)
+    ids = (str(row["TransactionalId"] or "") for row in rows if row["Cause"] == TIMEOUT)
     is_flinks = any(framework_of(one)[0] is FLINK for one in ids)
     return f"of an id like Flink's {FLINK.costs}" if is_flinks else None
 
 
-def _of_a_cause(run: PastRun, filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:
-    """The newest transactions that have the wanted cause or id, and how many there are.
-
-    Most transactions ended before the first record that is left of their ids: their columns alone say so.
-    """
-    named = named_producers(run)
-    shown, number = _newest_that_fit(with_records(run, filters, wanted, named), filters, wanted)
-    if wanted.is_stale or wanted.cause not in {None, UNEXPLAINED}:
-        return shown, number
-    last, more = newest(_before_records(run, filters, wanted, named), wanted.limit)
-    return sorted([*shown, *_explained_of(run, last, named.record_counts)], key=_newest_first)[
-        : wanted.limit
-    ], number + more
+def with_records(run: PastRun, asked: Mapping[str, str]) -> Iterator[Ended]:
+    """Every wanted transaction that a record may explain, with its cause; some producers after the others."""
+    views = views_in(SQL, **asked)
+    sizes = {row["producer_id"]: row for row in ask(run, "SELECT * FROM sizes", views).to_pylist()}
+    for producers in _groups(sizes):
+        of_them = f"SELECT {_STORED} FROM with_records WHERE {is_one_of({'producer_id': producers})}"  # noqa: S608 ours
+        yield from _explained(run, ask(run, of_them, views))
 
 
-def with_records(run: PastRun, filters: Filters, wanted: EndedFilters, named: NamedProducers) -> Iterator[Ended]:
-    """Every transaction that a record may explain, with its cause; some producers after the others.
-
-    Args:
-        run: whose they are.
-        filters: which are wanted.
-        wanted: of its fields the outcome and the window.
-        named: the producers of the run.
-    """
-    producers = named.of_ids(filters.has_id)
-    counts = Counter[int]()
-    for batch in _batches(run, _DATED, wanted.sql, **filters.rows) if len(producers) else ():
-        counts.update(counted(batch.filter(_has_records(run, batch, named))["producer_id"]))
-    for producer_ids in _groups({p: counts[p] for p in producers.to_pylist() if counts[p]}, named.record_counts):
-        asked = _batches(run, _STORED, wanted.sql, **filters.places, producer_id=producer_ids)
-        rows = [batch.filter(_has_records(run, batch, named)) for batch in asked]  # most ended before any record
-        yield from _explained(run, pa.Table.from_batches(rows).combine_chunks())
+def _newest(run: PastRun, of: str, asked: Mapping[str, str], limit: int) -> tuple[list[Ended], int]:
+    """The newest transactions of a view, with their causes, and how many there are."""
+    views = views_in(SQL, **asked)
+    number: int = ask(run, f"SELECT count(*) AS number FROM {of}", views)["number"][0].as_py()  # noqa: S608 ours
+    rows = ask(run, f"SELECT {_STORED} FROM {of} ORDER BY {_NEWEST_FIRST} LIMIT {limit}", views)  # noqa: S608 ours
+    ended, records = counted(rows["producer_id"]), record_counts(run, rows["producer_id"].unique().to_pylist())
+    found: list[Ended] = []
+    for producers in _groups({one: {"ended_count": n, "state_record_count": records[one]} for one, n in ended.items()}):
+        found += _explained(run, rows.filter(pc.is_in(rows["producer_id"], pa.array(producers, pa.int64()))))
+    return sorted(found, key=_newest_first), number
 
 
-def _before_records(
-    run: PastRun, filters: Filters, wanted: EndedFilters, named: NamedProducers
-) -> Iterator[pa.RecordBatch]:
-    """The rows that no record explains, of producers whose transactional id is wanted."""
-    ids = named.first_ids.to_pylist()
-    is_id = pa.array([filters.has_id(name) for name in ids], pa.bool_())
-    for batch in _batches(run, _STORED, wanted.sql, **filters.rows):
-        place = pc.index_in(batch["producer_id"], named.producer_ids)
-        is_wanted = pc.fill_null(is_id.take(place), filters.has_id(None))
-        yield batch.filter(pc.and_not(is_wanted, _has_records(run, batch, named)))
-
-
-def _has_records(run: PastRun, rows: pa.RecordBatch | pa.Table, named: NamedProducers) -> pa.Array:
-    """Whether the ids of each row's producer have records old enough to explain its end; see `ending_of`."""
-    first_ms = named.first_ms.take(pc.index_in(rows["producer_id"], named.producer_ids))
-    since_ms = pc.subtract(first_ms, explains_before_ms(run.settings.max_clock_skew_ms))
-    return pc.fill_null(pc.greater_equal(rows["end_timestamp_ms"], since_ms), fill_value=False)
-
-
-def _explained_of(run: PastRun, rows: pa.Table | None, records: Mapping[int, int] | None = None) -> Iterator[Ended]:
-    """Some ended transactions at hand, with their causes; `records` is what `record_counts` says, where it is known."""
-    if rows is None:
-        return
-    counts = counted(rows["producer_id"])
-    for producer_ids in _groups(counts, record_counts(run, counts) if records is None else records):
-        is_theirs = pc.is_in(rows["producer_id"], pa.array(producer_ids, pa.int64()))
-        yield from _explained(run, rows.filter(is_theirs).combine_chunks())
-
-
-def _groups(ended: Mapping[int, int], records: Mapping[int, int]) -> Iterator[list[int]]:
+def _groups(sizes: Mapping[int, Mapping[str, int]]) -> Iterator[list[int]]:
     """Producer ids, as many at a time as their transactions and the coordinator's records of them can be held of."""
-    return together(sorted(ended), lambda one: ended[one] // _ROWS_OF_A_RECORD + records.get(one, 0), _RECORDS_AT_ONCE)
+
+    def size(producer_id: int) -> int:
+        one = sizes[producer_id]
+        return one["ended_count"] // _ROWS_OF_A_RECORD + one["state_record_count"]
+
+    return together(sorted(sizes), size, _RECORDS_AT_ONCE)
 
 
 def _explained(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
@@ -214,17 +194,18 @@ def _explained(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
 
 def _newest_that_fit(found: Iterable[Ended], filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:
     """The transactions whose end is as it is asked for: the newest ones, and how many there are."""
-    kept: list[Ended] = []
     number = 0
-    for one in found:
-        fits_cause = wanted.cause in {None, one.ending.cause.name}
-        fits_stale = not wanted.is_stale or one.ending.stale_because is not None
-        if fits_cause and fits_stale and filters.has_id(one.transactional_id):
-            kept.append(one)
-            number += 1
-        if len(kept) > 2 * wanted.limit:
-            kept = sorted(kept, key=_newest_first)[: wanted.limit]
-    return sorted(kept, key=_newest_first)[: wanted.limit], number
+
+    def fitting() -> Iterator[Ended]:
+        nonlocal number
+        for one in found:
+            fits_cause = wanted.cause in {None, one.ending.cause.name}
+            fits_stale = not wanted.is_stale or one.ending.stale_because is not None
+            if fits_cause and fits_stale and filters.has_id(one.transactional_id):
+                number += 1
+                yield one
+
+    return nsmallest(wanted.limit, fitting(), key=_newest_first), number
 
 
 def _newest_first(one: Ended) -> tuple[Any, ...]:
@@ -232,69 +213,20 @@ def _newest_first(one: Ended) -> tuple[Any, ...]:
     return end_ms is None, -(end_ms or 0), one.transaction.topic_partition, -one.transaction.end_offset
 
 
-def newest(parts: Iterable[pa.RecordBatch], limit: int) -> tuple[pa.Table | None, int]:
-    """The rows that ended last, newest first, and how many there were; None where there was none."""
-    held: list[pa.Table] = []
-    number, since_ms = 0, None
-    for part in (pa.Table.from_batches([batch]) for batch in parts):
-        number += len(part)
-        held.append(part if since_ms is None else part.filter(pc.greater_equal(part["end_timestamp_ms"], since_ms)))
-        if sum(map(len, held)) > limit + _HELD_ROWS:
-            held = [_newest(held, limit)]
-            since_ms = held[0]["end_timestamp_ms"][-1].as_py()
-    return (_newest(held, limit) if held else None), number
-
-
-def _newest(parts: list[pa.Table], limit: int) -> pa.Table:
-    rows = pa.concat_tables(parts)
-    order = pc.sort_indices(rows, [*_NEWEST_FIRST, ("end_offset", "descending")])  # NULL comes last in either order
-    return rows.take(order[:limit]).combine_chunks()
-
-
 def with_previous_ends(run: PastRun, rows: pa.Table) -> Iterator[EndedTransaction]:
     """Ended transactions, each with the time of its producer's end marker before its own."""
-    previous = _Previous(rows)
-    asked = {name: rows[name].unique().to_pylist() for name in _KEY}
-    for batch in _batches(run, (*_KEY, "end_offset", "end_timestamp_ms"), **asked):
-        previous.add(batch)
+    place = pa.array(np.arange(len(rows)))
+    asked = rows.select(_KEY).append_column("place", place).append_column("at", pc.subtract(rows["end_offset"], 1))
+    asked = asked.sort_by("at")  # the nearest end at or before it is the one before
+    previous, times_ms = np.full(len(rows), ABSENT), np.full(len(rows), None)
+    names = ", ".join((*_KEY, "end_offset", "end_timestamp_ms"))
+    of_them = is_one_of({name: rows[name].unique().to_pylist() for name in _KEY})
+    for batch in asked_batches(run, f"SELECT {names} FROM ended_transactions WHERE {of_them}"):  # noqa: S608 ours
+        ends = pa.Table.from_batches([batch.append_column("at", batch["end_offset"])]).sort_by("at")
+        found = asked.join_asof(ends, "at", [*_KEY], tolerance=-_ANY_DISTANCE)
+        found = found.filter(pc.greater(found["end_offset"], pa.array(previous).take(found["place"])))
+        previous[found["place"].to_numpy()] = found["end_offset"].to_numpy()
+        times_ms[found["place"].to_numpy()] = found["end_timestamp_ms"].to_pylist()
     listed = (row for batch in rows.to_batches(_HELD_ROWS) for row in batch.to_pylist())
-    for row, before_ms in zip(listed, previous.times_ms(), strict=True):
+    for row, before_ms in zip(listed, times_ms.tolist(), strict=True):
         yield EndedTransaction(**row, previous_end_ms=before_ms)
-
-
-class _Previous:
-    """Of each of some ends the nearest one before it, of its producer and partition, among those that are added."""
-
-    def __init__(self, asked: pa.Table) -> None:
-        self._topics, self._producers = (asked[name].unique() for name in ("topic", "producer_id"))
-        self._partition_count = pc.max(asked["partition"]).as_py() + 1
-        self._keys, self._ends = self._keys_of(asked), asked["end_offset"].to_numpy()
-        self._found, self._times = np.full(len(asked), -1, np.int64), np.full(len(asked), _UNKNOWN)
-
-    def _keys_of(self, rows: pa.Table | pa.RecordBatch) -> NDArray[np.int64]:
-        """A number for each partition and producer of those that are asked about."""
-        topic, producer = (
-            pc.index_in(rows[name], known).to_numpy(zero_copy_only=False)
-            for name, known in (("topic", self._topics), ("producer_id", self._producers))
-        )
-        place = topic.astype(np.int64) * self._partition_count + rows["partition"].to_numpy()
-        keys: NDArray[np.int64] = place * len(self._producers) + producer
-        return keys
-
-    def add(self, rows: pa.RecordBatch) -> None:
-        """Look among some more rows, of these topics, partitions and producers."""
-        keys = np.concatenate([self._keys_of(rows), self._keys])
-        ends = np.concatenate([rows["end_offset"].to_numpy(), self._ends])
-        times = pc.fill_null(rows["end_timestamp_ms"], _UNKNOWN).to_numpy()
-        order = np.lexsort((np.arange(len(keys)) < len(rows), ends, keys))  # who asks stands before an end of its own
-        is_end = order < len(rows)
-        place = np.maximum.accumulate(np.where(is_end, np.arange(len(order)), -1))[~is_end]
-        asked, before = order[~is_end] - len(rows), order[place]
-        is_own = (place >= 0) & (keys[before] == self._keys[asked])
-        is_nearer = is_own & (ends[before] > self._found[asked])
-        asked, before = asked[is_nearer], before[is_nearer]
-        self._found[asked], self._times[asked] = ends[before], times[before]
-
-    def times_ms(self) -> list[int | None]:
-        """The times of those ends; None where there is none, or where it has none."""
-        return [None if time_ms == _UNKNOWN else time_ms for time_ms in self._times.tolist()]

@@ -1,37 +1,35 @@
 """The answer of `ended --by`: what transactions did, by application, transactional id or topic, from one run's tables.
 
 One transaction on one partition counts once, as `ended_transactions` has it: one that wrote to three partitions counts
-three times. Sizes and ends are those of the log, counted by `stats.sql`; why an abort came, and how long its marker
+three times. Sizes and ends are those of the log, counted by `ended.sql`; why an abort came, and how long its marker
 took, are known where the records of its id are left (`judge.endings`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from heapq import nsmallest
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.judge.applications import application_of
-from txn_analysis.questions.ended import EndedFilters, with_records
+from txn_analysis.logic import minus
+from txn_analysis.questions.ended import SQL, asked_ended, with_records
 from txn_analysis.questions.stats_answer import CAUSES, By, Group, LongTransaction, StatsAnswer, cannot_say
 from txn_analysis.report.pictures import EndedSlice
-from txn_analysis.runs.ask import ask, is_one_of, views_in
-from txn_analysis.runs.asked_states import merged, named_producers
+from txn_analysis.runs.ask import ask, views_in
+from txn_analysis.runs.asked_states import merged
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.judge.endings import Ended
     from txn_analysis.questions.ended import Window
     from txn_analysis.questions.filters import Filters
-    from txn_analysis.runs.asked_states import NamedProducers
+    from txn_analysis.runs.past_run import PastRun
     from txn_analysis.runs.run_tables import RunTables
 
 MOST_LONGEST = 10
@@ -39,19 +37,12 @@ _MOST_SLICES = 48
 _PART_ROWS = 1 << 20  # of transactions whose first batches are looked for at a time
 _DECISIONS_AT_ONCE = 1 << 14
 _MERGED_ROWS = 1 << 18
-_SQL = Path(__file__).with_name("stats.sql")
 _KEY = ("topic", "producer_id")
-_SUMS = (
-    *("committed_count", "aborted_count", *CAUSES.values(), "unknown_outcome_count"),
-    *("empty_count", "empty_commit_count", "open_count", "start_unseen_count", "backwards_count"),
-    *("sized_count", "record_count", "size_bytes", "timed_count", "duration_sum_ms"),
-    *("decided_count", "marker_wait_sum_ms", "coordinator_timed_count", "coordinator_duration_sum_ms"),
-)
-_OF_MEASURES = ("duration_ms", "coordinator_duration_ms", "marker_wait_ms")
+_MADE = {"name", "framework", "unexplained_abort_count"}  # of the others, and so are means
 _HOW = {
-    **dict.fromkeys(_SUMS, "sum"),
-    **{f"min_{name}": "min" for name in _OF_MEASURES},
-    **{f"max_{name}": "max" for name in ("record_count", "size_bytes", *_OF_MEASURES)},
+    name: {"min_": "min", "max_": "max"}.get(name[:4], "sum")
+    for name in (*Group._fields, "marker_wait_sum_ms")
+    if name not in _MADE and not name.startswith("mean_")
 }
 _ROWS = pa.schema([("topic", pa.string()), *((name, pa.int64()) for name in ("producer_id", *_HOW))])
 
@@ -66,26 +57,17 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
         window: when they ended.
         limit: at most so many groups.
     """
-    run = tables.finished
-    named = named_producers(run)
-    own = {"producer_id": named.of_ids(filters.has_id).to_pylist()} if filters.transactional_id_patterns else {}
-    asked = {name: is_one_of(of) for name, of in (("rows", filters.rows), ("own", own), ("places", filters.places))}
-    opened = f"{asked['rows']} AND {asked['own']}"
-    bare = is_one_of({"producer_id": filters.producer_ids} if filters.producer_ids else {})
-    wanted = _Wanted(
-        tables,
-        {
-            "places": asked["places"],
-            "opened": opened,
-            "wanted": f"{opened} AND {window.sql}",
-            "bare": f"{bare} AND {asked['own']} AND {window.sql}",
-            "most": MOST_LONGEST,
-        },
-    )
-    decided, longest_by_coordinator = _decided(tables, filters, window, named)
-    rows = pa.concat_tables([wanted.counted(), decided])
-    groups = _groups(rows, by, named, tables.connect_groups)
-    total = _group(_added_up(rows, []), None, None)
+    run, ids = tables.finished, ask(tables.finished, "SELECT * FROM ids")
+    asked = {**asked_ended(run, filters, window.sql), "window": window.sql, "most": str(MOST_LONGEST)}
+    bounds = _bounds(run, asked)
+    count = bounds["untimed_count"] // _PART_ROWS + 1
+    parts = [{**asked, "parts": str(count), "part": str(part)} for part in range(count)]
+    did = [*(_ask(run, "did", part) for part in parts), _ask(run, "bare", asked), _ask(run, "still", asked)]
+    longest = [_long(row, ids) for part in parts for row in _ask(run, "longest", part).to_pylist()]
+    decided, longest_by_coordinator = _decided(run, asked)
+    rows = _added_up([*did, decided], _KEY)
+    groups = _groups(rows, by, ids, tables.connect_groups)
+    total = _group(_added_up([rows], []), None, None)
     return StatsAnswer(
         run_id=run.run_id,
         by=by,
@@ -94,57 +76,34 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
         total=total,
         groups=tuple(groups[:limit]),
         left_out_count=max(len(groups) - limit, 0),
-        longest=wanted.longest(named),
+        longest=tuple(nsmallest(MOST_LONGEST, longest, key=_longest_first)),
         longest_by_coordinator=longest_by_coordinator,
-        over_time=slices_of(tables, wanted.values["wanted"]),
+        over_time=_slices(run, asked, bounds),
         cannot_say=tuple(cannot_say(total, has_state=tables.has_state, is_in_window=window.is_bounded)),
     )
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    """Which rows of a run are wanted, as `stats.sql` takes it."""
+def _ask(run: PastRun, view: str, asked: Mapping[str, str]) -> pa.Table:
+    return ask(run, f"SELECT * FROM {view}", views_in(SQL, **asked))  # noqa: S608 ours
 
-    tables: RunTables
-    values: dict[str, Any]
 
-    def _ask(self, view: str, **more: Any) -> pa.Table:
-        return ask(self.tables.finished, f"SELECT * FROM {view}", views_in(_SQL, **self.values, **more))  # noqa: S608 ours
-
-    @cached_property
-    def _part_count(self) -> int:
-        untimed_count: int = self._ask("bounds")["untimed_count"][0].as_py()
-        return untimed_count // _PART_ROWS + 1
-
-    def _each_part(self, view: str) -> Iterator[pa.Table]:
-        return (self._ask(view, parts=self._part_count, part=part) for part in range(self._part_count))
-
-    def counted(self) -> pa.Table:
-        """Rows of `_ROWS`, of what the logs say."""
-        parts = [*self._each_part("did"), self._ask("bare"), self._ask("still")]
-        return _added_up(pa.concat_tables([_whole(part) for part in parts]), _KEY)
-
-    def longest(self, named: NamedProducers) -> tuple[LongTransaction, ...]:
-        """The longest of all, by the client's clock."""
-        rows = pa.concat_tables(self._each_part("longest"))
-        ids = _ids_of(rows["producer_id"], named).to_pylist()
-        found = (LongTransaction(**row, transactional_id=own) for row, own in zip(rows.to_pylist(), ids, strict=True))
-        return tuple(nsmallest(MOST_LONGEST, found, key=_longest_first))
+def _bounds(run: PastRun, asked: Mapping[str, str]) -> dict[str, Any]:
+    (bounds,) = _ask(run, "bounds", asked).to_pylist()
+    return bounds  # type: ignore[no-any-return]
 
 
 def _longest_first(one: LongTransaction) -> tuple[Any, ...]:
     return -one.duration_ms, one.topic, one.partition, one.txn_start_offset
 
 
-def _whole(some: pa.Table) -> pa.Table:
-    """Rows of `_ROWS`, of which some columns are known."""
-    none = pa.nulls(len(some), pa.int64())
-    columns = [some[name] if name in some.column_names else none for name in _ROWS.names]
-    return pa.table([column.cast(field.type) for column, field in zip(columns, _ROWS, strict=True)], schema=_ROWS)
+def _added_up(parts: Iterable[pa.Table], by: Sequence[str]) -> pa.Table:
+    """The rows of each group as one; without a group one row of all, which is there even where there is no row.
 
-
-def _added_up(rows: pa.Table, by: Sequence[str]) -> pa.Table:
-    """The rows of each group as one; without a group one row of all, which is there even where there is no row."""
+    Args:
+        parts: each has some of the columns of `_ROWS`.
+        by: the columns of a group.
+    """
+    rows = pa.concat_tables([_ROWS.empty_table(), *parts], promote_options="permissive")
     found = rows.group_by([*by], use_threads=False).aggregate([*_HOW.items()])
     columns = [found[name] for name in by]
     columns += [
@@ -154,9 +113,7 @@ def _added_up(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     return pa.table(columns, names=[*by, *_HOW])
 
 
-def _decided(
-    tables: RunTables, filters: Filters, window: Window, named: NamedProducers
-) -> tuple[pa.Table, tuple[LongTransaction, ...]]:
+def _decided(run: PastRun, asked: Mapping[str, str]) -> tuple[pa.Table, tuple[LongTransaction, ...]]:
     """Rows of `_ROWS`, of what the coordinator's records say: causes of aborts, and how long markers took.
 
     And the longest of these transactions, by its clock.
@@ -165,13 +122,12 @@ def _decided(
 
     def parts() -> Iterator[pa.Table]:
         nonlocal longest
-        wanted = EndedFilters(None, None, is_stale=False, limit=1, window=window)
-        explained = with_records(tables.finished, filters, wanted, named)
+        explained = with_records(run, asked)
         for some in iter(lambda: [*islice(explained, _DECISIONS_AT_ONCE)], []):
             longest = nsmallest(MOST_LONGEST, [*longest, *_timed(some)], key=_longest_first)
-            yield _by_producer([pa.Table.from_pylist([*map(_row, some)], _ROWS)])
+            yield _added_up([pa.Table.from_pylist([*map(_row, some)], _ROWS)], _KEY)
 
-    counted = merged(parts(), _by_producer, _MERGED_ROWS)
+    counted = merged(parts(), lambda some: _added_up(some, _KEY), _MERGED_ROWS)
     return _ROWS.empty_table() if counted is None else counted, tuple(longest)
 
 
@@ -184,61 +140,54 @@ def _timed(some: Iterable[Ended]) -> Iterator[LongTransaction]:
 
 def _row(one: Ended) -> dict[str, Any]:
     ended, _, ending = one
-    row: dict[str, Any] = {"topic": ended.topic, "producer_id": ended.producer_id}
-    if ended.outcome == "ABORT" and ending.cause.name in CAUSES:
-        row[CAUSES[ending.cause.name]] = 1
-    if ending.decided_ms is not None and ended.end_timestamp_ms is not None:
-        row |= _measured("decided_count", "marker_wait", ended.end_timestamp_ms - ending.decided_ms)
-    if ending.took_ms is not None:
-        row |= _measured("coordinator_timed_count", "coordinator_duration", ending.took_ms)
-    return row
+    cause = {CAUSES[ending.cause.name]: 1} if ended.outcome == "ABORT" and ending.cause.name in CAUSES else {}
+    waited_ms = minus(ended.end_timestamp_ms, ending.decided_ms)
+    of_marker = _measured("decided_count", "marker_wait", waited_ms)
+    lasted = _measured("coordinator_timed_count", "coordinator_duration", ending.took_ms)
+    return {"topic": ended.topic, "producer_id": ended.producer_id, **cause, **of_marker, **lasted}
 
 
-def _by_producer(parts: list[pa.Table]) -> pa.Table:
-    return _added_up(pa.concat_tables(parts).select(_ROWS.names), _KEY).select(_ROWS.names)
+def _measured(counted: str, name: str, ms: int | None) -> dict[str, int]:
+    return {} if ms is None else {counted: 1, f"{name}_sum_ms": ms, f"min_{name}_ms": ms, f"max_{name}_ms": ms}
 
 
-def _measured(counted: str, name: str, ms: int) -> dict[str, int]:
-    return {counted: 1, f"{name}_sum_ms": ms, f"min_{name}_ms": ms, f"max_{name}_ms": ms}
+def slices_of(tables: RunTables) -> tuple[EndedSlice, ...]:
+    """How many ended when, in slices of one length from the first end marker to the last; none without a time."""
+    asked = {"wanted": "TRUE", "own": "TRUE"}
+    return _slices(tables.finished, asked, _bounds(tables.finished, asked))
 
 
-def slices_of(tables: RunTables, wanted: str = "TRUE") -> tuple[EndedSlice, ...]:
-    """How many ended when, in slices of one length from the first end marker to the last; none without a time.
-
-    Args:
-        tables: the run.
-        wanted: a condition on its ended transactions, in SQL.
-    """
-    (bounds,) = ask(tables.finished, "SELECT * FROM bounds", views_in(_SQL, wanted=wanted)).to_pylist()
+def _slices(run: PastRun, asked: Mapping[str, str], bounds: Mapping[str, Any]) -> tuple[EndedSlice, ...]:
     first_ms, last_ms = bounds["first_ms"], bounds["last_ms"]
     if first_ms is None:
         return ()
     step_ms = (last_ms - first_ms) // _MOST_SLICES + 1
-    views = views_in(_SQL, wanted=wanted, first_ms=first_ms, step_ms=step_ms)
-    counts = {
-        slice_: own
-        for slice_, *own in zip(*ask(tables.finished, "SELECT * FROM slices", views).to_pydict().values(), strict=True)
-    }
+    rows = _ask(run, "slices", {**asked, "first_ms": str(first_ms), "step_ms": str(step_ms)})
+    counts = {slice_: own for slice_, *own in zip(*rows.to_pydict().values(), strict=True)}
     starts = range(first_ms, last_ms + 1, step_ms)
     return tuple(EndedSlice(start, start + step_ms, *counts.get(n, (0, 0, 0))) for n, start in enumerate(starts))
 
 
-def _ids_of(producers: pa.Array | pa.ChunkedArray, named: NamedProducers) -> pa.Array:
+def _long(row: dict[str, Any], ids: pa.Table) -> LongTransaction:
+    (own,) = _ids_of(pa.array([row["producer_id"]]), ids).to_pylist()
+    return LongTransaction(**row, transactional_id=own)
+
+
+def _ids_of(producers: pa.Array | pa.ChunkedArray, ids: pa.Table) -> pa.ChunkedArray:
     """The transactional id of each producer id, the first by name of several; NULL where no record has it."""
-    found = named.first_ids.take(pc.index_in(producers, named.producer_ids))
-    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+    return ids["transactional_id"].take(pc.index_in(producers, ids["producer_id"]))
 
 
-def _groups(rows: pa.Table, by: By, named: NamedProducers, connect: ConnectGroups) -> list[Group]:
-    names = rows["topic"] if by is By.TOPIC else _ids_of(rows["producer_id"], named)
+def _groups(rows: pa.Table, by: By, ids: pa.Table, connect: ConnectGroups) -> list[Group]:
+    names = rows["topic"] if by is By.TOPIC else _ids_of(rows["producer_id"], ids)
     frameworks: dict[str | None, str | None] = {}
     if by is By.APPLICATION:
-        ids = pc.unique(names)
-        owners = [None if name is None else application_of(name, connect) for name in ids.to_pylist()]
+        every = pc.unique(names)
+        owners = [None if name is None else application_of(name, connect) for name in every.to_pylist()]
         own = pa.array([None if owner is None else owner.name for owner in owners], pa.string())
         frameworks = {owner.name: owner.framework for owner in owners if owner is not None}
-        names = own.take(pc.index_in(names, ids))
-    summed = _added_up(rows.append_column("name", names), ["name"])
+        names = own.take(pc.index_in(names, every))
+    summed = _added_up([rows.append_column("name", names)], ["name"])
     found = [
         _group(summed.slice(place, 1), name, frameworks.get(name))
         for place, name in enumerate(summed["name"].to_pylist())

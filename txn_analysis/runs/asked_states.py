@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.state_columns import InOrder
@@ -127,58 +126,3 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
 def _names(batch: pa.RecordBatch, producer_ids: pa.Array) -> pa.Array:
     first, second, third = (pc.is_in(batch[name], producer_ids) for name in NAMED)
     return pc.or_(pc.or_(first, second), third)
-
-
-_PAIR = ("transactional_id", "producer_id")
-_EACH_RECORD = -1  # in place of a producer id: it counts the record once
-_SEEN = f"""
-    SELECT transactional_id, producer_id, min(at_ms) AS first_ms, count(*) AS record_count
-    FROM (SELECT transactional_id, least(recorded_ms, last_update_ms) AS at_ms,
-                 unnest([{_EACH_RECORD}, {", ".join(NAMED)}]) AS producer_id
-          FROM transaction_states WHERE transactional_id IS NOT NULL) named
-    WHERE producer_id IS NOT NULL
-    GROUP BY transactional_id, producer_id
-"""  # noqa: S608 ours
-
-
-@dataclass(frozen=True)
-class NamedProducers:
-    """Producer ids that any record stands for, each once, in order.
-
-    Attributes:
-        producer_ids: the ids.
-        first_ids: the first, by name, of the transactional ids that have, or had, each of them.
-        first_ms: the earliest broker's time in any record of these transactional ids; NULL where none has one.
-        record_counts: by producer id, how many records these transactional ids have.
-        pairs: one row is one transactional id that has, or had, one producer id.
-    """
-
-    producer_ids: pa.Array
-    first_ids: pa.Array
-    first_ms: pa.Array
-    record_counts: Mapping[int, int]
-    pairs: pa.Table
-
-    def of_ids(self, is_wanted: Callable[[str], bool]) -> pa.Array:
-        """The producer ids that one of the wanted transactional ids has, or had."""
-        ids = self.pairs["transactional_id"].combine_chunks()
-        wanted = pa.array([name for name in ids.unique().to_pylist() if is_wanted(name)], pa.string())
-        return self.pairs["producer_id"].filter(pc.is_in(ids, wanted)).combine_chunks().unique()
-
-
-def named_producers(run: PastRun) -> NamedProducers:
-    """The producers of a run, from one look at its coordinator's records; memory grows with ids and producers."""
-    seen = ask(run, _SEEN)
-    is_record = pc.equal(seen["producer_id"], _EACH_RECORD)
-    pairs, of_id = (
-        seen.filter(pc.invert(is_record)).select([*_PAIR]),
-        seen.filter(is_record).drop_columns("producer_id"),
-    )
-    joined = pairs.join(of_id, "transactional_id").sort_by([(name, "ascending") for name in reversed(_PAIR)])
-    of_producer = joined.group_by("producer_id", use_threads=False).aggregate(
-        [("transactional_id", "first"), ("first_ms", "min"), ("record_count", "sum")]
-    )
-    names = ("producer_id", "transactional_id_first", "first_ms_min", "record_count_sum")
-    producer_ids, first_ids, first_ms, counts = (of_producer[name].combine_chunks() for name in names)
-    record_counts = dict(zip(producer_ids.to_pylist(), counts.to_pylist(), strict=True))
-    return NamedProducers(producer_ids, first_ids, first_ms, record_counts, pairs)

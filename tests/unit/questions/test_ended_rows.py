@@ -1,4 +1,4 @@
-"""The newest ended transactions, and the end of its producer before each, from rows that come some at a time."""
+"""The end of its producer before each ended transaction, from rows that come some at a time."""
 
 import random
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ import pytest
 
 from txn_analysis.judge.endings import EndedTransaction
 from txn_analysis.questions import ended
-from txn_analysis.questions.ended import newest, with_previous_ends
+from txn_analysis.questions.ended import with_previous_ends
 from txn_analysis.tables import TRANSACTIONS
 
 Row = dict[str, Any]
@@ -44,24 +44,6 @@ def ended_at(offset: int, chance: random.Random) -> Row:
 
 def batches(rows: list[Row], at_once: int = 7) -> Iterator[pa.RecordBatch]:
     yield from pa.Table.from_pylist(rows, SCHEMA).to_batches(at_once)
-
-
-def newest_first(row: Row) -> tuple[Any, ...]:
-    end_ms = row["end_timestamp_ms"]
-    return end_ms is None, -(end_ms or 0), row["topic"], row["partition"], -row["end_offset"]
-
-
-@pytest.mark.parametrize("limit", [1, 20, 290, 1_000])
-def test_the_newest_are_kept_and_all_are_counted(rows: list[Row], limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ended, "_HELD_ROWS", 10)
-    found, number = newest(batches(rows), limit)
-    assert number == len(rows)
-    assert found is not None
-    assert found.to_pylist() == sorted(rows, key=newest_first)[:limit]
-
-
-def test_where_nothing_ended_there_is_nothing() -> None:
-    assert newest(iter(()), 5) == (None, 0)
 
 
 def test_the_end_before_is_that_of_the_same_producer_and_partition(
