@@ -134,11 +134,14 @@ def describe(asked: _Describe) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class _Query(OfRun):
-    sql: str = argument("SQL", "One SELECT over tables and views; docs/queries.md has twelve.", required=True)
+    sql: str = argument(
+        "SQL", "One SELECT over tables and views (docs/queries.md has twelve), or DESCRIBE NAME.", required=True
+    )
 
 
 @verb(
     "query",
+    'txn-analysis query "DESCRIBE findings"\n'
     'txn-analysis query "SELECT topic, count(*) AS hanging FROM findings GROUP BY topic ORDER BY topic"\n'
     'txn-analysis query "SELECT address, size_bytes FROM ended ORDER BY size_bytes DESC NULLS LAST LIMIT 10"',
     ROWS,
@@ -153,7 +156,7 @@ def query(asked: _Query) -> int:
     coordinator, and `current_states`, the newest of each id; `inputs`, what files were read, and `rejects`, what of
     them was not understood; `log_batches`, `log_pieces`, `transactions`, `ended_transactions`,
     `aborted_transactions`, `producer_snapshots`, `group_offsets`, `findings`, `abort_plan`, `runs`, `prunes`.
-    `SELECT * FROM NAME LIMIT 1` shows the columns. Nothing is written, and no other file is read.
+    `DESCRIBE NAME` lists the columns of one, and what they say. Nothing is written, and no other file is read.
 
     Exit code: 0 it is answered, 2 it is no question, or names what there is not.
     """

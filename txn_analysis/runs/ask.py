@@ -33,6 +33,7 @@ _STORED = "stored_"
 _VIEW = re.compile(r"CREATE VIEW (\w+) AS\n(.*?);", re.DOTALL)
 # Literals and comments; and as the group what holds a name, and may hold an apostrophe.
 _NO_NAMES = re.compile(r"""'[^']*'|--[^\n]*|/\*.*?\*/|("[^"]*"|`[^`]*`)""", re.DOTALL)
+_DESCRIBE = re.compile(r"DESC(?:RIBE)?\s+`?(\w+)`?", re.IGNORECASE)
 _TABLES = {table.name: table for table in ALL_TABLES}
 ASKED = "asked"
 
@@ -42,18 +43,28 @@ def ask(run: PastRun, sql: str, more: Mapping[str, str] | None = None) -> pa.Tab
 
     Args:
         run: whose rows are asked for.
-        sql: one SELECT (or WITH, VALUES), over names of tables and of `views.sql`.
+        sql: one SELECT (or WITH, VALUES), over names of tables and of `views.sql`; or DESCRIBE and such a name.
         more: views of the question's own, as SELECTs by name; see `views_in`.
 
     Raises:
         ConfigError: it is no such question, or names what there is not.
         AuditError: it needs more memory than it may have.
     """
+    if asks_columns := _DESCRIBE.fullmatch(question(sql)):
+        return _columns(run, asks_columns[1])
     with _in_words():
         found = _reader(run, sql, more).read_all()
     if not found.num_columns:
         raise ConfigError(f"no question: it has no columns. Give one SELECT over {_known()}")
     return found
+
+
+def _columns(run: PastRun, name: str) -> pa.Table:
+    """One row per column of a table or view, under the words of Spark's DESCRIBE."""
+    found = ask(run, f"SELECT * FROM {name} LIMIT 0").schema  # noqa: S608 a word
+    comments = {c.name: c.comment for table in needed(name) if table in _TABLES for c in _TABLES[table].columns}
+    names, types = found.names, [str(field.type) for field in found]
+    return pa.table({"col_name": names, "comment": [comments.get(name) for name in names], "data_type": types})
 
 
 def asked_batches(run: PastRun, sql: str, more: Mapping[str, str] | None = None) -> Iterator[pa.RecordBatch]:

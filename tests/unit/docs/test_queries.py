@@ -42,6 +42,15 @@ def test_a_question_has_the_answer_of_the_page(asked: Callable[..., Done], sql: 
     assert (done.code, plain(done.out)) == (0, answer), done.err
 
 
+def test_the_columns_of_a_view_are_listed_with_what_they_say(asked: Callable[..., Done], nights: str) -> None:
+    columns, rows = query(None, nights, "DESCRIBE opened;"), query(None, nights, "SELECT * FROM opened")
+    words = dict(zip(columns["col_name"].to_pylist(), columns["comment"].to_pylist(), strict=True))
+    assert [*words] == rows.column_names
+    assert words["txn_start_offset"]
+    assert words["address"] is None
+    assert asked("describe `nothing`").code == 2
+
+
 UNITED = """
     SELECT producer_id, count(*) AS rows FROM (
         SELECT producer_id FROM transactions
