@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
@@ -20,7 +21,7 @@ from txn_analysis.text import clip, iso_utc
 from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types of fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Sequence, Set
 
     from pydantic_core import ErrorDetails
 
@@ -114,26 +115,46 @@ def _text(file: str) -> str | None:
         raise ConfigError(f"--accepted {shown(file)}: cannot be read: {why}; check the path") from problem
 
 
+_ENTRY = re.compile(r"^(?=\[\[accepted\]\])", re.MULTILINE)
+
+
 def keep(settings: Settings, decisions: Sequence[Decision]) -> None:
-    """Add decisions to the file, which is made where there is none; of two about one finding the last one counts.
+    """Add decisions to the file, which is made where there is none, in place of those about the same transactions.
 
     Raises:
         ConfigError: the file cannot be read or written, or was not understood.
     """
     file = file_of(settings)
-    text = _text(file) or ""
-    _decisions(file, text)  # to what is not understood nothing is added
-    added = ("\n" if text and not text.endswith("\n") else "") + toml_of(decisions)
+    text = _others(file, _text(file) or "", {(one.cluster, one.place) for one in decisions})
+    written = text + ("\n" if text and not text.endswith("\n") else "") + toml_of(decisions)
     try:
         if (place := place_of(file)) is None:
-            with Path(local_path(file)).open("a", encoding="ascii") as stream:
-                stream.write(added)
+            target = Path(local_path(file)).resolve()
+            draft = target.with_name(f".{target.name}.part")
+            draft.write_text(written, encoding="utf-8")
+            draft.replace(target)
         else:
             from txn_analysis.stores.store import store_of  # noqa: PLC0415 a disk needs no client of stores
 
-            store_of(place).put(place.key, (text + added).encode())
+            store_of(place).put(place.key, written.encode())
     except OSError as problem:
         raise ConfigError(f"--accepted {shown(file)}: cannot be written: {problem.strerror or problem}") from problem
+
+
+def _others(file: str, text: str, places: Set[tuple[str, Any]]) -> str:
+    """The text without the entries about some transactions; comments stay.
+
+    Raises:
+        ConfigError: it was not understood: to that nothing is added.
+    """
+    head, *entries = _ENTRY.split(text)
+    if len(_decisions(file, text)) != len(entries):  # written in another way, in which the last one counts as well
+        return text
+    kept = [head]
+    for entry in entries:
+        is_replaced = any((one.cluster, one.place) in places for one in _decisions(file, entry))
+        kept += [line for line in entry.splitlines(keepends=True) if not is_replaced or line.startswith("#")]
+    return "".join(kept)
 
 
 def _problem(error: ErrorDetails) -> str:

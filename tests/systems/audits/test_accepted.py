@@ -142,6 +142,17 @@ def test_of_two_decisions_about_one_finding_the_later_one_counts(tmp_path: Path)
     assert (one.decision.until_ms, one.source) == (UNTIL_MS + 1, str(tmp_path / decisions.FILE))
 
 
+def test_a_decision_stands_in_place_of_the_one_before_and_comments_stay(tmp_path: Path) -> None:
+    settings, file = Settings(warehouse=str(tmp_path)), tmp_path / decisions.FILE
+    first = decided().decision
+    other = first._replace(producer_id=7)
+    file.write_text(f"# first\n{decisions.toml_of([first])}# other, é\n{decisions.toml_of([other])}", encoding="utf-8")
+    later = first._replace(until_ms=UNTIL_MS + 1)
+    decisions.keep(settings, [later])
+    both = decisions.toml_of([other, later])
+    assert file.read_text(encoding="utf-8") == f"# first\n# other, é\n{both}"
+
+
 def test_what_people_wrote_in_the_file_stays_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "decisions.toml"
     file.write_text("# asked by Anna", encoding="ascii")
