@@ -89,7 +89,7 @@ said_yes() {
 begin() {
     record_id=$1 record=$2 not_before_s=$3 not_after_s=$4
     shift 4
-    is_refused=no is_unchecked=no is_owner_gone=no is_fencing_said=no missing_words=
+    is_refused=no is_unchecked=no is_owner_gone=no is_fencing_said=no missing_words= passed='its time'
     if given --unchecked "$record_id" "$@"; then is_unchecked=yes; fi
     is_due || return
     if [ "$is_asking" = no ]; then return 0; fi
@@ -134,7 +134,11 @@ is_open() {
     must_show="producer id $1 with epoch $2, start offset $3 and no later LastTimestamp than $4"
     shift 4
     ask_brokers describe-producers "$@"
-    case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
+    case $? in
+    0) ;;
+    2) passed="$passed, and you looked at what is open there" && return ;;
+    *) return 1 ;;
+    esac
     case $said in
     *ProducerId*ProducerEpoch*CurrentTransactionStartOffset*) ;;
     *) refuse "\`$tool describe-producers\` says what is not understood: $(shown "$said")" || return ;;
@@ -154,7 +158,9 @@ EOF
         refuse "this producer has epoch $found_epoch there: someone wrote since the copy. Copy the files and audit again"
     elif [ "$last_timestamp" != unknown ] && ! [ "$found_timestamp" -le "$last_timestamp" ]; then
         refuse "this producer wrote there at $found_timestamp, after the copy's $last_timestamp. Copy the files and audit again"
-    fi
+    fi || return
+    passed="$passed, open there as in the plan"
+    if [ "$last_timestamp" != unknown ]; then passed="$passed, nothing written since"; fi
 }
 
 # quoted TEXT: as one word for a shell
@@ -236,13 +242,18 @@ is_said_to_be_ended() {
 # so a while later: one that was deposed goes on answering for some seconds (KAFKA-21181, KAFKA-21481)
 is_ended() {
     is_ended_now "$@"
-    case $? in 0) ;; 2) return 0 ;; *) return 1 ;; esac
+    case $? in
+    0) ;;
+    2) passed="$passed, and you looked at its fence" && return ;;
+    *) return 1 ;;
+    esac
     first_look=$look is_unchecked=no
     sleep "$pause_s"
     is_ended_now "$@" || return
     if [ "$look" != "$first_look" ]; then
         refuse "of its producer was said: $first_look; and $pause_s s later: $look. Its coordinator is moving, or somebody uses the id: make sure that it is ended, and run this again"
-    fi
+    fi || return
+    passed="$passed, fenced in two looks $pause_s s apart"
 }
 
 # is_ended_now: the same at one moment; what was seen is in $look
@@ -300,7 +311,7 @@ is_ended_now() {
 # send WORD...: the abort
 send() {
     if [ "$is_dry_run" = yes ]; then
-        if [ "$is_refused" = no ]; then printf 'would be sent: %s: %s\n' "$record" "$*" >&2; fi
+        if [ "$is_refused" = no ]; then printf 'would be sent: %s: %s\n  checked: %s\n' "$record" "$*" "$passed" >&2; fi
         return
     fi
     code=0

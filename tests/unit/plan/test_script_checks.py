@@ -175,7 +175,9 @@ def test_a_dry_run_says_what_would_be_sent_and_sends_nothing(executor: Executor)
     assert (done.code, done.aborts) == (0, [])
     would = "would be sent: orders-2@155, producer id 987654321: abort --topic orders --partition 2"
     epochs = "--producer-id 987654321 --producer-epoch 3 --coordinator-epoch 0"
-    assert done.said.splitlines() == [f"{would} --start-offset 155", f"{would} {epochs}"]
+    open_there = "  checked: its time, open there as in the plan, nothing written since"
+    fenced = f"{open_there}, fenced in two looks 10 s apart"
+    assert done.said.splitlines() == [f"{would} --start-offset 155", open_there, f"{would} {epochs}", fenced]
     assert executor.runs(script_of(UNKNOWN, RETURNING), "--dry-run", "--yes", "--ended", "billing").aborts == []
 
 
