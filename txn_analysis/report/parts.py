@@ -29,6 +29,7 @@ _MOST_TOPICS = 5
 _MOST_MISSING = 3
 _IN_COLUMN, _NO_COLUMN = 20, 200
 _COLUMNS = ("VERDICT", "RULE", "TRANSACTION", "TRANSACTIONAL ID", "IDLE", "ENDS BY")
+_NOT_KNOWN = "not known"
 _WITHOUT_REASONS = frozenset({Verdict.COORDINATED, Verdict.IN_PROGRESS})
 
 
@@ -62,7 +63,7 @@ def parts(report: AuditReport, reader: Reader) -> Iterator[Part]:
         every.append(Part(f"{number}. {what(finding)}", Form.FINDING, block))
     title = "Other open transactions" if report.hanging else "Open transactions"
     rows = [Paragraph(one.verdict, *_row(report, one, shown.groups)) for one in shown.rows]
-    every.append(Part(title, Form.ROWS, rows, [_COLUMNS, *(_cells(report, one) for one in shown.rows)]))
+    every.append(Part(title, Form.ROWS, rows, _table(report, shown.rows)))
     if shown.left_out:
         ndjson = again and f"{again} --format ndjson"
         every.append(Part("", Form.LINES, [Paragraph("", _left_out(shown.left_out), command=ndjson)]))
@@ -98,7 +99,7 @@ def _left_out(rows: FindingRows) -> str:
 def _row(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> tuple[str, tuple[str, ...]]:
     """A finding where there is no room for columns, as in a mail: its verdict and rule; which it is, and why."""
     verdict, rule, address, name, idle, ends = _cells(report, finding, _NO_COLUMN)
-    which = f"{address}, {name}, idle {idle}{'' if ends == '-' else f', ends by {ends}'}"
+    which = f"{address}, {name}, idle {idle}{'' if ends == _NOT_KNOWN else f', ends by {ends}'}"
     return f"{verdict}: {rule}", (which, *_reasons(report, finding, groups))
 
 
@@ -118,10 +119,18 @@ def _reasons(report: AuditReport, finding: Finding, groups: Mapping[str, Alike])
         yield f"alike: {group.summary(report)}: {group.others}"
 
 
+def _table(report: AuditReport, rows: Sequence[Finding]) -> list[tuple[str, ...]]:
+    """A header and a line each; when they end, where that is known of any."""
+    cells = [_cells(report, one) for one in rows]
+    is_any_known = any(ends != _NOT_KNOWN for *_, ends in cells)
+    return [one if is_any_known else one[:-1] for one in (_COLUMNS, *cells)]
+
+
 def _cells(report: AuditReport, finding: Finding, most: int = _IN_COLUMN) -> tuple[str, ...]:
     # Else nobody knows whether the end of the id's transaction reaches this partition.
     ending = finding.ending if finding.verdict is Verdict.COORDINATED else None
     by = iso_utc(None if ending is None else ending.aborted_by_ms)
+    to_the_second = by if by == "unknown" else f"{by[:-5]}Z"
     name = f"producer id {finding.producer_id}"
     return (
         finding.verdict.value,
@@ -129,7 +138,7 @@ def _cells(report: AuditReport, finding: Finding, most: int = _IN_COLUMN) -> tup
         clip(Address.of_transaction(finding).words, most + 14),
         name if finding.transactional_id is None else clip(finding.transactional_id, most),
         duration(figures.judged_idle_ms(report.run, finding)),
-        "-" if ending is None else "never" if ending.never_times_out else by if by == "unknown" else f"{by[:-5]}Z",
+        _NOT_KNOWN if ending is None else "never" if ending.never_times_out else to_the_second,
     )
 
 
