@@ -34,16 +34,14 @@ from txn_analysis.cli.options import (
     schema,
 )
 from txn_analysis.cli.output import (
-    check_metrics,
     deliver,
     deliver_text,
     emit,
     emit_page,
     is_terminal,
-    metrics_of,
     note,
+    now_ms,
     quiet_pipe,
-    reader_of,
     rows,
 )
 from txn_analysis.cli.spark import believed, check_new_warehouse, progress, spark_when_needed, stored
@@ -164,7 +162,8 @@ def audit_files(asked: _Audit) -> int:
         note_ignored(asked, {*JUDGING, *ENDING}.difference(READING))
         return ingest(asked)
     settings = asked.settings()
-    check_metrics(asked, settings)
+    if settings.topic and asked.prints("prometheus"):  # they would be green for all
+        raise ConfigError("-o and --format: metrics are of a whole cluster: leave out --topic and --partition")
     with _reading(asked.paths, settings) as spark:
         from txn_analysis.pipeline.steps import audit as run_audit
 
@@ -340,7 +339,8 @@ def _pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
 def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictures: Pictures | None) -> int:
     """Writes a report to where it is wanted, in each form, and says with which code the command ends."""
     # Not needed for --help.
-    from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report
+    from txn_analysis.report.figures import Reader, run_options
+    from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report, prometheus_text
     from txn_analysis.report.markdown import chat_message, markdown_report
     from txn_analysis.report.terminal import WIDTH, print_styled
     from txn_analysis.report.text_report import report_lines, text_report
@@ -352,9 +352,12 @@ def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictur
         "text": lambda: text_report(report, asked.width or WIDTH, reader),
         "markdown": lambda: markdown_report(report, reader),
         "chat": lambda: chat_message(report, reader),
-        "prometheus": lambda: metrics_of(report),
+        # The one figure that is of this machine's clock: an alert must see that no audit succeeded any more.
+        "prometheus": lambda: prometheus_text(report, now_ms()),
     }
-    reader = reader_of(report, settings, asked.read_ms, shows_accepted=asked.show_accepted)
+    options = run_options(settings, report.run.cluster)
+    # Nothing is judged by the moment of reading: it says how old the files are, and whether a plan has expired.
+    reader = Reader(options, settings.fail_on, asked.read_ms or now_ms(), asked.show_accepted)
     if asked.prints("chat"):
         note("chat is an old name: markdown (-o FILE.md), whose first six lines it is")
     for target in asked.targets:

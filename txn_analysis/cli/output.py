@@ -11,19 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.cli.options import SUFFIXES, Forms, Target
-from txn_analysis.errors import AuditError, ConfigError
+from txn_analysis.errors import AuditError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TextIO
 
-    from txn_analysis.cli.options import Request
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.formats import Answer
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import Pictures
-    from txn_analysis.settings import Settings
-
 
 _STDOUT = "-"
 
@@ -177,12 +174,7 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def emit_page(
-    report: AuditReport,
-    pictures: Pictures | None,
-    reader: Reader,
-    output: str | None,
-) -> None:
+def emit_page(report: AuditReport, pictures: Pictures | None, reader: Reader, output: str | None) -> None:
     """Writes the page to stdout or a file; a page that cannot hold all findings links a table file beside it."""
     # Not needed for --help.
     from txn_analysis.report.figures import MOST_FINDINGS
@@ -194,33 +186,3 @@ def emit_page(
         table = Path(output).with_suffix(".findings.csv")
         emit(findings_csv(report), str(table))
     emit(html_report(report, pictures, reader, table.name if table else None), output)
-
-
-def reader_of(report: AuditReport, settings: Settings, read_ms: int | None, *, shows_accepted: bool = False) -> Reader:
-    """Who reads a report that a command prints, and when; now where nobody says.
-
-    Nothing is judged by it: it says how old the files are, and whether a plan from them has expired.
-    """
-    # Not needed for --help.
-    from txn_analysis.report.figures import Reader, run_options
-
-    return Reader(run_options(settings, report.run.cluster), settings.fail_on, read_ms or now_ms(), shows_accepted)
-
-
-def metrics_of(report: AuditReport) -> str:
-    """The metrics of a run that has just succeeded."""
-    # Not needed for --help.
-    from txn_analysis.report.formats import prometheus_text
-
-    # The one figure that is of this machine's clock: an alert must see that no audit succeeded any more.
-    return prometheus_text(report, now_ms())
-
-
-def check_metrics(request: Request, settings: Settings) -> None:
-    """Refuses metrics of some partitions: they would be green for all.
-
-    Raises:
-        ConfigError: they are asked for.
-    """
-    if settings.topic and request.prints("prometheus"):
-        raise ConfigError("-o and --format: metrics are of a whole cluster: leave out --topic and --partition")

@@ -30,8 +30,11 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.kafka.address import Address
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from txn_analysis.questions.ended import Window
     from txn_analysis.questions.filters import Filters
+    from txn_analysis.runs.run_tables import RunTables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,36 +121,37 @@ def _explain_offset(asked: _Explain, place: Address) -> int:
     from txn_analysis.questions.offset import explain_offset
     from txn_analysis.questions.offset_answer import OffsetAnswer, offset_text
 
-    if asked.schema:
-        return deliver_schema(asked.targets, OffsetAnswer)
-    with asked_run(asked.settings(), asked.run_id) as tables:
+    def answer(tables: RunTables) -> OffsetAnswer:
         check_seen(tables, Filters((place.topic,), (place.partition,)))
-        answer = explain_offset(tables.finished, place.topic, place.partition, place.offset)
-    return _deliver_told(asked, answer, tables.run.cluster, offset_text)
+        return explain_offset(tables.finished, place.topic, place.partition, place.offset)
+
+    return _told(asked, OffsetAnswer, answer, offset_text)
 
 
 def _explain_owner(asked: _Explain) -> int:
     from txn_analysis.questions import owners
     from txn_analysis.questions.owners_text import owner_text
 
-    if asked.schema:
-        return deliver_schema(asked.targets, owners.OwnerAnswer)
-    with asked_run(asked.settings(), asked.run_id) as tables:
+    def answer(tables: RunTables) -> owners.OwnerAnswer:
         if asked.group is not None:
-            answer = owners.who_is_group(tables, asked.group)
-        elif asked.transactional_id is not None:
-            answer = owners.who_is_id(tables, asked.transactional_id)
-        else:
-            answer = owners.who_is_producer(tables, asked.producer_id or 0)
-    return _deliver_told(asked, answer, tables.run.cluster, owner_text)
+            return owners.who_is_group(tables, asked.group)
+        if asked.transactional_id is not None:
+            return owners.who_is_id(tables, asked.transactional_id)
+        return owners.who_is_producer(tables, asked.producer_id or 0)
+
+    return _told(asked, owners.OwnerAnswer, answer, owner_text)
 
 
-def _deliver_told(asked: _Explain, answer: Any, cluster: str, text_of: Any) -> int:
+def _told(asked: _Explain, kind: Any, answered: Callable[[RunTables], Any], text_of: Callable[[Any, str], str]) -> int:
     """Prints an answer that the files may not tell; its text names commands for the same cluster."""
     from txn_analysis.report.figures import run_options
 
+    if asked.schema:
+        return deliver_schema(asked.targets, kind)
     settings = asked.settings()
-    deliver(asked.targets, one(answer, lambda: text_of(answer, run_options(settings, cluster))))
+    with asked_run(settings, asked.run_id) as tables:
+        answer = answered(tables)
+    deliver(asked.targets, one(answer, lambda: text_of(answer, run_options(settings, tables.run.cluster))))
     return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)
 
 

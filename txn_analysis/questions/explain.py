@@ -130,6 +130,7 @@ _INDENT = "   "
 # How many first and last batches, markers of its own before it, markers before it and after; negative: the last ones.
 _SHOWN = (3, -3, -1, -2, 2)
 _RECORDS_BEFORE, _RECORDS_AFTER, _LAST_RECORDS = 4, 6, 3
+_PLACE = ("topic", "partition")
 Key = tuple[str, int, int, int]
 
 
@@ -239,21 +240,11 @@ def _scenes(tables: RunTables, places: set[tuple[str, int]]) -> dict[tuple[str, 
     run, groups = run_item(tables.run), tables.connect_groups
     topics, partitions = ({place[at] for place in places} for at in (0, 1))
     open_at = defaultdict[tuple[str, int], list[Neighbour]](list)
-    for one in tables.records(_Open, FINDINGS, topic=topics, partition=partitions):
-        open_at[one.topic, one.partition].append(Neighbour(*one[2:-1], Verdict(one.verdict)))
+    for row in tables.held(FINDINGS, *_PLACE, *Neighbour._fields, topic=topics, partition=partitions).to_pylist():
+        row["verdict"] = Verdict(row["verdict"])
+        open_at[row.pop("topic"), row.pop("partition")].append(Neighbour(**row))
     health = {(one.topic, one.partition): one for one in tables.health()}
     return {at: Scene(run, groups, health.get(at), partial(list, open_at[at])) for at in places}
-
-
-class _Open(NamedTuple):
-    """An open transaction, where it is."""
-
-    topic: str
-    partition: int
-    txn_start_offset: int
-    producer_id: int
-    transactional_id: str | None
-    verdict: str
 
 
 def _explanation(

@@ -6,8 +6,8 @@ the worst first (`pictures.sql`).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from operator import attrgetter
+from collections import defaultdict
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,10 +33,9 @@ from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.tables import FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
+from txn_analysis.tables import FINDINGS, INPUTS
 from txn_analysis.tables.finding_rows import SHOWN, FindingRows
-from txn_analysis.tables.inputs import ReadInput, RunRecord
-from txn_analysis.verdict import Verdict
+from txn_analysis.tables.inputs import ReadInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -133,35 +132,18 @@ def _of(places: Mapping[Place, Shown]) -> dict[str, list[Any]]:
     return {name: sorted({place[at] for place in places}) for at, name in enumerate(_PLACE)}
 
 
-class _Hidden(NamedTuple):
-    """How much of a partition is hidden, as a run saw it."""
-
-    run_id: str
-    open_transaction_count: int
-    hidden_record_count: int | None
-
-
 def run_points(tables: RunTables) -> tuple[RunPoint, ...]:
     """One point per capture of the cluster up to this run: what its last run found hidden, and how many hung."""
-    shown = _shown_runs(tables)
-    warehouse, ids = tables.warehouse, [run.run_id for run in shown]
-    health = warehouse.records(_Hidden, PARTITION_HEALTH, run_id=ids)
-    blocked = [seen for seen in health if seen.open_transaction_count > 0]
-    hidden, unknown = Counter[str](), Counter(seen.run_id for seen in blocked if seen.hidden_record_count is None)
-    for seen in blocked:
-        hidden[seen.run_id] += seen.hidden_record_count or 0
-    found = warehouse.held(FINDINGS, "run_id", run_id=ids, verdict=[Verdict.HANGING.value])
-    hanging = Counter(found["run_id"].to_pylist())
-    return tuple(RunPoint(r.run_id, r.as_of_ms, hidden[r.run_id], unknown[r.run_id], hanging[r.run_id]) for r in shown)
+    return tuple(RunPoint(**row) for row in _of_nights(tables, "run_points", RunPoint).to_pylist())
 
 
-def _shown_runs(tables: RunTables) -> list[RunRecord]:
-    """The newest captures' last runs up to this one, oldest first; those without a moment of the copy before all."""
-    every = tables.warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])
-    upto = sorted((run for run in every if run.run_number <= tables.run.run_number), key=attrgetter("run_number"))
-    last = {run.capture: run for run in upto}.values()
-    newest = sorted(last, key=lambda run: (run.as_of_ms is not None, run.as_of_ms, run.run_number), reverse=True)
-    return sorted(newest[:MOST_RUNS], key=lambda run: (run.as_of_ms or 0, run.run_number))
+def _of_nights(tables: RunTables, view: str, kind: Any, *more: str, **places: Any) -> pa.Table:
+    """The rows of a view, oldest night first: the fields of a kind of points, and more columns."""
+    shown = ask(tables.finished, "SELECT run_id FROM shown_runs", views_in(_SQL, most=MOST_RUNS))
+    runs = is_one_of({"run_id": shown["run_id"].to_pylist()})  # so that the files of no other run are read
+    views = views_in(_SQL, most=MOST_RUNS, runs=runs, places=is_one_of(places))
+    names = ", ".join((*more, *(field.name for field in fields(kind))))
+    return ask(tables.finished, f"SELECT {names} FROM {view} ORDER BY coalesce(as_of_ms, 0), run_number", views)  # noqa: S608 ours
 
 
 def _partition_timelines(
@@ -172,7 +154,7 @@ def _partition_timelines(
     views = series(places, as_of_ms)
     points = _by_place(ask(tables.finished, "SELECT * FROM log_points ORDER BY end_offset", views))
     markers = _by_place(ask(tables.finished, "SELECT * FROM markers ORDER BY `offset`", views))
-    nights = _nights(tables, places)
+    nights = _by_place(_of_nights(tables, "nights", NightPoint, "topic", "`partition`", **_of(places)))
     return tuple(_timeline(place, points[place], markers[place], nights[place]) for place in places)
 
 
@@ -203,33 +185,8 @@ def _by_place(rows: pa.Table) -> defaultdict[Place, list[dict[str, Any]]]:
     return found
 
 
-class _Night(NamedTuple):
-    """What a run found of a partition."""
-
-    run_id: str
-    topic: str
-    partition: int
-    is_in_capture: bool
-    hidden_record_count: int | None
-    last_stable_offset: int | None
-
-
-def _nights(tables: RunTables, places: Mapping[Place, Shown]) -> defaultdict[Place, list[NightPoint]]:
-    """What the runs of `run_points` found of some partitions, oldest first; without those that had nothing of one."""
-    runs = _shown_runs(tables)
-    shown = {run.run_id: number for number, run in enumerate(runs)}
-    rows = tables.warehouse.records(_Night, PARTITION_HEALTH, run_id=[*shown], **_of(places))
-    nights = defaultdict(list)
-    for row in sorted(rows, key=lambda row: shown[row.run_id]):
-        if row.is_in_capture:
-            as_of_ms = runs[shown[row.run_id]].as_of_ms
-            point = NightPoint(as_of_ms, row.hidden_record_count, row.last_stable_offset)
-            nights[row.topic, row.partition].append(point)
-    return nights
-
-
 def _timeline(
-    place: Place, points: list[dict[str, Any]], markers: list[dict[str, Any]], nights: list[NightPoint]
+    place: Place, points: list[dict[str, Any]], markers: list[dict[str, Any]], nights: list[dict[str, Any]]
 ) -> PartitionTimeline:
     is_broker_time = any(point["moment_ms"] is not None for point in points)
     clock = "moment_ms" if is_broker_time else "timestamp_ms"
@@ -239,7 +196,11 @@ def _timeline(
         if point[clock] is not None
     )
     return PartitionTimeline(
-        *place, is_broker_time, tuple(timed), tuple(MarkerPoint(**row) for row in markers), tuple(nights)
+        *place,
+        is_broker_time,
+        tuple(timed),
+        tuple(MarkerPoint(**row) for row in markers),
+        tuple(NightPoint(**row) for row in nights),
     )
 
 

@@ -6,7 +6,6 @@ name (`GroupMetadataManager.partitionFor`, `TransactionStateManager.partitionFor
 
 from __future__ import annotations
 
-from collections import defaultdict
 from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -20,8 +19,9 @@ from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.answers import last_producers
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.owner import Owner, owner_of
+from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.runs.asked_states import histories, of_ids
-from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
+from txn_analysis.tables import FINDINGS
 from txn_analysis.text import clip, listed
 
 if TYPE_CHECKING:
@@ -133,22 +133,21 @@ def who_is_id(tables: RunTables, transactional_id: str) -> OwnerAnswer:
         ConfigError: the run saw the whole partition that would hold it, and no such id.
     """
     run = tables.finished
-    history = of_ids(run, [transactional_id]).get(transactional_id, ())
-    opened = _opened(run, transactional_id=[transactional_id])
-    held_in = _home(run, transactional_id, history)
-    missing = [*_missing_of_state(tables, [held_in])]
-    if not history and not opened and not missing:
+    known, opened = of_ids(run, [transactional_id]), _opened(run, transactional_id=[transactional_id])
+    held_in = _home(run, transactional_id, known.get(transactional_id, ()))
+    missing = [] if known else [*_missing_of_state(tables, [held_in])]
+    if not (known or opened or missing):
         there = f"no record of {STATE_TOPIC}-{held_in}, which would hold it, names it"
         named = clip(transactional_id, _WIDTH)
         raise ConfigError(f"--transactional-id {named}: this run saw no such id; {there}; the verb `list` shows all")
     return _of_histories(
         tables,
-        {transactional_id: history} if history else {},
+        known,
         opened,
         kind=Kind.TRANSACTIONAL_ID,
         name=transactional_id,
         held_in=f"{STATE_TOPIC}-{held_in}",
-        missing=missing if not history else (),
+        missing=missing,
     )
 
 
@@ -163,7 +162,7 @@ def who_is_producer(tables: RunTables, producer_id: int) -> OwnerAnswer:
     opened = _opened(run, producer_id=[producer_id])
     written = _written(tables, [producer_id])
     missing = [] if known else [*_missing_of_state(tables, range(int(tables.run.coverage["expected"])))]
-    if not known and not opened and not written and not missing:
+    if not (known or opened or written or missing):
         look = "the verbs `list` and `describe-producers` show those that it saw"
         raise ConfigError(f"--producer-id {producer_id}: this run saw no such producer; {look}")
     homes = sorted({f"{STATE_TOPIC}-{_home(run, name, history)}" for name, history in known.items()})
@@ -246,32 +245,16 @@ def _written(tables: RunTables, producer_ids: Sequence[int]) -> list[Written]:
     return records_of(Written, rows.select([*Written._fields]))
 
 
-class _GroupRow(NamedTuple):
-    partition: int
-    group_id: str | None
-    producer_id: int | None
-    last_offset: int
-    input_id: str
-    section_index: int
-    text_start_bytes: int
-    text_end_bytes: int
-
-
 def who_is_group(tables: RunTables, group_id: str) -> OwnerAnswer:
     """A consumer group: its partition of `__consumer_offsets`, who committed its offsets, and what blocks them.
 
     Raises:
         ConfigError: all records were read of the partition that would hold it, and none is of this group.
     """
-    run = tables.finished
-    rows = [
-        row
-        for batch in run.evidence.batches(GROUP_OFFSETS, *_GroupRow._fields, group_id=[group_id])
-        for row in records_of(_GroupRow, batch)
-    ]
-    seen_in = {row.partition for row in rows}
-    home = _group_home(run, group_id)
-    homes = sorted(seen_in or home.partitions)
+    run, last = tables.finished, "SELECT `partition`, producer_id, max(last_offset) AS last_offset FROM group_offsets"
+    of_it = f"{last} WHERE {is_one_of({'group_id': [group_id]})} GROUP BY `partition`, producer_id"
+    rows, home = ask(run, of_it).to_pylist(), _group_home(run, group_id)
+    homes = sorted({row["partition"] for row in rows} or home.partitions)
     unread = [number for number in homes if not _is_read(run, number)]
     if not rows and homes and not unread:
         there = f"no record of {GROUP_TOPIC}-{homes[0]}, which would hold it, names it"
@@ -313,10 +296,9 @@ def _group_home(run: PastRun, group_id: str) -> _GroupHome:
     The default is that of `offsets.topic.num.partitions`.
     """
     sums = IdSums(last_partition=max((f.partition for f in group_files(run.evidence.sections)), default=-1))
-    for batch in run.evidence.batches(GROUP_OFFSETS, "group_id", "partition"):
-        for name, partition in set(zip(batch["group_id"].to_pylist(), batch["partition"].to_pylist(), strict=True)):
-            if name is not None:
-                sums = sums.plus(IdSums(1, abs(positive_hash(java_hash(name)) - partition), partition))
+    groups = ask(run, "SELECT DISTINCT group_id, `partition` FROM group_offsets WHERE group_id IS NOT NULL")
+    for name, partition in zip(*(column.to_pylist() for column in groups.columns), strict=True):
+        sums = sums.plus(IdSums(1, abs(positive_hash(java_hash(name)) - partition), partition))
     hashed, fitting = positive_hash(java_hash(group_id)), sums.fitting()
     if len(fitting) == 1:
         return _GroupHome((hashed % fitting[0],))
@@ -327,24 +309,24 @@ def _group_home(run: PastRun, group_id: str) -> _GroupHome:
 def _is_read(run: PastRun, partition: int) -> bool:
     """The keys of all records of a partition of `__consumer_offsets` were read."""
     files = files_that_count(group_files(run.evidence.sections), [partition])
-    read: defaultdict[tuple[str, int], set[tuple[int, int]]] = defaultdict(set)
-    names = ("group_id", "input_id", "section_index", "text_start_bytes", "text_end_bytes")
-    for batch in run.evidence.batches(GROUP_OFFSETS, *names, partition=[partition]):
-        for row in batch.to_pylist():
-            if row["group_id"] is None:
-                read[row["input_id"], row["section_index"]].add((row["text_start_bytes"], row["text_end_bytes"]))
-    sizes = {key: sum(end - start for start, end in spans) for key, spans in read.items()}
+    read = f"""
+        SELECT input_id, section_index, sum(text_end_bytes - text_start_bytes) AS size
+        FROM (SELECT DISTINCT input_id, section_index, text_start_bytes, text_end_bytes FROM group_offsets
+              WHERE group_id IS NULL AND `partition` = {partition}) ranges
+        GROUP BY input_id, section_index
+    """  # noqa: S608 ours
+    sizes = {(row["input_id"], row["section_index"]): row["size"] for row in ask(run, read).to_pylist()}
     return bool(files) and all(
         sizes.get((file.input_id, file.section_index), 0) == file.text_end_bytes - file.text_start_bytes
         for file in files
     )
 
 
-def _commits(run: PastRun, rows: Sequence[_GroupRow], opened: Sequence[Opened]) -> list[Committed]:
+def _commits(run: PastRun, rows: Sequence[dict[str, Any]], opened: Sequence[Opened]) -> list[Committed]:
     """By producer, the last offset of a batch that holds offsets of the group; the last one first."""
     last: dict[int | None, int] = {}
     for row in rows:
-        last[row.producer_id] = max(row.last_offset, last.get(row.producer_id, -1))
+        last[row["producer_id"]] = max(row["last_offset"], last.get(row["producer_id"], -1))
     starts = {one.producer_id: one.txn_start_offset for one in opened}
     known = histories(run, [producer for producer in last if producer is not None])
     found = [

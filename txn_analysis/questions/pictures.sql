@@ -58,3 +58,32 @@ FROM (SELECT * FROM ended_transactions WHERE end_timestamp_ms IS NOT NULL AND $p
 JOIN shown s ON t.topic = s.topic AND t.`partition` = s.`partition`
 WHERE t.end_offset BETWEEN s.from_offset AND s.to_offset - 1
 GROUP BY s.topic, s.`partition`, t.outcome, floor((t.end_offset - s.from_offset) / s.offset_count * $marker_slices);
+
+-- The last run of each of the newest $most captures of the cluster, up to this run.
+CREATE VIEW shown_runs AS
+SELECT run_id, run_number, as_of_ms
+FROM (SELECT *, row_number() OVER (PARTITION BY capture ORDER BY run_number DESC) AS age
+      FROM all_runs WHERE run_number <= (SELECT max(run_number) FROM runs)) r
+WHERE age = 1
+ORDER BY as_of_ms DESC NULLS LAST, run_number DESC
+LIMIT $most;
+
+-- One row per run that is shown ($runs): what it found hidden, and how much hung.
+CREATE VIEW run_points AS
+SELECT r.run_id, r.run_number, r.as_of_ms, coalesce(h.hidden_record_count, 0) AS hidden_record_count,
+       coalesce(h.unknown_count, 0) AS unknown_count, coalesce(f.hanging_count, 0) AS hanging_count
+FROM shown_runs r
+LEFT JOIN (SELECT run_id, sum(hidden_record_count) AS hidden_record_count,
+                  count(*) - count(hidden_record_count) AS unknown_count
+           FROM stored_partition_health WHERE $runs AND open_transaction_count > 0 GROUP BY run_id) h
+     ON r.run_id = h.run_id
+LEFT JOIN (SELECT run_id, count(*) AS hanging_count
+           FROM stored_findings WHERE $runs AND verdict = 'hanging' GROUP BY run_id) f
+     ON r.run_id = f.run_id;
+
+-- One row per run that is shown, and partition of its capture that is drawn.
+CREATE VIEW nights AS
+SELECT h.topic, h.`partition`, r.run_number, r.as_of_ms, h.hidden_record_count, h.last_stable_offset
+FROM (SELECT * FROM stored_partition_health WHERE $runs AND $places) h
+JOIN shown_runs r ON r.run_id = h.run_id
+WHERE h.is_in_capture;

@@ -45,7 +45,7 @@ def run(
 
     monkeypatch.setattr("txn_analysis.cli.spark.spark_session", session)
     monkeypatch.setattr("txn_analysis.cli.plan_verbs.now_ms", lambda: COPIED_MS)  # read at once, as it should be
-    monkeypatch.setattr("txn_analysis.cli.output.now_ms", lambda: COPIED_MS)  # read at once, as it should be
+    monkeypatch.setattr("txn_analysis.cli.audit_verbs.now_ms", lambda: COPIED_MS)  # read at once, as it should be
     monkeypatch.chdir(tmp_path)
     return program
 

@@ -29,7 +29,7 @@ def report_with(*verdicts: str) -> AuditReport:
 
 @pytest.fixture(autouse=True)
 def read_a_minute_after_the_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn_analysis.cli.output.now_ms", lambda: READ_MS)
+    monkeypatch.setattr("txn_analysis.cli.audit_verbs.now_ms", lambda: READ_MS)
 
 
 def text_read_now(report: AuditReport) -> str:
