@@ -23,7 +23,7 @@ from txn_analysis.storage.roots import root_at
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.tables import Table
@@ -195,8 +195,13 @@ def views_in(file: Path, **values: object) -> dict[str, str]:
 
 
 def is_one_of(wanted: Mapping[str, Iterable[object]]) -> str:
-    """The condition that each of some columns has one of its values."""
-    return " AND ".join(["TRUE", *(f"{_quoted(name)} IN ({_listed(values)})" for name, values in wanted.items())])
+    """The condition that each of some columns has one of its values; of no value it is never so."""
+    return " AND ".join(["TRUE", *(_is_in(name, [*values]) for name, values in wanted.items())])
+
+
+def _is_in(name: str, values: Sequence[object]) -> str:
+    # What is NULL for every row is lost where the optimizer moves it through an outer join.
+    return f"{_quoted(name)} IN ({_listed(values)})" if values else "FALSE"
 
 
 def row_values(names: Iterable[str], rows: Iterable[Iterable[object]]) -> str:

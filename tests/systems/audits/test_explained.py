@@ -8,7 +8,7 @@ import pytest
 from tests.tools.captures import SEGMENTS, Variant
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS
-from txn_analysis.questions.ended import EndedFilters, Window, ended_answer
+from txn_analysis.questions.ended import EndedFilters, Window, asked_ended, ended_answer, with_records
 from txn_analysis.questions.explain import explain
 from txn_analysis.questions.filters import Filters
 from txn_analysis.runs.past_run import PastRun
@@ -98,6 +98,13 @@ def test_a_list_of_ended_transactions_is_of_a_window_of_time(run_of: Callable[[V
         window = Window(since_ms, until_ms)
         assert answered(run, anybody, EndedFilters(None, cause, is_stale=False, limit=9999, window=window)) == of_all
         assert of_all
+
+
+@pytest.mark.parametrize("variant", [LIVE, Variant("kafka-4.2/capture-1", ("segments",))], ids=["state", "no state"])
+def test_of_an_id_that_nobody_has_nothing_ended(run_of: Callable[[Variant], PastRun], variant: Variant) -> None:
+    nobody, every = Filters(transactional_id_patterns=("nobody",)), EndedFilters(None, None, is_stale=False, limit=9999)
+    assert ended_answer(run_of(variant), nobody, every)[0].rows == ()
+    assert [*with_records(run_of(variant), asked_ended(run_of(variant), nobody, "TRUE"))] == []
 
 
 def answered(run: PastRun, filters: Filters, wanted: EndedFilters) -> list[dict[str, Any]]:
