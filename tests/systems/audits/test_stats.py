@@ -94,6 +94,12 @@ def test_a_window_has_what_ended_in_it_and_two_have_all(counted: Counted) -> Non
     assert sum(one.ended_count for one in every.over_time) == every.total.ended_count
 
 
+def test_of_an_id_that_nobody_has_nothing_is_counted(counted: Counted) -> None:
+    for variant in KLOGS:
+        answer = counted(variant, transactional_id_patterns=("nobody",))
+        assert (answer.total.ended_count, answer.total.decided_count, answer.groups, answer.longest) == (0, 0, (), ())
+
+
 def test_without_the_state_nothing_has_a_name_or_a_cause(counted: Counted) -> None:
     answer = counted(WITHOUT_STATE)
     assert [one.name for one in answer.groups] == [None]
