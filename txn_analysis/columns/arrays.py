@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.columns.values import BatchFunction
+
 T = TypeVar("T")
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -185,6 +187,31 @@ def is_in(rows: pa.RecordBatch | pa.Table, key: Sequence[str], wanted: Collectio
     for start, stop in equal_runs(rows, key):
         is_wanted[start:stop] = tuple(rows[name][start].as_py() for name in key) in wanted
     return is_wanted
+
+
+def matching(known: pa.Table, key: Sequence[str], names: Sequence[str]) -> BatchFunction:
+    """The rows whose key one of some others has, by columns of both.
+
+    Args:
+        known: the others. Each has a key of its own.
+        key: columns that both have.
+        names: the columns of what is made; those that the others have beside the key are theirs.
+    """
+    places = {values: place for place, values in enumerate(tuples_of(known, key))}
+    of_others = {name: known[name].combine_chunks() for name in known.column_names if name not in key}
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            runs = equal_runs(rows, key)
+            found = [places.get(tuple(rows[name][start].as_py() for name in key), ABSENT) for start, _ in runs]
+            place = np.repeat(np.array(found, np.int64), np.array([stop - start for start, stop in runs], np.int64))
+            # A filter copies all that it keeps.
+            kept = rows.filter(pa.array(place != ABSENT)) if ABSENT in found else rows
+            place = pa.array(place[place != ABSENT])
+            columns = [of_others[n].take(place) if n in of_others else kept[n] for n in names]
+            yield pa.RecordBatch.from_arrays(columns, [*names])
+
+    return run
 
 
 def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:

@@ -13,10 +13,11 @@ from txn_analysis.columns.values import BatchFunction, rows_named
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.tables import UsedBatchRange
+from txn_analysis.tables import ENDED_TRANSACTIONS, UsedBatchRange
+from txn_analysis.tables.schema import given_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 
 ENDED_COLUMNS = (
@@ -74,12 +75,17 @@ def markers_of_health(rows: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(of_types(columns, MARKERS), schema=MARKERS)
 
 
-_PIECE = ("audit", *UsedBatchRange._fields)
+BATCH_RANGES = given_schema(ENDED_TRANSACTIONS, *UsedBatchRange._fields)
+"""One row is one batch range that the logs of an audit were built from."""
+MARKERS_IN_RANGES = pa.schema([*MARKERS, *(field for field in BATCH_RANGES if field.name not in MARKERS.names)])
+"""One row is one of `MARKERS`, with the batch range that it is in."""
 
 
-def markers_of_pieces(pieces: frozenset[tuple[Any, ...]], key: Sequence[str] = _PIECE) -> BatchFunction:
-    """Rows of `MARKERS` from ended rows of some batch ranges, by their audit and the fields of `UsedBatchRange`."""
-    return lambda batches: (markers_of_ended(rows.filter(pa.array(is_in(rows, key, pieces)))) for rows in batches)
+def markers_in_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows of `MARKERS_IN_RANGES` from rows of `ended_transactions`, which have its columns and `ENDED_COLUMNS`."""
+    for rows in batches:
+        columns = [*markers_of_ended(rows).columns, *(rows[name] for name in UsedBatchRange._fields)]
+        yield pa.RecordBatch.from_arrays(columns, schema=MARKERS_IN_RANGES)
 
 
 def markers_of_linked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -91,8 +97,10 @@ def markers_of_linked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 def markers_of_cut_sections(used: frozenset[tuple[Any, ...]]) -> BatchFunction:
     """End markers of sections that were summarized again, in the ranges that the log was built from."""
-    of_used = markers_of_pieces(used, ("audit", *UsedBatchRange._fields[1:]))
-    return lambda batches: of_used(rows_named("ended")(batches))
+    key = "audit", *UsedBatchRange._fields[1:]
+    return lambda batches: (
+        markers_of_ended(rows.filter(pa.array(is_in(rows, key, used)))) for rows in rows_named("ended")(batches)
+    )
 
 
 _LATEST = 2**63 - 1

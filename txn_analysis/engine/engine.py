@@ -124,6 +124,17 @@ class Engine(ABC, Generic[Rows]):
         """The rows that have NULL in a column."""
 
     @abstractmethod
+    def matched(self, rows: Rows, known: pa.Table, key: Sequence[str], schema: pa.Schema) -> Rows:
+        """The rows whose key one of some others has: a semi-join, or an inner one where columns of these are asked for.
+
+        Args:
+            rows: of which each has a key.
+            known: the others, which are here already. Each has a key of its own.
+            key: columns that both have.
+            schema: of what is made: columns of the rows, and of `known`.
+        """
+
+    @abstractmethod
     def joined(self, left: Rows, right: Rows, key: Sequence[str]) -> Rows:
         """Every row of the left, with the columns of the one on the right that has its key; NULL where none has.
 

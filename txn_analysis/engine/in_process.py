@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import tuples_of
+from txn_analysis.columns.arrays import matching, tuples_of
 from txn_analysis.columns.values import packed, unpacked
 from txn_analysis.engine.buckets import Buckets, gathered, in_buckets
 from txn_analysis.engine.engine import Engine, joined_schema, no_search_for_cycles
@@ -101,6 +101,11 @@ class InProcess(Engine[HeldRows]):
     def without(self, rows: HeldRows, name: str) -> HeldRows:
         """As of `Engine`."""
         return HeldRows(rows.schema, lambda: (batch.filter(batch[name].is_null()) for batch in rows.batches()))
+
+    def matched(self, rows: HeldRows, known: pa.Table, key: Sequence[str], schema: pa.Schema) -> HeldRows:
+        """As of `Engine`."""
+        match = matching(known, key, schema.names)
+        return HeldRows(schema, lambda: (batch.cast(schema) for batch in match(rows.batches()) if len(batch)))
 
     def joined(self, left: HeldRows, right: HeldRows, key: Sequence[str]) -> HeldRows:
         """As of `Engine`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 
-_BUCKET = "bucket"
+_BUCKET, _ROW = "bucket", "row"
 _TASKS_PER_CORE = 4
 _BUCKETS_PER_TASK = 8
 _ROWS_OF_WORK = 100_000
@@ -60,24 +60,56 @@ def bucketed(name: str, key: Sequence[str], buckets: Buckets, numbers_of: Sequen
     return run
 
 
+class Known(NamedTuple):
+    """Few rows that others must match; `schema` is that of the others before."""
+
+    frame: DataFrame
+    key: Sequence[str]
+    schema: pa.Schema
+
+    def joined(self, others: DataFrame, prefix: str, names: Sequence[str]) -> tuple[DataFrame, list[Column]]:
+        """The others that match, and columns of both; the names of the others' columns begin with a prefix."""
+        of_others = {name: f.col(f"{prefix}{name}").alias(name) for name in self.schema.names}
+        is_same = [f.col(f"{prefix}{name}") == self.frame[name] for name in self.key]
+        is_semi = set(self.frame.columns) <= {*self.key}
+        frame = others.join(f.broadcast(self.frame), is_same, "left_semi" if is_semi else "inner")
+        return frame, [of_others.get(name, f.col(name)) for name in names]
+
+
 class Source(NamedTuple):
     """Rows that one frame's batches become by one function, which its tasks have yet to run.
 
-    `is_as_it_is`: the frame has these rows, and the function does no more than give their columns our types.
+    `is_as_it_is`: the frame has these rows, and the function does no more than give their columns our types. Of what
+    the function makes those rows count that have a match among `known`.
     """
 
     frame: DataFrame
     function: BatchFunction
     is_as_it_is: bool = False
+    known: Known | None = None
 
     def then(self, function: BatchFunction) -> Source:
-        """The same, and another function of what the first one makes, in the same pass."""
+        """The same, and another function of what the first one makes, in the same pass; nothing is to be matched."""
         first = self.function  # tasks take the functions along, and could not take the frame
         return Source(self.frame, lambda batches: function(first(batches)))
 
     def columns(self, schema: pa.Schema) -> DataFrame:
         """The rows as a frame of their columns."""
+        if self.known is not None:
+            made = self._replace(known=None).columns(self.known.schema).alias(_ROW)
+            frame, columns = self.known.joined(made, f"{_ROW}.", schema.names)
+            return frame.select(*columns)
         return self.frame if self.is_as_it_is else in_tasks(self.frame, self.function, columns_of(schema))
+
+    def bucketed(self, name: str, function: BatchFunction, schema: pa.Schema) -> DataFrame:
+        """The rows as `bucketed` has them; what does not match goes before they are exchanged, and after one pass."""
+        of_rows = schema if self.known is None else self.known.schema
+        made = self._replace(known=None).then(function)
+        frame = made.columns(pa.schema([(_BUCKET, pa.int32()), (name, pa.struct(of_rows))]))
+        if self.known is None:
+            return frame
+        frame, columns = self.known.joined(frame, f"{name}.", schema.names)
+        return frame.select(_BUCKET, name if of_rows.names == schema.names else f.struct(*columns).alias(name))
 
 
 class FrameRows(NamedTuple):
@@ -132,7 +164,7 @@ class OnSpark(Engine[FrameRows]):
 
     def mapped(self, rows: FrameRows, function: BatchFunction, schema: pa.Schema) -> FrameRows:
         """As of `Engine`."""
-        return FrameRows(schema, tuple(source.then(function) for source in rows.sources))
+        return FrameRows(schema, tuple(_matched(source, rows.schema).then(function) for source in rows.sources))
 
     def grouped(
         self,
@@ -157,9 +189,7 @@ class OnSpark(Engine[FrameRows]):
         numbers_of = None if has_parts_by_number else numbers_for_parts(self.bucket_count, self.task_count)
         buckets = Buckets.dealing(size_bytes or {}, self.bucket_count, self.task_count)
         frames = [
-            source.then(bucketed(name, key, buckets, numbers_of)).columns(
-                pa.schema([(_BUCKET, pa.int32()), (name, pa.struct(rows.schema))])
-            )
+            source.bucketed(name, bucketed(name, key, buckets, numbers_of), rows.schema)
             for name, rows in inputs.items()
             for source in rows.sources
         ]
@@ -171,6 +201,12 @@ class OnSpark(Engine[FrameRows]):
     def without(self, rows: FrameRows, name: str) -> FrameRows:
         """As of `Engine`."""
         return _rows(_frame(rows).where(f.col(name).isNull()), rows.schema)
+
+    def matched(self, rows: FrameRows, known: pa.Table, key: Sequence[str], schema: pa.Schema) -> FrameRows:
+        """As of `Engine`; a grouping makes the join behind the pass that gives rows their bucket."""
+        frame = self._spark.createDataFrame(known, columns_of(known.schema))
+        known = Known(frame, key, rows.schema)
+        return FrameRows(schema, tuple(_matched(each, rows.schema)._replace(known=known) for each in rows.sources))
 
     def joined(self, left: FrameRows, right: FrameRows, key: Sequence[str]) -> FrameRows:
         """As of `Engine`; Spark says in how many parts: told a smaller number than the session has, it takes that."""
@@ -198,13 +234,18 @@ class OnSpark(Engine[FrameRows]):
         if self._warehouse is None:
             raise ValueError(table.name)
         (source,) = rows.sources if len(rows.sources) == 1 else _rows(_frame(rows), rows.schema).sources
-        made = source.then(function)
+        made = _matched(source, rows.schema).then(function)
         self._warehouse.replace_by(made.frame, made.function, table, **slice_of)
 
 
 def _frame(rows: FrameRows) -> DataFrame:
     """The rows as one frame of their columns."""
     return reduce(DataFrame.unionByName, [source.columns(rows.schema) for source in rows.sources])
+
+
+def _matched(source: Source, schema: pa.Schema) -> Source:
+    """The same rows, of which all count."""
+    return source if source.known is None else _rows(source.columns(schema), schema).sources[0]
 
 
 def _rows(frame: DataFrame, schema: pa.Schema) -> FrameRows:

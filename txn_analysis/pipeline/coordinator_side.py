@@ -120,7 +120,7 @@ def states_of(given: Given, producers: BloomFilter) -> Iterator[States]:
         schemas = (HISTORIES, HISTORIES, NEWEST_RECORDS, VALUES)
         yield States(placings, *(engine.made(schema.empty_table()) for schema in schemas))
         return
-    rows = engine.mapped(given.rows(TRANSACTION_STATES, *STATE_COLUMNS), placed(placings), READ_WITH)
+    rows = given.rows(TRANSACTION_STATES, *STATE_COLUMNS, made=(placed(placings), READ_WITH))
     step = state_step(placings, producers, MANY)
     with engine.kept(engine.grouped(["audit", "read_with"], step, NAMED, states=rows)) as kept:
         yield States(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,7 +24,7 @@ from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Judgement, judge_of, no_cases
 from txn_analysis.judge.outcome import Answered, Sight, outcome_of
 from txn_analysis.judge.warning_steps import near_bound, open_warnings, soonest
-from txn_analysis.kafka.names import GROUP_TOPIC
+from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
 from txn_analysis.pipeline.coordinator_side import (
@@ -64,7 +64,7 @@ from txn_analysis.tables.schema import ONLY, by_audit, given_schema
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -182,8 +182,9 @@ def judge(run: Run, logs: Logs) -> Judged:
     give_back_memory()
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]
     own, _ = judges_of(run, side, logs.health)[ONLY]
-    verdicts = verdicts_by(own, _costs_of(run, side.viewed, own, connect), run.run_id, run.as_of_ms)
-    work = [packed([rows], VIEWED) for rows in side.viewed.to_batches(_MOST_OF_TASK)]
+    costs = _costs_of(run, side.viewed, own, connect)
+    work = [work_of(own, costs, rows) for rows in side.viewed.to_batches(_MOST_OF_TASK)]
+    verdicts = partial(verdicts_of, run_id=run.run_id, as_of_ms=run.as_of_ms)
     with described(f"judge: give {count(len(side.viewed), 'open transaction')} a verdict"):
         tasks = RowTasks(work, (FINDINGS,), verdicts, run.engine.name is EngineName.SPARK)
         made = run.warehouse.fill(tasks, run_id=run.run_id).get(_TOLD, NAMED.empty_table()).to_batches()
@@ -195,37 +196,51 @@ def judge(run: Run, logs: Logs) -> Judged:
     return Judged(run, health, shown, aborts, record)
 
 
-def verdicts_by(
-    judge_: Judge, costs: Costs, run_id: str, as_of_ms: int | None
-) -> Callable[[bytes], Iterator[NamedRows]]:
-    """The work of a task: of some rows of `VIEWED`, packed, the `findings`, and what the driver is told.
+class Work(NamedTuple):
+    """What a task judges.
+
+    Attributes:
+        judge: what it judges by, as far as these transactions ask.
+        costs: what their partitions suffer.
+        viewed: rows of `VIEWED`, packed.
+    """
+
+    judge: Judge
+    costs: Costs
+    viewed: bytes
+
+
+def work_of(own: Judge, costs: Costs, viewed: pa.RecordBatch) -> Work:
+    """The work of one task; it takes along no partitions but those of its transactions, and those of the state."""
+    places = {TopicPartition(*place) for place in tuples_of(viewed, ("topic", "partition"))}
+    health = {place: one for place, one in own.partitions.items() if place in places or place.topic == STATE_TOPIC}
+    holders = {place: holder for place, holder in costs.holders.items() if place in places}
+    return Work(replace(own, partitions=health), replace(costs, holders=holders), packed([viewed], VIEWED))
+
+
+def verdicts_of(work: Work, run_id: str, as_of_ms: int | None) -> Iterator[NamedRows]:
+    """What a task makes of its work: rows of `findings`, and what the driver is told.
+
+    It is told named rows: the same `findings`, the rows of `plan` of those that hang, without a fingerprint, and as
+    values the `nearest` of those that will be late.
 
     Args:
-        judge_: what they are judged by.
-        costs: what their partitions suffer.
+        work: of the task.
         run_id: the run that they are judged in.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
-
-    Returns:
-        The function. It tells named rows: the same `findings`, the rows of `plan` of those that hang, without a
-        fingerprint, and as values the `nearest` of those that will be late.
     """
-    settings = costs.settings
-
-    def run(viewed: bytes) -> Iterator[NamedRows]:
-        for some in _some_at_a_time(unpacked(viewed)):
-            with no_search_for_cycles():
-                judged = judge_.judged(some)
-                found = [
-                    finding_of(one, run_id, _finding_id(settings, one), costs.of(one), costs.connect) for one in judged
-                ]
-                findings = batch_of(Finding, found, FINDINGS.arrow_schema)
-                plan = plan_rows(planned(found, settings, as_of_ms))
-            yield FINDINGS.name, findings
-            of_driver = named(findings=findings, plan=plan, nearest=rows_of_values(*soonest(near_bound(judged))))
-            yield from ((_TOLD, rows) for rows in of_driver.to_batches())
-
-    return run
+    costs, settings = work.costs, work.costs.settings
+    for some in _some_at_a_time(unpacked(work.viewed)):
+        with no_search_for_cycles():
+            judged = work.judge.judged(some)
+            found = [
+                finding_of(one, run_id, _finding_id(settings, one), costs.of(one), costs.connect) for one in judged
+            ]
+            findings = batch_of(Finding, found, FINDINGS.arrow_schema)
+            plan = plan_rows(planned(found, settings, as_of_ms))
+        yield FINDINGS.name, findings
+        of_driver = named(findings=findings, plan=plan, nearest=rows_of_values(*soonest(near_bound(judged))))
+        yield from ((_TOLD, rows) for rows in of_driver.to_batches())
 
 
 def judges_of(

@@ -16,13 +16,15 @@ from txn_analysis.columns.bloom_filter import BloomFilter
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import NAMED, VALUES, named, rows_named, values_in
 from txn_analysis.coordinator.marker_columns import (
+    BATCH_RANGES,
     ENDED_COLUMNS,
     MARKERS,
+    MARKERS_IN_RANGES,
+    markers_in_ranges,
     markers_of_cut_sections,
     markers_of_ended,
     markers_of_health,
     markers_of_linked,
-    markers_of_pieces,
 )
 from txn_analysis.coordinator.steps import OPENED, in_place_order
 from txn_analysis.log.steps import (
@@ -160,15 +162,9 @@ def _held(given: Given, linked: Any, anew: Any | None) -> LinkedLogs:
     for rows in kinds["health"]:
         for audit, one in zip(rows["audit"].to_pylist(), records_of(PartitionHealth, rows), strict=True):
             health[audit].append(one)
-    pieces, used = (
-        frozenset(key for rows in kinds[name] for key in tuples_of(rows, rows.schema.names))
-        for name in ("pieces", "used")
-    )
-    whole = given.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
-    markers = [
-        engine.mapped(whole, markers_of_pieces(pieces), MARKERS),
-        engine.mapped(linked, markers_of_linked, MARKERS),
-    ]
+    used = frozenset(key for rows in kinds["used"] for key in tuples_of(rows, rows.schema.names))
+    ranges = pa.Table.from_batches([rows.cast(BATCH_RANGES) for rows in kinds["pieces"]], BATCH_RANGES)
+    markers = [markers_in_logs(given, ranges), engine.mapped(linked, markers_of_linked, MARKERS)]
     if anew is not None:
         markers.append(engine.mapped(anew, markers_of_cut_sections(used), MARKERS))
     opened = _opened(kinds["opened"])
@@ -263,6 +259,13 @@ def _ended_of(run_id: str, used: frozenset[tuple[Any, ...]]) -> BatchFunction:
     return lambda batches: (ended_by_run(rows, run_id, used) for rows in rows_named("ended")(batches))
 
 
+def markers_in_logs(given: Given, ranges: pa.Table) -> Any:
+    """The end markers of transactions that ended in some batch ranges."""
+    ended = given.candidates(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
+    markers = given.engine.mapped(ended, markers_in_ranges, MARKERS_IN_RANGES)
+    return given.engine.matched(markers, ranges, BATCH_RANGES.names, MARKERS)
+
+
 def written_logs(run: Run) -> Logs:
     """The logs of a run as an earlier command has written them."""
     engine = run.engine
@@ -270,12 +273,11 @@ def written_logs(run: Run) -> Logs:
     named = engine.mapped(run.rows(LOG_PIECES, "producers"), lambda batches: map(producers_of, batches), PRODUCERS)
     with described("judge: collect the producer ids of the logs"):
         producers = _producers(engine.collected(named).to_batches(), opened)
-    pieces = frozenset((ONLY, *piece) for piece in run.linked_pieces)
-    whole = run.rows(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
+    ranges = pa.Table.from_batches(with_audit(BATCH_RANGES)(iter(run.linked_pieces.to_batches())), BATCH_RANGES)
     spanning = engine.table(ENDED_TRANSACTIONS, *_WHOLE.names[1:], ingest_id=[run.run_id])
     health = engine.table(PARTITION_HEALTH, *_BARE.names[1:], run_id=[run.run_id])
     end_markers = engine.together(
-        engine.mapped(whole, markers_of_pieces(pieces), MARKERS),
+        markers_in_logs(run, ranges),
         engine.mapped(spanning, lambda ended: map(markers_of_ended, with_audit(_WHOLE)(ended)), MARKERS),
         engine.mapped(health, lambda bare: map(markers_of_health, with_audit(_BARE)(bare)), MARKERS),
     )

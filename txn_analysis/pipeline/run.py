@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import matching
 from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.buckets import bucket_count
 from txn_analysis.engine.engine import is_on_spark
@@ -21,7 +23,7 @@ from txn_analysis.kafka.names import BINARY_GRAMMARS, STATE
 from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.asked_places import asked_for
-from txn_analysis.runs.past_run import GIVEN, Evidence, PastRun, own_columns
+from txn_analysis.runs.past_run import GIVEN, KEY, Evidence, PastRun, own_columns
 from txn_analysis.runs.prunes import check_order, own_name
 from txn_analysis.settings import Decides, deciding
 from txn_analysis.tables.schema import ONLY, given_schema, with_audit
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.engine.engine import Engine
     from txn_analysis.judge.case import Moments
     from txn_analysis.log.segments import Cuts, SectionKey
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
     from txn_analysis.tables.inputs import InputSection, Manifest, ReadInput
+
+Made = tuple["BatchFunction", pa.Schema]
+"""A function of rows that leaves out none of their `KEY`, and the columns that are wanted of what it makes."""
 
 _in_order = json.JSONEncoder(sort_keys=True).encode
 _PRINTED_BYTES_PER_STATE_BYTE = 5  # a record of the state has some 140 bytes; kafka-dump-log prints 750 of it
@@ -70,12 +76,25 @@ class Run(PastRun):
         is_partial = evidence.asked is not None
         return {ONLY: Audit(self.settings, self.moments, evidence.sections, evidence.manifests, is_partial)}
 
-    def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
+    def rows(self, table: Table, *names: str, made: Made | None = None, **one_of: Collection[Any]) -> Any:
         """As of `Given`."""
-        schema, own = given_schema(table, *names), [name for name in names if name not in GIVEN]
-        rows = self.engine.table(table, *own_columns(*own), ingest_id=self.evidence.ingests, **one_of)
-        given = self.engine.mapped(rows, self.evidence.given(*own), pa.schema([*schema][1:]))
-        return self.engine.mapped(given, with_audit(schema), schema)
+        function, schema = made or (iter, given_schema(table, *names))
+        known = self.evidence.known.select([*KEY, *(name for name in GIVEN if name in schema.names)])
+        rows = self.candidates(table, *own_columns(*(name for name in names if name not in GIVEN)), **one_of)
+        if "input_id" in one_of:  # so few inputs that each task takes them along
+            known = known.filter(pc.is_in(known["input_id"], pa.array([*one_of["input_id"]], pa.string())))
+            match = matching(known, KEY, schema.names)
+            return self.engine.mapped(rows, lambda batches: match(function(batches)), schema)
+        key = [given_schema(table, name).field(name) for name in KEY if name not in schema.names]
+        own = pa.schema([*(field for field in schema if field.name not in GIVEN), *key])
+        rows = self.engine.mapped(rows, lambda batches: (made.select(own.names) for made in function(batches)), own)
+        return self.engine.matched(rows, known, KEY, schema)
+
+    def candidates(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
+        """As of `Given`."""
+        schema = given_schema(table, *names)
+        rows = self.engine.table(table, *names, ingest_id=self.evidence.ingests, **one_of)
+        return self.engine.mapped(rows, with_audit(schema), schema)
 
     def replace(self, rows: Iterable[pa.RecordBatch], table: Table) -> None:
         """Make rows of the driver the run's rows of a table; each batch may be dropped once it is taken."""
@@ -184,11 +203,15 @@ class Given(Protocol):
     def audits(self) -> Mapping[int, Audit]:
         """The audits, by number."""
 
-    def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
+    def rows(self, table: Table, *names: str, made: Made | None = None, **one_of: Collection[Any]) -> Any:
         """Rows of a content table that are evidence, with `audit` and some columns.
 
         Args:
             table: of which rows are wanted.
             names: of its columns, and of `GIVEN`.
+            made: what else becomes of each row, in the pass that reads it, before `GIVEN` is known.
             one_of: what some columns may hold, to read less: other rows may be given as well.
         """
+
+    def candidates(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
+        """As `rows`, of all ingests that read any of the evidence; not all of these rows are evidence."""

@@ -226,7 +226,7 @@ def _rows_of(run: PastRun, table: Table) -> str:
         return f"SELECT * FROM {stored} WHERE {is_one_of(own)}"  # noqa: S608 literals of ours
     if table is ENDED_TRANSACTIONS:
         run_id = _listed([run.run_id])
-        ingests = _listed({piece.ingest_id for piece in run.linked_pieces})
+        ingests = _listed(run.linked_pieces["ingest_id"].unique().to_pylist())
         key = ("ingest_id", "input_id", "section_index", "first_position")
         pieces = (
             f"SELECT {', '.join(f'p[{name!r}] AS {name}' for name in key)} FROM "  # noqa: S608 names and literals of ours

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.arrays import matching
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.state_records import Placing, StateFiles
@@ -28,7 +28,6 @@ from txn_analysis.tables import (
     PARTITION_HEALTH,
     TRANSACTION_STATES,
     PartitionHealth,
-    UsedBatchRange,
 )
 from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, is_asked, log_dir
 from txn_analysis.tables.readings import doubt_in_words
@@ -38,18 +37,19 @@ if TYPE_CHECKING:
     from typing import Self
 
     from txn_analysis.columns.records import Record
-    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
     from txn_analysis.tables.inputs import Asked, Manifest, RunRecord
 
+KEY = ("ingest_id", "input_id")
+"""The columns that say which input a row of a content table is of."""
 GIVEN = ("capture_rank", "input_moment_ms")
 """What rows of evidence are given beside their own columns; see `Evidence.batches`."""
 
 
 def own_columns(*names: str) -> tuple[str, ...]:
     """Columns of a content table, with those that say which rows are evidence."""
-    return tuple(dict.fromkeys((*names, "input_id", "ingest_id")))
+    return tuple(dict.fromkeys((*names, *KEY)))
 
 
 @dataclass(frozen=True)
@@ -137,25 +137,15 @@ class Evidence:
         its input, 0 if there is none.
         """
         rows = self.warehouse.batches(table, *own_columns(*names), ingest_id=self.ingests, **one_of)
-        return (batch for batch in self.given(*names)(rows) if len(batch))
+        return (batch for batch in matching(self.known, KEY, (*names, *GIVEN))(rows) if len(batch))
 
-    def given(self, *names: str) -> BatchFunction:
-        """Of rows that have `own_columns` those that are evidence, as `batches` gives them."""
+    @cached_property
+    def known(self) -> pa.Table:
+        """One row is one input of which rows are evidence: its `KEY`, and `GIVEN`."""
         inputs = self._newest_inputs
-        keys = pa.array([f"{item.ingest_id} {item.input_id}" for item in inputs], pa.string())
-        ranks = pa.array([item.capture_rank for item in inputs], pa.int64())
-        moments = pa.array([item.newest_moment_ms or 0 for item in inputs], pa.int64())
-
-        def own(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                place = _places_in(keys, batch["ingest_id"], batch["input_id"])
-                kept = batch.select([*names])
-                if place.null_count:  # a filter copies all that it keeps
-                    kept, place = kept.filter(place.is_valid()), place.drop_null()
-                columns = [*kept.columns, ranks.take(place), moments.take(place)]
-                yield pa.RecordBatch.from_arrays(columns, [*names, *GIVEN])
-
-        return own
+        key = [pa.array([getattr(item, name) for item in inputs], pa.string()) for name in KEY]
+        given = [item.capture_rank for item in inputs], [item.newest_moment_ms or 0 for item in inputs]
+        return pa.table([*key, *(pa.array(values, pa.int64()) for values in given)], [*KEY, *GIVEN])
 
     @cached_property
     def _newest_inputs(self) -> list[ReadInput]:
@@ -171,17 +161,6 @@ class Evidence:
     def ingests(self) -> list[str]:
         """Which ingests its rows are of."""
         return sorted({item.ingest_id for item in self._newest_inputs})
-
-
-def _places_in(keys: pa.Array, *columns: pa.Array) -> pa.Array:
-    """The place of each row's key among others. Rows of one input lie together: only the first of them is looked up."""
-    is_first = np.zeros(len(columns[0]), bool)
-    is_first[:1] = True
-    for column in columns:
-        is_first[1:] |= pc.not_equal(column[1:], column[:-1]).to_numpy(zero_copy_only=False)
-    first = pa.array(np.flatnonzero(is_first))
-    key = pc.binary_join_element_wise(*(column.take(first) for column in columns), " ")
-    return pc.index_in(key, keys).take(pa.array(np.cumsum(is_first) - 1))
 
 
 def _inputs_of(warehouse: Warehouse, cluster: str) -> list[ReadInput]:
@@ -273,15 +252,13 @@ class PastRun(RunRows):
         return Moments(self.as_of_ms, self.evidence.newest_moment_ms)
 
     @cached_property
-    def linked_pieces(self) -> frozenset[UsedBatchRange]:
+    def linked_pieces(self) -> pa.Table:
         """Ingest, input, section and first position of each piece that its logs were linked from.
 
         As many as there are ranges of text.
         """
-        batches = self.batches(PARTITION_HEALTH, "linked_pieces")
-        return frozenset(
-            piece for batch in batches for piece in records_of(UsedBatchRange, batch["linked_pieces"].flatten())
-        )
+        lists = self.held(PARTITION_HEALTH, "linked_pieces")["linked_pieces"].combine_chunks()
+        return pa.Table.from_struct_array(lists.flatten())
 
     @cached_property
     def has_current_states(self) -> bool:

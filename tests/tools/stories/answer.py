@@ -28,7 +28,7 @@ from txn_analysis.logic import latest
 from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of
 from txn_analysis.pipeline.judging import judges_of
 from txn_analysis.pipeline.linking import LinkedLogs, linked_logs
-from txn_analysis.pipeline.run import Audit
+from txn_analysis.pipeline.run import Audit, Made
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
@@ -158,7 +158,12 @@ class GivenHistories:
         histories = {number: self.histories[number] for number in numbers}
         return replace(self, histories=histories, audits={number: self.audits[number] for number in numbers}, held=held)
 
-    def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
+    def rows(self, table: Table, *names: str, made: Made | None = None, **one_of: Collection[Any]) -> Any:
+        """As of `Given`."""
+        rows = self.candidates(table, *names, **one_of)
+        return rows if made is None else self.engine.mapped(rows, *made)
+
+    def candidates(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
         """As of `Given`."""
         schema = given_schema(table, *names)
         if table.name in self.held:
