@@ -30,7 +30,7 @@ def version(*, is_verbose: bool) -> None:
     """Print the version; and what a report of a bug needs as well."""
     emit(f"txn-analysis {__version__}\n", None)
     if is_verbose:
-        from txn_analysis.engine.machine import versions  # the first line needs nothing of it
+        from txn_analysis.cli.doctor import versions  # the first line needs nothing of it
 
         emit("".join(f"{name:13}{found}\n" for name, found in versions(os.environ)), None)
 
@@ -50,7 +50,7 @@ def doctor(asked: _Doctor) -> int:
     Exit code: 0 audits run here, if only of what this process may hold; 2 none does.
     """
     settings = asked.settings()
-    from txn_analysis.engine.machine import Machine, machine, machine_text
+    from txn_analysis.cli.doctor import Machine, machine, machine_text
 
     if asked.schema:
         return deliver_schema(asked.targets, Machine)

@@ -6,6 +6,7 @@ import heapq
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +15,8 @@ from txn_analysis.columns.arrays import mixed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
 
     from txn_analysis.columns.arrays import Array
 
@@ -78,32 +81,19 @@ def deal(sizes: Sequence[int], bucket_count: int, task_count: int) -> list[int]:
     return dealt_to
 
 
-def numbers_for_parts(bucket_count: int, part_count: int) -> list[int]:
+def numbers_for_parts(spark: SparkSession, bucket_count: int, part_count: int) -> list[int]:
     """A number for each bucket that Spark's `repartition` takes to part bucket % part_count."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 no local audit loads PySpark
+
     waiting: list[list[int]] = [[] for _ in range(part_count)]
     wanted = -(-bucket_count // part_count)
     start, step = 0, 4 * bucket_count
     while min(map(len, waiting)) < wanted:
-        numbers = np.arange(start, start + step, dtype=np.uint32)
-        for number, part in zip(numbers.tolist(), (_murmur3(numbers) % part_count).tolist(), strict=True):
+        numbers = spark.range(start, start + step).select(f.col("id").cast("int").alias("number"))
+        for number, part in numbers.select("number", f.pmod(f.hash("number"), f.lit(part_count))).collect():
             waiting[part].append(number)
         start += step
     return [waiting[bucket % part_count][bucket // part_count] for bucket in range(bucket_count)]
-
-
-def _murmur3(numbers: Array) -> Array:
-    """Spark's `hash` of an INT: Murmur3 of 32 bits with the seed 42, as a signed number."""
-    word = _rotated(numbers * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    hashed = _rotated(np.uint32(42) ^ word, 13) * np.uint32(5) + np.uint32(0xE6546B64)
-    hashed = hashed ^ np.uint32(4)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        hashed = (hashed ^ (hashed >> np.uint32(shift))) * np.uint32(factor)
-    return (hashed ^ (hashed >> np.uint32(16))).view(np.int32).astype(np.int64)
-
-
-def _rotated(numbers: Array, count: int) -> Array:
-    rotated: Array = (numbers << np.uint32(count)) | (numbers >> np.uint32(32 - count))
-    return rotated
 
 
 def _key_hashes(columns: Sequence[pa.Array]) -> Array:
@@ -119,22 +109,8 @@ def _numbers(column: pa.Array) -> Array:
         numbers: Array = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False).view(np.uint64)
         return numbers
     words = column.dictionary_encode()
-    hashes = np.append(_hashes(words.dictionary), np.uint64(0))
+    hashes = np.array([*(crc32(word.encode()) for word in words.dictionary.to_pylist()), 0], np.uint64)
     found: Array = hashes[words.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
-    return found
-
-
-def _hashes(words: pa.StringArray) -> Array:
-    """Of each word the sum of its bytes, each times a power of 31 by its place."""
-    if not len(words):
-        return np.zeros(0, np.uint64)
-    _, bounds, data = words.buffers()
-    stops = np.frombuffer(bounds, np.int32)[words.offset : words.offset + len(words) + 1]
-    text, stops = np.frombuffer(data or b"", np.uint8)[stops[0] : stops[-1]], stops - stops[0]
-    lengths = np.diff(stops)
-    powers = np.cumprod(np.full(lengths.max(), 31, np.uint64))
-    sums = np.cumsum(text * powers[np.arange(len(text)) - np.repeat(stops[:-1], lengths)])
-    found: Array = np.diff(np.append(np.uint64(0), sums)[stops])
     return found
 
 

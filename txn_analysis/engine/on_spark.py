@@ -186,7 +186,7 @@ class OnSpark(Engine[FrameRows]):
         number may be 200, or 1.
         """
         has_parts_by_number = hasattr(DataFrame, "repartitionById")  # since Spark 4.1; else by the hash of the number
-        numbers_of = None if has_parts_by_number else numbers_for_parts(self.bucket_count, self.task_count)
+        numbers_of = None if has_parts_by_number else numbers_for_parts(self._spark, self.bucket_count, self.task_count)
         buckets = Buckets.dealing(size_bytes or {}, self.bucket_count, self.task_count)
         frames = [
             source.bucketed(name, bucketed(name, key, buckets, numbers_of), rows.schema)

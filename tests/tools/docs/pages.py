@@ -21,7 +21,7 @@ from tests.tools.docs.format_tables import (
 from tests.tools.docs.tables_page import reference
 from tests.tools.repository import ROOT
 from tests.unit.judge.test_proof_table import CASES
-from txn_analysis.engine.machine import Machine
+from txn_analysis.cli.doctor import Machine
 from txn_analysis.judge.applications import NO_FRAMEWORK, SHAPES
 from txn_analysis.judge.causes import CAUSES
 from txn_analysis.judge.early_warning import WARNINGS

@@ -53,7 +53,7 @@ def test_a_task_gets_the_buckets_that_were_dealt_to_it(spark: SparkSession) -> N
 def test_spark_4_0_gets_numbers_whose_hashes_lead_to_the_same_tasks(
     spark: SparkSession, buckets: int, tasks: int
 ) -> None:
-    numbers = numbers_for_parts(buckets, tasks)
+    numbers = numbers_for_parts(spark, buckets, tasks)
     frame = spark.createDataFrame([*enumerate(numbers)], "bucket INT, number INT").repartition(tasks, "number")
     parts = frame.select("bucket", f.spark_partition_id()).collect()
     assert len(set(numbers)) == buckets

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jsonschema
 
-from txn_analysis.engine.machine import Check, Machine, machine, machine_text
+from txn_analysis.cli.doctor import Check, Machine, machine, machine_text
 from txn_analysis.questions.answers import json_text, schema_text
 from txn_analysis.settings import Settings
 
