@@ -14,7 +14,7 @@ import pyarrow as pa
 from txn_analysis.columns.arrays import mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 BUCKET_BYTES = 64 << 20
 """Of text, whose rows a bucket holds."""
-_SLICE_BYTES = 256 << 10
-_LEAST_GATHERED_BYTES, _MOST_GATHERED_BYTES = 8 << 20, 64 << 20
 
 
 def bucket_count(text_bytes: int, least: int = 1) -> int:
@@ -112,27 +110,6 @@ def _numbers(column: pa.Array) -> Array:
     hashes = np.array([*(crc32(word.encode()) for word in words.dictionary.to_pylist()), 0], np.uint64)
     found: Array = hashes[words.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
     return found
-
-
-def gathered(batches: Iterable[pa.RecordBatch], bucket_count: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in fewer batches: what a bucket gets of a small one hardly packs, and is mostly a message's head.
-
-    They have 8 MiB at least, or 256 KiB for each bucket, and 64 MiB at most.
-    """
-    enough_bytes = min(max(_LEAST_GATHERED_BYTES, bucket_count * _SLICE_BYTES), _MOST_GATHERED_BYTES)
-    held, size_bytes = list[pa.RecordBatch](), 0
-    for batch in filter(len, batches):
-        held.append(batch)
-        size_bytes += batch.nbytes
-        if size_bytes >= enough_bytes:
-            yield _as_one(held)
-            held, size_bytes = [], 0
-    if held:
-        yield _as_one(held)
-
-
-def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)  # which copies a single one as well
 
 
 def in_buckets(batch: pa.RecordBatch, key: Sequence[str], by: Buckets) -> Iterator[tuple[int, pa.RecordBatch]]:

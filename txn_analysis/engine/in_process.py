@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import matching, tuples_of
+from txn_analysis.columns.arrays import matching, together, tuples_of
 from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.engine.buckets import Buckets, gathered, in_buckets
+from txn_analysis.engine.buckets import Buckets, in_buckets
 from txn_analysis.engine.engine import Engine, joined_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 _JOINED_AT_ONCE = 2_048
+_DIVIDED_BYTES = 16 << 20
+"""Of rows that are divided at once: what a bucket gets of few hardly packs, and is mostly a message's head."""
 
 
 class HeldRows(NamedTuple):
@@ -89,8 +91,8 @@ class InProcess(Engine[HeldRows]):
     ) -> Iterator[pa.RecordBatch]:
         held: list[defaultdict[str, list[bytes]]] = [defaultdict(list) for _ in range(self._bucket_count)]
         for name, rows in inputs.items():
-            for batch in gathered(rows.batches(), self._bucket_count):
-                for bucket, own in in_buckets(batch, key, Buckets(self._bucket_count)):
+            for some in together(filter(len, rows.batches()), lambda batch: batch.nbytes, _DIVIDED_BYTES):
+                for bucket, own in in_buckets(pa.concat_batches(some), key, Buckets(self._bucket_count)):
                     held[bucket][name].append(packed([own], rows.schema))
         while held:
             parts = held.pop()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from txn_analysis.engine.buckets import Buckets, bucket_count, gathered
+from txn_analysis.engine.buckets import Buckets, bucket_count
 from txn_analysis.engine.engine import Engine
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
@@ -90,6 +90,9 @@ def test_rows_of_many_small_batches_are_divided_as_those_of_one(rows: Any, sizes
     whole = table(rows)
     stops = [min(stop, whole.num_rows) for stop in accumulate(sizes)]
     parts = [whole.slice(start, stop - start) for start, stop in pairwise([0, *stops, whole.num_rows])]
-    found = [*gathered((batch for part in parts for batch in part.to_batches()), 2)]
-    assert pa.Table.from_batches(found, whole.schema) == whole
-    assert len(found) == bool(rows)
+    engine = InProcess(bucket_count=2)
+    found = [
+        engine.grouped(["topic", "partition"], lambda tables: tables["rows"], whole.schema, rows=given)
+        for given in (engine.made(whole), engine.together(*map(engine.made, parts)))
+    ]
+    assert engine.collected(found[0]) == engine.collected(found[1])
