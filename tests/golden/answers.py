@@ -5,13 +5,16 @@ import json
 import re
 import shlex
 from pathlib import Path
+from unittest import mock
 
 from benchmarks.captures import write_capture
 from benchmarks.wide_history import History
 from tests.golden.cases import NOW, Case, Wide, Words, questions
 from tests.tools.program import Done, program
 from tests.tools.repository import CASES, ROOT
+from txn_analysis.cli import plan_verbs
 
+_PLANS_PRINTED_MS = 1798675200000  # 2026-12-31: each plan has expired, whenever the test runs
 _OF_EVERY_SCRIPT = (ROOT / "txn_analysis/plan/plan_script.sh").read_text(encoding="ascii")
 CODES, METRICS = "codes.txt", "metrics.prom"
 _SUCCESS = re.compile(r"^(txn_analysis_last_success_timestamp_seconds\S*) \S+$", re.MULTILINE)
@@ -40,7 +43,8 @@ def answers_to(case: Case, folder: Path) -> dict[str, str]:
     """
     with contextlib.chdir(folder):  # the warehouse is the one that the program takes by default
         Path("data").symlink_to(ROOT / "data")  # a path that a report wraps is as long in every checkout
-        return _asked(case, folder)
+        with mock.patch.object(plan_verbs, "now_ms", return_value=_PLANS_PRINTED_MS):
+            return _asked(case, folder)
 
 
 def _asked(case: Case, folder: Path) -> dict[str, str]:

@@ -203,10 +203,10 @@ def matching(known: pa.Table, key: Sequence[str], names: Sequence[str]) -> Batch
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in batches:
             runs = equal_runs(rows, key)
-            found = [places.get(tuple(rows[name][start].as_py() for name in key), ABSENT) for start, _ in runs]
-            place = np.repeat(np.array(found, np.int64), np.array([stop - start for start, stop in runs], np.int64))
+            at = [places.get(tuple(rows[name][start].as_py() for name in key), ABSENT) for start, _ in runs]
+            place = np.repeat(np.array(at, np.int64), np.array([stop - start for start, stop in runs], np.int64))
             # A filter copies all that it keeps.
-            kept = rows.filter(pa.array(place != ABSENT)) if ABSENT in found else rows
+            kept = rows.filter(pa.array(place != ABSENT)) if ABSENT in at else rows
             place = pa.array(place[place != ABSENT])
             columns = [of_others[n].take(place) if n in of_others else kept[n] for n in names]
             yield pa.RecordBatch.from_arrays(columns, [*names])

@@ -86,8 +86,8 @@ class Run(PastRun):
             match = matching(known, KEY, schema.names)
             return self.engine.mapped(rows, lambda batches: match(function(batches)), schema)
         key = [given_schema(table, name).field(name) for name in KEY if name not in schema.names]
-        own = pa.schema([*(field for field in schema if field.name not in GIVEN), *key])
-        rows = self.engine.mapped(rows, lambda batches: (made.select(own.names) for made in function(batches)), own)
+        keyed = pa.schema([*(field for field in schema if field.name not in GIVEN), *key])
+        rows = self.engine.mapped(rows, lambda batches: (some.select(keyed.names) for some in function(batches)), keyed)
         return self.engine.matched(rows, known, KEY, schema)
 
     def candidates(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:

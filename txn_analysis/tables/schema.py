@@ -106,9 +106,11 @@ class Table:
     @cached_property
     def indexed(self) -> list[str]:
         """The columns by whose range files are skipped: keys, which come first, and those that questions ask by."""
-        own = [column for column in self.columns if column.name not in self.partition_by]
+        stored = [column for column in self.columns if column.name not in self.partition_by]
         return [
-            c.name for n, c in enumerate(own) if (n < _KEYS or c.name in _ASKED_BY) and c.type in {STRING, BIGINT, INT}
+            c.name
+            for n, c in enumerate(stored)
+            if (n < _KEYS or c.name in _ASKED_BY) and c.type in {STRING, BIGINT, INT}
         ]
 
 
