@@ -176,7 +176,12 @@ def _numbered(warehouse: Warehouse, run_id: str) -> None:
 def test_decisions_are_kept_in_a_bucket_as_on_a_disk(bucket: Bucket) -> None:
     settings = Settings(warehouse="s3://kept/audits/w/")
     assert decisions.read_decisions(settings) == []
-    for until_ms in (UNTIL_MS, UNTIL_MS + 1):
-        decisions.keep(settings, [decided(until_ms=until_ms).decision])
-    assert [one.until_ms for one in decisions.read_decisions(settings)] == [UNTIL_MS, UNTIL_MS + 1]
+    first = decided().decision
+    other, later = first._replace(producer_id=7), first._replace(until_ms=UNTIL_MS + 1)
+    for one in (first, other, later):
+        decisions.keep(settings, [one])
+    assert [(one.producer_id, one.until_ms) for one in decisions.read_decisions(settings)] == [
+        (7, UNTIL_MS),
+        (first.producer_id, UNTIL_MS + 1),
+    ]
     assert "audits/w/accepted.toml" in bucket.objects
