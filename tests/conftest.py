@@ -16,7 +16,7 @@ import pytest
 
 from tests.tools.sessions import no_session
 from txn_analysis.errors import AuditError
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -170,7 +170,7 @@ def no_spark() -> Callable[[], SparkSession]:
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A bucket of its own on loopback, which the program finds by the environment, whatever its name."""
     from tests.tools.s3_server import Bucket, environment, served
-    from txn_analysis.stores.store import store_at
+    from txn_analysis.files.store import store_at
 
     kept = Bucket()
     with served(kept) as address:

@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import Capture, Forgotten
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.catalog import register
     from txn_analysis.tables import Decision
     from txn_analysis.verdict import Verdict
+    from txn_analysis.warehouse.catalog import register
 else:
     _HOMES = {
         "AuditError": "errors",
@@ -70,7 +70,7 @@ else:
         "Forgotten": "runs.run_tables",
         "Ingested": "pipeline.ingest",
         "Settings": "settings",
-        "register": "storage.catalog",
+        "register": "warehouse.catalog",
         "Verdict": "verdict",
     }
 

@@ -26,11 +26,11 @@ from txn_analysis.runs.run_tables import forget as forget_capture
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings, parse_age, parse_time
 from txn_analysis.spark.workers import check_spark
-from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.tables.keeping import ACCEPTED
+from txn_analysis.warehouse.errors import said_in_words
+from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables
     from txn_analysis.spark.jobs import Spark
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Decision, Table
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
     Path = str | os.PathLike[str]
 

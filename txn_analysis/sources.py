@@ -42,11 +42,11 @@ from txn_analysis.reading.rows import READ_KINDS, REJECTED, read_ranges
 from txn_analysis.reading.text.section import NO_PARTITION
 from txn_analysis.settings import Settings
 from txn_analysis.spark.workers import prepare_worker
-from txn_analysis.storage.rows import BatchesByName, tables_of
-from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES
 from txn_analysis.tables.batches import Batches, rows_of
 from txn_analysis.tables.inputs import AskedPartition, RejectedSpan
+from txn_analysis.warehouse.rows import BatchesByName, tables_of
+from txn_analysis.warehouse.spark_tasks import spark_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

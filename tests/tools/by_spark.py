@@ -6,10 +6,10 @@ import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from txn_analysis.storage.new_table import properties
-from txn_analysis.storage.spark_tasks import spark_schema
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import Table
+from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.new_table import properties
+from txn_analysis.warehouse.spark_tasks import spark_schema
 
 
 def frame_by_delta(warehouse: Warehouse, table: Table) -> DataFrame:

@@ -16,9 +16,9 @@ from tests.tools.table_rows import committed, listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
+from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 CAPTURE = CASES / "kafka-4.2-tv2/capture-1"
 EARLIER = [str(CAPTURE / "segments/n1.refunds-0.txt"), str(CAPTURE / "transaction-state")]

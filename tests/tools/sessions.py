@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 
 def no_session(*_: Any, **__: Any) -> Any:

@@ -11,8 +11,6 @@ from pyspark.sql import functions as F
 
 from tests.tools.by_spark import frame_by_delta, frame_of
 from txn_analysis.runs.past_run import RunRows
-from txn_analysis.storage.new_table import FORMAT
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import (
     ABORT_PLAN,
     ABORTED_TRANSACTIONS,
@@ -32,6 +30,8 @@ from txn_analysis.tables import (
     TRANSACTIONS,
     Table,
 )
+from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.new_table import FORMAT
 
 Row = dict[str, Any]
 

@@ -20,17 +20,17 @@ MAY_KNOW = {
     "kafka": {"columns", "text"},
     "capture": {"kafka", "text"},
     "spark": {"columns", "text"},
-    "stores": set(),
-    "storage": {"columns", "spark", "stores", "tables", "text"},
-    "engine": {"columns", "spark", "storage", "stores", "tables", "text"},
-    "reading": {*GROUND, "spark", "storage", "stores"},
+    "files": set(),
+    "warehouse": {"columns", "spark", "files", "tables", "text"},
+    "engine": {"columns", "spark", "warehouse", "files", "tables", "text"},
+    "reading": {*GROUND, "spark", "warehouse", "files"},
     "log": GROUND,
     "coordinator": GROUND,
     "judge": {*GROUND, *SOURCES},
     "plan": {*GROUND, *SOURCES, "judge"},
     "report": {*GROUND, *SOURCES, "judge", "plan"},
-    "runs": {*GROUND, *SOURCES, "judge", "plan", "storage", "stores"},
-    "questions": {*GROUND, *SOURCES, "judge", "plan", "report", "runs", "storage"},
+    "runs": {*GROUND, *SOURCES, "judge", "plan", "warehouse", "files"},
+    "questions": {*GROUND, *SOURCES, "judge", "plan", "report", "runs", "warehouse"},
     "pipeline": {
         *GROUND,
         *SOURCES,
@@ -40,14 +40,14 @@ MAY_KNOW = {
         "report",
         "runs",
         "spark",
-        "storage",
-        "stores",
+        "warehouse",
+        "files",
         "engine",
     },
 }
 OF_READING = ("grammar", "text", "log_dir", "dump", "state", "inputs")  # each knows those before it
 TOP = {"__init__", "__main__", "cli", "library", "sources"}  # which may know all
-USES_SPARK = {"cli", "engine", "library", "pipeline", "reading/inputs/survey_files", "sources", "spark", "storage"}
+USES_SPARK = {"cli", "engine", "library", "pipeline", "reading/inputs/survey_files", "sources", "spark", "warehouse"}
 
 
 def modules(room: str = "") -> list[Path]:

@@ -47,9 +47,9 @@ from txn_analysis.cli.output import (
 from txn_analysis.cli.spark import believed, check_new_warehouse, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code, note_ignored, verb
 from txn_analysis.errors import ConfigError
+from txn_analysis.files.places import SHOWN_SCHEMES
 from txn_analysis.settings import INPUT, RUNNING
 from txn_analysis.spark.jobs import running
-from txn_analysis.stores.places import SHOWN_SCHEMES
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from txn_analysis.report.pictures import Pictures
     from txn_analysis.settings import Settings
     from txn_analysis.spark.jobs import Spark
-    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 _NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody says
 _MOST_COLUMNS = 10_000  # lines are filled up to it
@@ -168,7 +168,7 @@ def audit_files(asked: _Audit) -> int:
         from txn_analysis.pipeline.steps import audit as run_audit
 
         if asked.register_in is not None:
-            from txn_analysis.storage.catalog import check_lasting, register
+            from txn_analysis.warehouse.catalog import check_lasting, register
 
             check_lasting(running(spark), asked.register_in)
         report = run_audit(spark, [*asked.paths], settings, progress())
@@ -177,7 +177,7 @@ def audit_files(asked: _Audit) -> int:
             note(f"registered {len(views)} tables in {asked.register_in}")
         pictures = None
         if asked.prints("html"):
-            from txn_analysis.storage.opening import open_warehouse
+            from txn_analysis.warehouse.opening import open_warehouse
 
             pictures = _pictures(open_warehouse(spark, settings.warehouse), report)
     code = deliver_report(report, asked, settings, pictures)

@@ -21,11 +21,11 @@ from pydantic import BaseModel, ConfigDict
 
 from txn_analysis.engine.memory import free_memory_bytes, most_in_memory_bytes
 from txn_analysis.errors import MissingToolError, WarehouseError
+from txn_analysis.files.places import PlaceError, local_path, place_of, shown
 from txn_analysis.spark.delta import delta_jars
 from txn_analysis.spark.jdk import check_jdk, java_program
-from txn_analysis.storage.opening import check_writable
-from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
 from txn_analysis.text import listed, size
+from txn_analysis.warehouse.opening import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

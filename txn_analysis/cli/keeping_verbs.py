@@ -164,7 +164,7 @@ def forget(asked: _Forget) -> int:
     with spark_when_needed(settings, 0) as spark:
         # Not needed for --help.
         from txn_analysis.runs.run_tables import forget as forget_capture
-        from txn_analysis.storage.opening import open_warehouse
+        from txn_analysis.warehouse.opening import open_warehouse
 
         forgotten = forget_capture(open_warehouse(spark, settings.warehouse), settings.cluster, asked.capture)
     forms = {"json": lambda: json.dumps(forgotten._asdict(), indent=2) + "\n", "text": lambda: _forgot(forgotten)}

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.cli.output import note
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.files.places import PlaceError, local_path, place_of, shown
 from txn_analysis.report.terminal import Progress, progress_on
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.interrupts import handle_signals
 from txn_analysis.spark.jobs import started_once
-from txn_analysis.storage.errors import said_in_words
-from txn_analysis.storage.opening import check_writable
-from txn_analysis.stores.places import PlaceError, local_path, place_of, shown
 from txn_analysis.text import escape
+from txn_analysis.warehouse.errors import said_in_words
+from txn_analysis.warehouse.opening import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.spark.jobs import Spark
-    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 _COUNT = r"\s*[0-9]+\s*"
 _MASTER = re.compile(
@@ -166,7 +166,7 @@ def stored(settings: Settings) -> Iterator[Warehouse]:
     check_master(settings.master)
     check_warehouse(settings)
     with said_in_words(settings.warehouse), started_once(lambda: spark_session(settings)) as start:
-        from txn_analysis.storage.opening import open_warehouse
+        from txn_analysis.warehouse.opening import open_warehouse
 
         yield open_warehouse(start, settings.warehouse)
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.engine.engine import KeySizes
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 
 _JOINED_AT_ONCE = 2_048

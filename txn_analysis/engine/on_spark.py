@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.values import BatchFunction, GroupFunction
     from txn_analysis.engine.engine import KeySizes
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 
 _BUCKET, _ROW = "bucket", "row"

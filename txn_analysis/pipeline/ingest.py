@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.errors import ConfigError, InputError
+from txn_analysis.files.remote_file import ahead
 from txn_analysis.kafka.names import LOG, LOG_KINDS
 from txn_analysis.log.segments import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import PLACES, read_tasks
@@ -32,13 +33,12 @@ from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.runs.prunes import check_content, own_name
 from txn_analysis.spark.jobs import described, followed
 from txn_analysis.spark.workers import cores_of
-from txn_analysis.storage.commits import commit_inputs, held_inputs
-from txn_analysis.stores.remote_file import ahead
 from txn_analysis.tables import INPUTS, REJECTS
 from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSpan
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.text import count, escape, listed
+from txn_analysis.warehouse.commits import commit_inputs, held_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from txn_analysis.reading.text.section import Section
     from txn_analysis.report.terminal import Progress
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 
 _MOST_NAMED = 5

@@ -40,8 +40,6 @@ from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.runs.prunes import check_evidence
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jobs import described, in_parallel
-from txn_analysis.storage.commits import commit_run
-from txn_analysis.storage.rows import RowTasks
 from txn_analysis.tables import (
     ABORT_PLAN,
     FINDINGS,
@@ -62,6 +60,8 @@ from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.tables.schema import ONLY, by_audit, given_schema
 from txn_analysis.text import count
+from txn_analysis.warehouse.commits import commit_run
+from txn_analysis.warehouse.rows import RowTasks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given, Run
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.rows import NamedRows
+    from txn_analysis.warehouse.rows import NamedRows
 
 
 _SECTION = ("input_id", "section_index")

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from txn_analysis.judge.case import Moments
     from txn_analysis.log.segments import Cuts, SectionKey
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
     from txn_analysis.tables.inputs import InputSection, Manifest, ReadInput
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 Made = tuple["BatchFunction", pa.Schema]
 """A function of rows that leaves out none of their `KEY`, and the columns that are wanted of what it makes."""

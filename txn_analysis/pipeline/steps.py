@@ -24,10 +24,10 @@ from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.settings import Settings
 from txn_analysis.spark.jobs import followed, in_parallel
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.schema import ONLY
 from txn_analysis.text import escape
+from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.formats import Answer
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Prune
     from txn_analysis.tables.finding_rows import FindingRows
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 MOST_TOLD = 120
 """Of so many captures of a cluster the findings are read; of older ones only what `runs` says."""

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import PartitionHealth
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 MOST_PARTITIONS = 24
 MOST_IDS = 24

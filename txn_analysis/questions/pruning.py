@@ -16,16 +16,16 @@ from txn_analysis.questions.old_evidence import OldEvidence, partitions_of
 from txn_analysis.report.model import Item
 from txn_analysis.runs.prunes import TakenInput, clear, keys_of, take
 from txn_analysis.runs.run_tables import captures, run_tables
-from txn_analysis.storage.rows import Size
 from txn_analysis.tables import FINDINGS, INPUTS, RUNS, Prune
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.tables.keeping import TakenContent, TakenPartition
+from txn_analysis.warehouse.rows import Size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txn_analysis.runs.run_tables import Capture
-    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 SCHEMA_VERSION = 1
 _NOT_JUDGED = "no run judged all of a capture of it yet"

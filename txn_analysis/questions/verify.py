@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import StateRecord
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.warehouse import Warehouse
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 _PRODUCER = ("topic", "partition", "producer_id")
 _WHY = ("missing_evidence", "cause")

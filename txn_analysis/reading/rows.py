@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import InputError
+from txn_analysis.files.remote_file import ahead
+from txn_analysis.files.store import ChangedError, StoreError
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     CONSOLE_JSON,
@@ -43,8 +45,6 @@ from txn_analysis.reading.state.segment import StateSegmentReader
 from txn_analysis.reading.text.read_rows import placed, schema_read
 from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import Reject
-from txn_analysis.stores.remote_file import ahead
-from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
 from txn_analysis.tables.inputs import RejectedSpan
 
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.reading.text.section import ScanRange, Section
-    from txn_analysis.storage.rows import NamedRows
     from txn_analysis.tables.batches import Batches
+    from txn_analysis.warehouse.rows import NamedRows
 
     Items = Iterable[ReadStateRecord | Reject | pa.RecordBatch]
 

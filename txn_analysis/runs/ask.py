@@ -19,8 +19,8 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.storage.roots import root_at
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH
+from txn_analysis.warehouse.roots import root_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.files.places import local_path, place_of, shown
 from txn_analysis.plan.standing import EVIDENCE, TOLD, AcceptedFinding, Decided, accepted_findings, decision_about
 from txn_analysis.settings import Name, TimeMs, what_is_wrong
-from txn_analysis.stores.places import local_path, place_of, shown
 from txn_analysis.tables import ACCEPTED
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.keeping import Decision
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Finding
     from txn_analysis.tables.inputs import RunRecord
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 FILE = "accepted.toml"
 WAREHOUSE = "warehouse"
@@ -104,7 +104,7 @@ def _text(file: str) -> str | None:
     try:
         if (place := place_of(file)) is None:
             return Path(local_path(file)).read_text(encoding="utf-8")
-        from txn_analysis.stores.remote_file import RemoteFile  # noqa: PLC0415 a disk needs no client of stores
+        from txn_analysis.files.remote_file import RemoteFile  # noqa: PLC0415 a disk needs no client of stores
 
         remote = RemoteFile(place)
         return remote.read(0, remote.size_bytes).decode()
@@ -134,7 +134,7 @@ def keep(settings: Settings, decisions: Sequence[Decision]) -> None:
             draft.write_text(written, encoding="utf-8")
             draft.replace(target)
         else:
-            from txn_analysis.stores.store import store_of  # noqa: PLC0415 a disk needs no client of stores
+            from txn_analysis.files.store import store_of  # noqa: PLC0415 a disk needs no client of stores
 
             store_of(place).put(place.key, written.encode())
     except OSError as problem:

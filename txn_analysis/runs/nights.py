@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.plan.standing import Since
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Prune
     from txn_analysis.tables.finding_rows import FindingRows
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 MOST_NIGHTS = 30
 """So many runs behind one are looked at to count how many nights a finding is there; it says where it may be more."""

@@ -21,7 +21,6 @@ from txn_analysis.coordinator.state_records import Placing, StateFiles
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.case import Moments
 from txn_analysis.settings import Settings
-from txn_analysis.storage.commits import inputs_of
 from txn_analysis.tables import (
     CURRENT_STATES,
     INPUTS,
@@ -31,15 +30,16 @@ from txn_analysis.tables import (
 )
 from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, is_asked, log_dir
 from txn_analysis.tables.readings import doubt_in_words
+from txn_analysis.warehouse.commits import inputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from typing import Self
 
     from txn_analysis.columns.records import Record
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
     from txn_analysis.tables.inputs import Asked, Manifest, RunRecord
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 KEY = ("ingest_id", "input_id")
 """The columns that say which input a row of a content table is of."""

@@ -15,16 +15,16 @@ import pyarrow as pa
 
 from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.storage.rows import MatchKey, Size
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.text import clip
+from txn_analysis.warehouse.rows import MatchKey, Size
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Table
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 _OF_INGESTS = tuple(table for table in ALL_TABLES if "ingest_id" in table.partition_by)
 _OF_RUNS = tuple(table for table in ALL_TABLES if "run_id" in table.partition_by)

@@ -43,8 +43,8 @@ from txn_analysis.text import clip, escape, listed, shell_option, shell_word
 
 if TYPE_CHECKING:
     from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.storage.warehouse import Warehouse
     from txn_analysis.tables import Prune, Table
+    from txn_analysis.warehouse.delta_tables import Warehouse
 
 
 class Capture(NamedTuple):

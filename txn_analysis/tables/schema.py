@@ -1,6 +1,6 @@
 """How a table is declared: its grain, its columns, its key, and what must hold for every row.
 
-Types are Arrow's: whoever only reads tables needs no Spark, whose import takes a second. See `storage.spark_tasks`.
+Types are Arrow's: whoever only reads tables needs no Spark, whose import takes a second. See `warehouse.spark_tasks`.
 Checks are SQL for Delta, and conditions on Arrow rows for files that we write ourselves. Rows that are evidence of
 audits have the number of their audit as well, so that thousands are judged as one.
 """

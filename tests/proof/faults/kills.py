@@ -16,8 +16,8 @@ from tests.tools.processes import file_count, kill_group, kill_workers, start_au
 from tests.tools.scene import LATER, WORDS, Scene
 from txn_analysis.engine import memory
 from txn_analysis.errors import AuditError
-from txn_analysis.storage.errors import storage_error
 from txn_analysis.tables import Table
+from txn_analysis.warehouse.errors import storage_error
 
 # Of five kills two hit a driver, the rest a Python worker: a driver takes longer to start than to do its work.
 _IS_OF_DRIVER = (False, True, False, True, False)

@@ -10,8 +10,8 @@ import pytest
 from tests.proof.faults.kills import kill_at_first_file
 from tests.tools.scene import Scene, tables, tables_by_spark
 from tests.tools.table_rows import replace_rows, row_of
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import FINDINGS, INPUTS, LOG_BATCHES, REJECTS, RUNS, TRANSACTIONS
+from txn_analysis.warehouse.opening import open_warehouse
 
 
 @pytest.mark.cluster

@@ -13,8 +13,8 @@ from tests.proof.hostile.texts import bad_json, odd_payloads, slow_lines
 from tests.tools.captures import rows_of, run_audit
 from tests.tools.table_rows import listed
 from txn_analysis.errors import InputError
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, REJECTS
+from txn_analysis.warehouse.opening import open_warehouse
 
 CLOCKS = (
     b"1700000000000000",  # microseconds

@@ -32,7 +32,7 @@ from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.report.model import AuditReport, Remedy
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 WORDS = {"state_copied_last": True, "no_records_lost": True}
 FOUR_TWO, DUMPS = "kafka-4.2/capture-1", ("segments", "transaction-state")

@@ -12,7 +12,7 @@ from tests.tools.captures import Variant, run_audit
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.past_run import PastRun
 from txn_analysis.runs.run_tables import RunTables, run_tables
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from txn_analysis.report.formats import prometheus_text
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs import decisions
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 CONF = ROOT / "conf"
 SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (2, 3))

@@ -13,8 +13,8 @@ from tests.tools.program import program
 from tests.tools.repository import CASES
 from tests.tools.sessions import no_session
 from txn_analysis.kafka.names import INTERNAL_TOPICS
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import GROUP_OFFSETS, INPUTS, LOG_BATCHES, RUNS, TRANSACTION_STATES
+from txn_analysis.warehouse.opening import open_warehouse
 
 CLUSTER = "eu-payments"
 KEY = "TXN_ANALYSIS_PSEUDONYM_KEY"

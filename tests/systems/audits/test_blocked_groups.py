@@ -12,8 +12,8 @@ from tests.tools.repository import CASES
 from tests.tools.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
+from txn_analysis.warehouse.opening import open_warehouse
 
 Row = dict[str, Any]
 CAPTURE = CASES / "kafka-4.2-edge/capture-2"

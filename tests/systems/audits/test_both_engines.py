@@ -23,8 +23,8 @@ from txn_analysis.pipeline.run import parameters, start_run
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import EngineName, Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
+from txn_analysis.warehouse.opening import open_warehouse
 
 # Dumps with their payloads and without, exports, logs that are cut at snapshots, folders of brokers; and one night
 # beside the night before it, as copies of several brokers.

@@ -15,7 +15,7 @@ from txn_analysis.questions.captured_nights import Against, CapturedNight, captu
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
 STILL_HANGING = ("ledger.events-1@135", "orders-2@155", "payments-0@187")

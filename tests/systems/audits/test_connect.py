@@ -14,7 +14,7 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 IDS = (
     "etl-orders-0",

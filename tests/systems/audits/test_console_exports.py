@@ -9,7 +9,7 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.asked_states import current_states
 from txn_analysis.runs.past_run import Evidence, PastRun
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 NOON_MS, MINUTE_MS = 1_795_230_000_000, 60_000
 

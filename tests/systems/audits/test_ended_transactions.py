@@ -12,9 +12,9 @@ from tests.tools.table_rows import collected, committed, listed, plain_rows
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.ask import asked_batches
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
+from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 Row = dict[str, Any]
 

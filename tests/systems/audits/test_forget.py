@@ -17,9 +17,9 @@ from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import captures, forget
 from txn_analysis.settings import Settings
-from txn_analysis.storage.commits import commit_inputs, held_inputs
 from txn_analysis.tables import INPUTS, RUNS, Table
 from txn_analysis.tables.inputs import ReadInput
+from txn_analysis.warehouse.commits import commit_inputs, held_inputs
 
 # The third night is after a repair; its files hold most of what those of the first night hold.
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))

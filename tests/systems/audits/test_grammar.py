@@ -10,9 +10,9 @@ from tests.tools.table_rows import listed
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.warehouse import Warehouse
 from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES, Table
+from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 Row = dict[str, Any]
 

@@ -13,8 +13,8 @@ from tests.tools.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, PartitionHealth
+from txn_analysis.warehouse.opening import open_warehouse
 
 VARIANT = next(v for v in VARIANTS if v.capture == "kafka-4.2/capture-3")
 SEED = 4

@@ -9,7 +9,7 @@ from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import pictures
 from txn_analysis.report.html.page import html_report
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 
 def test_each_night_is_one_point_and_the_last_one_is_the_reports_own(tmp_path: Path) -> None:

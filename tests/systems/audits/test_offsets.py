@@ -15,7 +15,7 @@ from txn_analysis.questions.offset import explain_offset
 from txn_analysis.questions.offset_answer import Found, Gets, OffsetAnswer, offset_text
 from txn_analysis.runs.past_run import PastRun
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 SHALLOW = Variant("kafka-4.2/capture-1", ("shallow", "transaction-state"))

@@ -18,7 +18,7 @@ from txn_analysis.questions.filters import Filters
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 Reports = dict[str, AuditReport]
 

@@ -10,7 +10,7 @@ from tests.systems.browser.chromium import opened_in
 from tests.tools.captures import SEGMENTS, Variant
 from txn_analysis.questions import loaded_report
 from txn_analysis.report.html.page import html_report
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
     from collections.abc import Callable

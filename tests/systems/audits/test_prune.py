@@ -22,10 +22,10 @@ from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.prunes import own_name, prunes_of
 from txn_analysis.runs.run_tables import captures
 from txn_analysis.settings import Settings
-from txn_analysis.storage.delta_folder import DeltaFolder
-from txn_analysis.storage.roots import disk_root
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, LOG_PIECES, PRUNES, RUNS
 from txn_analysis.verdict import Verdict
+from txn_analysis.warehouse.delta_folder import DeltaFolder
+from txn_analysis.warehouse.roots import disk_root
 
 # Night three is after a repair; night two has all that is open in it.
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))

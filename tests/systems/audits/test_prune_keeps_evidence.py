@@ -15,9 +15,9 @@ from txn_analysis.pipeline import steps
 from txn_analysis.questions.pruning import PrunedItem, prune
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS
 from txn_analysis.verdict import Verdict
+from txn_analysis.warehouse.opening import open_warehouse
 
 PLACE, PAYERS_ID = ("orders", 0), 1
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000

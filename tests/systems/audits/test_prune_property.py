@@ -19,8 +19,8 @@ from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import prune
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.verdict import Verdict
+from txn_analysis.warehouse.opening import open_warehouse
 
 DAY_MS, START_MS = 86_400_000, 1_795_230_000_000
 CLUSTERS = {

@@ -9,8 +9,8 @@ from tests.tools.repository import CASES
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.headline import doubts
 from txn_analysis.settings import EngineName, Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ALL_TABLES, FINDINGS
+from txn_analysis.warehouse.opening import open_warehouse
 
 NIGHTS = [CASES / f"kafka-4.2/capture-{number}" for number in (1, 3)]
 

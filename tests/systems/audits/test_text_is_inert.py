@@ -11,8 +11,8 @@ from tests.tools.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, LOG_BATCHES
+from txn_analysis.warehouse.opening import open_warehouse
 
 FORGED_PRODUCER = 666  # exists only in keys and values that imitate dump lines
 

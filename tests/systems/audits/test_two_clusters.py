@@ -12,7 +12,7 @@ from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import forget
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 OLD, NEW = "kafka-2.8/capture-1", "kafka-4.2/capture-1"
 PARTS = ("segments", "transaction-state")

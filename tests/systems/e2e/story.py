@@ -26,8 +26,8 @@ from txn_analysis.plan.repair import Outcome
 from txn_analysis.questions.verify import nights, verify
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import AbortRecord
+from txn_analysis.warehouse.opening import open_warehouse
 
 Place = tuple[str, int, int]
 

@@ -29,7 +29,7 @@ from txn_analysis.questions.verify import nights, verify
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 pytestmark = pytest.mark.e2e
 

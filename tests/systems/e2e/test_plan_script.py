@@ -26,8 +26,8 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.plan.script import commands
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import AbortRecord
+from txn_analysis.warehouse.opening import open_warehouse
 
 pytestmark = pytest.mark.e2e
 

@@ -15,7 +15,7 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
 from txn_analysis.spark.session import session
-from txn_analysis.storage.opening import open_warehouse
+from txn_analysis.warehouse.opening import open_warehouse
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ class Library:
         monkeypatch.setattr("txn_analysis.cli.spark.spark_session", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.spark.check_warehouse", lambda _: None)
-        monkeypatch.setattr("txn_analysis.storage.opening.open_warehouse", lambda _, root: ("warehouse", root))
+        monkeypatch.setattr("txn_analysis.warehouse.opening.open_warehouse", lambda _, root: ("warehouse", root))
         tables = SimpleNamespace(believed_inputs={})
         monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", lambda *_: tables)
         # `import` looks a submodule up in its package first, where the real one may be already.

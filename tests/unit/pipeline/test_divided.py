@@ -8,8 +8,8 @@ import pytest
 from tests.tools.captures import SEGMENTS, run_audit
 from tests.tools.repository import CASES
 from tests.tools.sessions import no_session
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ABORT_PLAN, FINDINGS
+from txn_analysis.warehouse.opening import open_warehouse
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 PATHS = [str(CAPTURE / part) for part in SEGMENTS]

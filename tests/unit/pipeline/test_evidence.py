@@ -19,8 +19,8 @@ from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.pipeline.linking import markers_in_logs
 from txn_analysis.pipeline.run import Run, start_run
 from txn_analysis.settings import EngineName, Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import LOG_PIECES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.warehouse.opening import open_warehouse
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 LOG = ["audit", "topic", "partition"]

@@ -17,9 +17,9 @@ from txn_analysis import sources
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import EngineName, Settings
-from txn_analysis.storage.opening import open_warehouse
-from txn_analysis.storage.spark_tasks import spark_schema
 from txn_analysis.tables import INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES, Table
+from txn_analysis.warehouse.opening import open_warehouse
+from txn_analysis.warehouse.spark_tasks import spark_schema
 
 pytestmark = pytest.mark.quick
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.proof.faults.interrupts import IN_TASKS
 from tests.tools.repository import ROOT
-from txn_analysis.storage.opening import OWNER_ONLY, make_private
+from txn_analysis.warehouse.opening import OWNER_ONLY, make_private
 
 DUMP = ROOT / "data" / "cases" / "kafka-4.2" / "capture-1" / "shallow"
 LOOK_AGAIN_S = 0.02

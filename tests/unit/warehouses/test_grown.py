@@ -12,10 +12,10 @@ from tests.unit.warehouses.test_of_1_0_0 import NOW_MS, answers, audited, findin
 from txn_analysis.columns import records
 from txn_analysis.pipeline import judging
 from txn_analysis.questions.pruning import prune
-from txn_analysis.storage import data_files
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ENDED_TRANSACTIONS, FINDINGS, Col
 from txn_analysis.tables.schema import STRING
+from txn_analysis.warehouse import data_files
+from txn_analysis.warehouse.opening import open_warehouse
 
 ADDED = Col("weather", STRING, "on the broker's roof; NULL in rows of 1.0.0")
 

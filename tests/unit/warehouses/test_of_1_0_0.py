@@ -24,8 +24,8 @@ from txn_analysis.questions.pruning import prune
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import EngineName, Settings
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import ACCEPTED, ALL_TABLES, INPUTS
+from txn_analysis.warehouse.opening import open_warehouse
 
 READ_AT = ("--now", "2026-11-21T00:00:00Z")
 ASKED = {

@@ -18,12 +18,12 @@ from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.past_run import sections_of
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
-from txn_analysis.storage.commits import inputs_of
-from txn_analysis.storage.opening import open_warehouse
 from txn_analysis.tables import INPUTS, RUNS, TRANSACTION_STATES, readings
 from txn_analysis.tables.inputs import ReadInput
 from txn_analysis.tables.readings import ChangedReading
 from txn_analysis.verdict import Verdict
+from txn_analysis.warehouse.commits import inputs_of
+from txn_analysis.warehouse.opening import open_warehouse
 
 NIGHT = CASES / "kafka-2.8"
 COMPLETE = {"transaction_state_complete": True, "capture": "night-1"}

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.errors import AccountingError, InputError
+from txn_analysis.files.store import ChangedError, StoreError
 from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
     DUMPING,
@@ -19,7 +20,6 @@ from txn_analysis.reading.grammar.noise import NOISE_LINE
 from txn_analysis.reading.inputs.find_files import place_of
 from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.text.text import Text, TextError
-from txn_analysis.stores.store import ChangedError, StoreError
 from txn_analysis.tables.inputs import RejectedSpan
 from txn_analysis.tables.logs import TextGap  # noqa: TC001 `records_of` reads the annotations
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from txn_analysis.files.store import ChangedError, Version
 from txn_analysis.kafka.batch_headers import (
     FOREIGN,
     HEADER_BYTES,
@@ -40,7 +41,6 @@ from txn_analysis.reading.inputs.refusals import Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
 from txn_analysis.reading.text.text import Text
-from txn_analysis.stores.store import ChangedError, Version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,6 +20,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from txn_analysis.columns.values import keys_once
 from txn_analysis.errors import InputError
+from txn_analysis.files import places
+from txn_analysis.files.store import StoreError, store_of
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     INT32_MAX,
@@ -35,8 +37,6 @@ from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.text.text import Text
-from txn_analysis.stores import places
-from txn_analysis.stores.store import StoreError, store_of
 from txn_analysis.tables.inputs import CopiedFile, Manifest
 
 if TYPE_CHECKING:

@@ -36,9 +36,9 @@ from txn_analysis.tables.inputs import Manifest, log_dir
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from txn_analysis.files.store import Version
     from txn_analysis.reading.inputs.find_files import SourceFile
     from txn_analysis.reading.inputs.survey import Cut, SectionMark, TrailerMark
-    from txn_analysis.stores.store import Version
 
 KIND_NAMES = {
     LOG: "log_dump",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from txn_analysis.columns.arrays import together
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.values import rows_of_values
+from txn_analysis.files.remote_file import ahead
 from txn_analysis.kafka.batch_headers import PEEK_BYTES
 from txn_analysis.kafka.names import BINARY_VERIFIED, LOG_KINDS
 from txn_analysis.reading.inputs.broker_files import PassedOver, Sorted, sort_out
@@ -26,7 +27,6 @@ from txn_analysis.reading.text.section import Section
 from txn_analysis.reading.text.text import TEXT_PER_PACKED_BYTE, Text, TextError, detect_compression, may_unpack_to
 from txn_analysis.spark.jobs import running
 from txn_analysis.spark.workers import cores_of, values_of_tasks, work_for_tasks, work_in
-from txn_analysis.stores.remote_file import ahead
 from txn_analysis.tables.inputs import Asked, is_asked
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.tables.batches import BatchPlace
 
 if TYPE_CHECKING:
-    from txn_analysis.stores.store import Version
+    from txn_analysis.files.store import Version
 
 NO_PARTITION = -1  # a console export does not say which partitions of __transaction_state it covers
 

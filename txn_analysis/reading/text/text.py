@@ -9,10 +9,10 @@ from typing import IO, TYPE_CHECKING, Self, cast
 
 import pyarrow as pa
 
+from txn_analysis.files.places import place_of
+from txn_analysis.files.remote_file import BYTES_PER_REQUEST, RemoteFile, streamed
+from txn_analysis.files.store import StoreError, Version
 from txn_analysis.kafka.batch_headers import LOCAL_BYTES_PER_READ
-from txn_analysis.stores import places as stores
-from txn_analysis.stores.remote_file import BYTES_PER_REQUEST, RemoteFile, streamed
-from txn_analysis.stores.store import StoreError, Version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +68,7 @@ class Text:
     def __init__(self, path: str, compression: str | None, version: Version | None = None) -> None:
         self._path = path
         self._compression = compression
-        place = stores.place_of(path)
+        place = place_of(path)
         self._remote = None if place is None else RemoteFile(place, version)
         self._open()
 

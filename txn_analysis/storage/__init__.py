@@ -1,1 +1,0 @@
-"""The tables of a warehouse, written and read: one interface, on a disk of this machine or by Spark."""

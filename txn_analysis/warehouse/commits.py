@@ -1,0 +1,123 @@
+"""The writes of an audit that come last: from then on its rows count.
+
+Content rows count by `inputs`, which names the ingest of each input, and result rows by `runs`. What a killed audit
+left is never read. Whoever commits the same content or the same run second finds the first one's rows, and leaves them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.records import batch_of, records_of
+from txn_analysis.tables import INPUTS, LOG_PIECES, RUNS
+from txn_analysis.tables.inputs import ReadInput, RunRecord
+from txn_analysis.tables.readings import FIRST_READING, READING_VERSION
+from txn_analysis.warehouse.delta_tables import MOST_ATTEMPTS
+from txn_analysis.warehouse.errors import too_busy
+from txn_analysis.warehouse.rows import MatchKey
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from txn_analysis.warehouse.delta_tables import Warehouse
+
+_SAME_CONTENT = MatchKey(("input_id", "kind"))
+_SAME_INPUT = MatchKey(("input_id", "cluster", "capture"))
+_READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))
+_SAME_RUN, _SAME_NUMBER = MatchKey(("run_id",)), MatchKey(("run_number",))
+
+
+def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[ReadInput]:
+    """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
+    return inputs_of(warehouse, input_id=[*input_ids])
+
+
+def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput]:
+    """Rows of `inputs`; those of an earlier reading with their `lacking_sections`, which today's reading doubts."""
+    rows = warehouse.records(ReadInput, INPUTS, **one_of)
+    is_old = [row.has_dumped_logs and (row.reading_version or FIRST_READING) < READING_VERSION for row in rows]
+    texts = sorted({row.input_id for row, old in zip(rows, is_old, strict=True) if old})
+    lacking = defaultdict[str, set[int]](set)
+    names = ("input_id", "section_index", "lacking_batch_count")
+    for batch in warehouse.batches(LOG_PIECES, *names, input_id=texts) if texts else ():
+        for piece in batch.filter(pc.greater(batch["lacking_batch_count"], 0)).to_pylist():
+            lacking[piece["input_id"]].add(piece["section_index"])
+    return [
+        row._replace(lacking_sections=frozenset(lacking[row.input_id])) if old and row.input_id in lacking else row
+        for row, old in zip(rows, is_old, strict=True)
+    ]
+
+
+def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Sequence[ReadInput]) -> None:
+    """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
+
+    An input that its capture holds already stays as it is. Where another ingest has read the same content, that one
+    keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `held` is what
+    `held_inputs` said of them before; who commits in the meantime is seen.
+
+    Raises:
+        WarehouseError: it cannot be written, or other audits were faster every time.
+    """
+    newer = {row.content: row for row in inputs if any(_is_newer(row, other) for other in held)}
+    if newer:
+        warehouse.revise(INPUTS, lambda rows: _as_found_by(rows, newer))
+        held = held_inputs(warehouse, (row.input_id for row in inputs))
+    for _ in range(MOST_ATTEMPTS):
+        known = {row.content: row for row in held}
+        places = {(row.cluster, row.capture, row.input_id) for row in held}
+        fresh = [
+            row.found_as(known.get(row.content, row))
+            for row in inputs
+            if (row.cluster, row.capture, row.input_id) not in places
+        ]
+        rows = batch_of(ReadInput, fresh, INPUTS.arrow_schema)
+        if not fresh or warehouse.insert(rows, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
+            return
+        held = held_inputs(warehouse, (row.input_id for row in inputs))
+    raise too_busy(warehouse.path(INPUTS))
+
+
+def _is_newer(row: ReadInput, other: ReadInput) -> bool:
+    return row.content == other.content and row.is_newer_than(other)
+
+
+def _as_found_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:
+    """Rows of `inputs`, those of some contents as a newer reading found them."""
+    found = records_of(ReadInput, rows)
+    revised = [_revised(row, newer.get(row.content, row)) for row in found]
+    return pa.Table.from_batches([batch_of(ReadInput, revised, INPUTS.arrow_schema)])
+
+
+def _revised(row: ReadInput, newer: ReadInput) -> ReadInput:
+    if not newer.is_newer_than(row):
+        return row
+    is_same_place = (row.cluster, row.capture) == (newer.cluster, newer.capture)
+    return newer if is_same_place else row.found_as(newer)
+
+
+def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
+    """Write the record of a run, after all its other rows: from now on they count.
+
+    A run that was completed before keeps its number; a new one gets the next, which no other run has.
+
+    Raises:
+        WarehouseError: it cannot be written, or other audits were faster every time.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        runs = {known.run_id: known for known in warehouse.records(RunRecord, RUNS)}
+        before = runs.get(run.run_id)
+        number = max((known.run_number for known in runs.values()), default=0) + 1
+        own = run._replace(run_number=number if before is None else before.run_number)
+        row = batch_of(RunRecord, [own], RUNS.arrow_schema)
+        if before is not None:
+            # The same run again has read the same rows, at versions that may be newer.
+            is_same = before == own._replace(table_versions=before.table_versions)
+            return None if is_same else warehouse.replace([row], RUNS, run_id=run.run_id)
+        if warehouse.insert(row, RUNS, (_SAME_RUN, _SAME_NUMBER)):
+            return None
+    raise too_busy(warehouse.path(RUNS))

@@ -1,0 +1,266 @@
+"""Delta's log of one table, read and written by `deltalake`, which needs no Java.
+
+Only lists of files come from the library, and commits of files that are written already; Python reads and writes the
+data. What its version 1.6 takes for granted is looked at here: that no commit of a log is missing at its start or is
+empty, and that the newest has all of its lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable, Schema
+from deltalake.exceptions import TableNotFoundError
+from deltalake.transaction import AddAction, CommitProperties
+
+from txn_analysis.errors import WarehouseError
+from txn_analysis.warehouse.data_files import DataFile
+from txn_analysis.warehouse.errors import DAMAGED
+from txn_analysis.warehouse.new_table import fields_of
+from txn_analysis.warehouse.opening import LOG
+from txn_analysis.warehouse.roots import NoTable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from txn_analysis.tables import Table
+    from txn_analysis.warehouse.roots import Root
+
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
+_OF_VERSION = re.compile(r"(\d{20})\.")
+_LONG_LOG = 10  # commits, as many as Delta in Spark has between two checkpoints
+_HOUR_MS = 3_600_000
+# A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
+MOST_FILES, _SMALL_BYTES = 32, 16 << 20
+_NOTE, _CONTENT = "txn-analysis.run", "txn-analysis.content"  # in `commitInfo`, the first line of a commit
+
+
+class DeltaFolder:
+    """A table below a root as it is now; whoever commits to it opens it anew.
+
+    Raises:
+        NoTable: there is none.
+        WarehouseError: its log is damaged.
+        DeltaError: it is damaged in a way that the library sees; `errors` has the words.
+    """
+
+    def __init__(self, root: Root, name: str) -> None:
+        self._root, self._name = root, name
+        log = root.log(name)
+        newest = self._newest(log)
+        try:
+            self._table = self._opened()
+            self._added = pa.table(self._table.get_add_actions(flatten=True))
+        except TableNotFoundError as error:
+            raise NoTable(name) from error
+        content = _content_of(self._added["size_bytes"].to_pylist())
+        if self.version < newest or self._said(log, self.version).get(_CONTENT, content) != content:
+            raise self._damaged()
+
+    def _said(self, log: Mapping[str, int], version: int) -> dict[str, Any]:
+        """What a commit says of itself in its first line; nothing where it is not listed any more."""
+        file = f"{version:020}.json"
+        first = self._root.text(f"{self._name}/{LOG}/{file}", log[file]).partition("\n")[0] if file in log else "{}"
+        info: dict[str, Any] = json.loads(first).get("commitInfo", {})
+        return info
+
+    def _opened(self) -> DeltaTable:
+        place, options = self._root.for_delta(self._name)
+        return DeltaTable(place, storage_options=options)
+
+    @property
+    def version(self) -> int:
+        """Of its newest commit; 0 where nothing was written since the table was made."""
+        return self._table.version()
+
+    def is_newest(self) -> bool:
+        """Whether nothing was committed since.
+
+        Raises:
+            NoTable: it is gone.
+            WarehouseError: its log is damaged now.
+        """
+        return self._newest(self._root.log(self._name)) == self.version
+
+    @property
+    def is_mapped(self) -> bool:
+        """Another tool may have given columns other names than those in the data files."""
+        return self.properties.get("delta.columnMapping.mode", "none") != "none"
+
+    @cached_property
+    def has_deleted_rows(self) -> bool:
+        """Another tool has deleted rows beside the data files; that it may do so is no matter."""
+        is_possible = "deletionVectors" in (self._table.protocol().reader_features or ())
+        return is_possible and any(vectors.num_rows for vectors in self._table.deletion_vectors())
+
+    @property
+    def writer_features(self) -> list[str]:
+        """The features of Delta, by its names, that a writer of the table must know."""
+        return sorted(self._table.protocol().writer_features or ())
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Delta's properties of it, its CHECK constraints among them."""
+        return dict(self._table.metadata().configuration)
+
+    @cached_property
+    def files(self) -> tuple[DataFile, ...]:
+        """All of its data files."""
+        columns = self._table.metadata().partition_columns
+        paths, sizes, rows = (self._added.column(name).to_pylist() for name in ("path", "size_bytes", "num_records"))
+        slices = self._added.column(f"partition.{columns[0]}").to_pylist() if columns else [None] * len(paths)
+        return tuple(
+            DataFile(self._name, slice_, unquote(path), size, count or 0)
+            for slice_, path, size, count in zip(slices, paths, sizes, rows, strict=True)
+        )
+
+    def files_of(self, table: Table, one_of: Mapping[str, Collection[Any]]) -> list[DataFile]:
+        """The data files that may hold rows whose columns have one of some values."""
+        column = next(iter(table.partition_by), None)
+        wanted = None if column is None else one_of.get(column)
+        return [file for file in self.files if wanted is None or file.slice in wanted]
+
+    def append(self, files: Sequence[DataFile]) -> None:
+        """Add files, already written into the folder of a table without partitions, in one commit.
+
+        Raises:
+            CommitFailedError: another writer committed since this was opened; so it is of `replace`.
+        """
+        self._commit("append", self.files, files, [])
+
+    def is_small_in(self, most_files: int) -> bool:
+        """It has so many files or more, which are better one, and few enough bytes for that."""
+        return len(self.files) >= most_files and sum(file.size_bytes for file in self.files) <= _SMALL_BYTES
+
+    def replace(self, files: Sequence[DataFile], slices: Sequence[str] | None = None, note: str = "") -> None:
+        """Make files, already written, the whole content of some partitions, in one commit.
+
+        Args:
+            files: of the table.
+            slices: the values of the column by which it is partitioned; None for the whole table.
+            note: what the commit says of itself beside, for `notes`.
+        """
+        kept = [file for file in self.files if slices is not None and file.slice not in slices]
+        columns = self._table.metadata().partition_columns
+        if files or len(kept) < len(self.files):
+            filters = [] if slices is None else [(column, "in", [*slices]) for column in columns]
+            self._commit("overwrite", kept, files, filters, note)
+
+    def notes(self) -> Iterator[str]:
+        """The notes of the log's commits, newest first; no commit is read before it is asked for."""
+        log = self._root.log(self._name)
+        infos = (self._said(log, version) for version in range(self.version, -1, -1))
+        return (each[_NOTE] for each in infos if _NOTE in each)
+
+    def grow(self, table: Table) -> bool:
+        """Add what the table declares and Delta's schema lacks, columns and fields of structs, in one commit.
+
+        In the rows that are there it is NULL. A column that only another tool knows stays.
+
+        Returns:
+            Whether anything was added: this is not the newest version any more then.
+
+        Raises:
+            CommitFailedError: another writer committed since this was opened.
+        """
+        stored = {field["name"]: field for field in json.loads(self._table.schema().to_json())["fields"]}
+        added = [
+            {**stored.get(field["name"], field), "type": field["type"]}  # what is there keeps all that is said of it
+            for field in fields_of(table)
+            if field["name"] not in stored or _lacks(stored[field["name"]]["type"], field["type"])
+        ]
+        if not added:
+            return False
+        fields = Schema.from_json(json.dumps({"type": "struct", "fields": added})).fields
+        self._table.alter.add_columns(fields, commit_properties=CommitProperties(max_commit_retries=0))
+        return True
+
+    def stale_files(self, grace_ms: int, orphan_grace_ms: int) -> set[str]:
+        """Data files that no version has any more, below the table's folder as the operating system has them.
+
+        Args:
+            grace_ms: what was taken out so long ago; whole hours count, rounded up.
+            orphan_grace_ms: of files that no commit ever named: how old they are at least.
+        """
+        table = self._opened()
+        taken = table.vacuum(-(-grace_ms // _HOUR_MS), enforce_retention_duration=False)
+        orphans = table.vacuum(-(-orphan_grace_ms // _HOUR_MS), enforce_retention_duration=False, full=True)
+        return {unquote(path) for path in (*taken, *orphans)}
+
+    def sum_up(self) -> list[str]:
+        """Sum up a long log in a checkpoint; the files of it that nobody reads who opens the table, by name.
+
+        What came before the checkpoint before the last one is read by nobody: also who listed the log a moment ago has
+        found that one.
+        """
+        log = self._root.log(self._name)
+        made = sorted({int(found[1]) for name in log if (found := _CHECKPOINT.fullmatch(name))})
+        if self.version - max(made, default=0) >= _LONG_LOG:
+            self._opened().create_checkpoint()
+        before = made[-2] if len(made) > 1 else 0
+        return [name for name in log if (found := _OF_VERSION.match(name)) and int(found[1]) < before]
+
+    def _commit(
+        self,
+        mode: Literal["append", "overwrite"],
+        kept: Iterable[DataFile],
+        files: Sequence[DataFile],
+        filters: Sequence[tuple[str, str, Any]],
+        note: str = "",
+    ) -> None:
+        columns = self._table.metadata().partition_columns
+        says = {_CONTENT: _content_of([file.size_bytes for file in (*kept, *files)])} | ({_NOTE: note} if note else {})
+        self._table.create_write_transaction(
+            [
+                AddAction(f.path, f.size_bytes, dict.fromkeys(columns, f.slice), f.modified_ms, True, f.statistics)
+                for f in files
+            ],
+            mode,
+            self._table.schema(),
+            [column for column, *_ in filters],
+            [*filters] or None,
+            commit_properties=CommitProperties(custom_metadata=says, max_commit_retries=0),
+        )
+
+    def _newest(self, log: Mapping[str, int]) -> int:
+        """The newest version in a log that has every commit since its last checkpoint, or since the first.
+
+        Raises:
+            NoTable: it has none at all.
+            WarehouseError: commits are missing or empty.
+        """
+        commits = {int(found[1]): size for name, size in log.items() if (found := _COMMIT.fullmatch(name))}
+        checkpoints = {int(found[1]) for name in log if (found := _CHECKPOINT.fullmatch(name))}
+        if not commits and not checkpoints:
+            raise NoTable(self._name)
+        newest, since = max(commits.keys() | checkpoints), max(checkpoints, default=-1) + 1
+        if not all(commits.get(version) for version in range(since, newest + 1)):
+            raise self._damaged()
+        return newest
+
+    def _damaged(self) -> WarehouseError:
+        return WarehouseError(f"{self._root.place}/{self._name}: {DAMAGED}")
+
+
+def _content_of(sizes_bytes: Sequence[int]) -> str:
+    """What a commit says of all files behind it: it may lose its last lines, and be read as a whole one."""
+    return f"{len(sizes_bytes)} files, {sum(sizes_bytes)} bytes"
+
+
+def _lacks(stored: Any, declared: Any) -> bool:
+    """Whether a type of Delta's, as its JSON, lacks a field that is declared, at any depth."""
+    if not isinstance(stored, dict) or not isinstance(declared, dict):
+        return False
+    if declared["type"] != "struct":
+        inner = ("elementType", "keyType", "valueType")
+        return any(_lacks(stored.get(name), declared[name]) for name in inner if name in declared)
+    known = {field["name"]: field["type"] for field in stored["fields"]}
+    return any(
+        field["name"] not in known or _lacks(known[field["name"]], field["type"]) for field in declared["fields"]
+    )

@@ -1,0 +1,389 @@
+"""The tables of one warehouse, made, read and written without Spark, wherever they lie (`roots`).
+
+Arrow writes and reads the data files; Delta's log says which they are (`delta_folder`). Spark is asked for what only it
+does: frames of large tables, and the tasks that fill them.
+
+A slice of a table (the rows of one ingest or of one run) is always replaced as a whole, so that doing something again
+changes nothing. Several audits may write to one warehouse at once: a commit is refused where another one came between,
+and is done again. Which rows count `commits` says.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+from deltalake.exceptions import CommitFailedError
+
+from txn_analysis.columns.records import fields_of, records_of
+from txn_analysis.spark.jobs import running
+from txn_analysis.tables import ALL_TABLES
+from txn_analysis.warehouse.data_files import read_files, rows_digest, write_data_files
+from txn_analysis.warehouse.delta_folder import MOST_FILES, DeltaFolder
+from txn_analysis.warehouse.errors import no_warehouse, said_in_words, too_busy
+from txn_analysis.warehouse.new_table import check_format, create_table
+from txn_analysis.warehouse.opening import LOG
+from txn_analysis.warehouse.roots import NoTable
+from txn_analysis.warehouse.rows import Size, rows_without_match, schema_of, tables_of, without
+from txn_analysis.warehouse.touched import UNSUPPORTED, check_readable, check_writable, unwritten
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.columns.records import Record
+    from txn_analysis.columns.values import BatchFunction
+    from txn_analysis.spark.jobs import Spark
+    from txn_analysis.tables import Table
+    from txn_analysis.warehouse.data_files import DataFile
+    from txn_analysis.warehouse.roots import Root
+    from txn_analysis.warehouse.rows import BatchesByName, MatchKey, RowTasks
+
+MOST_ATTEMPTS = 20  # of some that do nothing but commit, one may lose often in a row
+_Result = TypeVar("_Result")
+
+_LONGEST_PAUSE_S = 0.5
+# What a task wrote and no commit names: an audit that is about to commit it is never older.
+_ORPHAN_MS = 7 * 86_400_000
+
+
+def _slices(stored: DeltaFolder, names: pa.ChunkedArray) -> list[str]:
+    """Of some slices those that are there."""
+    return sorted({*names.to_pylist()}.intersection(file.slice for file in stored.files))
+
+
+class Warehouse:
+    """Delta tables under one folder, or one name in a store.
+
+    Rows are given whether they are committed or not. Of a result table those count whose `run_id` is in `runs`, of a
+    content table those whose `ingest_id` and `input_id` are in `inputs`: whoever asks names them.
+
+    Every method raises WarehouseError where there is no such table, where it is damaged or of another format, or where
+    the storage fails it; those that write also where a row breaks a constraint of its table. Other tools may have
+    changed a table, which is refused where it is needed (`touched`).
+
+    Attributes:
+        root: the folder, or URI, of the tables.
+        session: where Spark is needed; questions need none.
+        note: what commits of slices say of themselves beside, for `notes`; empty for nothing.
+    """
+
+    note = ""
+
+    def __init__(self, session: Spark, root: Root) -> None:
+        self.session = session
+        self.root = root.place
+        self._root = root
+        self._known: dict[str, DeltaFolder] = {}
+        self._of_all(self._stored)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session to work in, started by now."""
+        return running(self.session)
+
+    def path(self, table: Table) -> str:
+        """Where a table lies."""
+        return f"{self.root}/{table.name}"
+
+    def create(self) -> None:
+        """Create the tables that are missing, with their comments, NOT NULL columns and CHECK constraints.
+
+        A folder for them that is not there yet is made for its owner alone; one that is there keeps its mode.
+        A warehouse of another format is refused, and a folder that cannot be written before anything is made.
+        """
+        with said_in_words(self.root):
+            self._root.prepare()
+        self._of_all(self._made)
+
+    def _of_all(self, look: Callable[[Table], Any]) -> None:
+        """Do something with each table; side by side, as a store takes long to answer."""
+        with ThreadPoolExecutor(len(ALL_TABLES)) as pool:
+            list(pool.map(look, ALL_TABLES))
+
+    def _made(self, table: Table) -> None:
+        with said_in_words(self.path(table)):
+            if (stored := self._stored(table)) is None:
+                create_table(self._root, table)
+            else:
+                check_readable(stored, self.path(table))
+                check_writable(stored, self.path(table))
+
+    def has(self, table: Table) -> bool:
+        """Whether the table is there; one that a later version declares is not, until the next audit creates it."""
+        return self._stored(table) is not None
+
+    def versions(self, tables: Sequence[Table]) -> dict[str, int]:
+        """The newest version of some tables, by name."""
+        return {table.name: self._plain(table).version for table in tables}
+
+    def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """Rows of a table of any size, one batch after another.
+
+        Args:
+            table: of which rows are wanted.
+            names: of the columns that are wanted; all where there are none.
+            one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
+        """
+        return self._streamed(table, self._plain(table), names, one_of)
+
+    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """Rows in memory, as Arrow; arguments as of `batches`."""
+        return pa.Table.from_batches(self.batches(table, *names, **one_of), schema_of(table, names))
+
+    def records(self, kind: type[Record], table: Table, **one_of: Collection[Any]) -> list[Record]:
+        """Rows as records of a kind, which are made of the columns of its fields' names; see `batches`."""
+        names = [name for name in fields_of(kind) if name in table.names]
+        return records_of(kind, self.held(table, *names, **one_of))
+
+    def _streamed(
+        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    ) -> Iterator[pa.RecordBatch]:
+        with said_in_words(self.path(table)):
+            yield from read_files(table, self._root, stored.files_of(table, one_of), names, one_of)
+
+    def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, BatchFunction]:
+        """Rows of a table for Spark's tasks: a frame, and the function that makes the rows of its batches.
+
+        Arguments are those of `batches`.
+        """
+        from txn_analysis.warehouse.spark_tasks import in_shares
+
+        files = self._plain(table).files_of(table, one_of)
+        root, wanted = self._root, {name: [*values] for name, values in one_of.items()}
+        return in_shares(self.spark, files, lambda own: read_files(table, root, own, names, wanted))
+
+    def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:
+        """Rows of the table as it is now, committed or not, for Spark; see `batches`.
+
+        Where the session has Delta, Delta reads it, at the version that is the newest now; else tasks do.
+        """
+        from txn_analysis.warehouse.spark_tasks import delta_frame, table_frame
+
+        stored = self._stored(table)
+        by_delta = stored and delta_frame(self.spark, self.path(table), stored.version, table, one_of)
+        return by_delta or table_frame(*self.read_in_tasks(table, **one_of), table)
+
+    def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
+        """Make rows, taken one batch after another, the whole content of one slice of a table, such as `run_id="…"`.
+
+        Of a table without partitions the slice is those of its rows that hold these values.
+        """
+        if table.partition_by:
+            with said_in_words(self.path(table)):
+                files = self._written(rows, table, slice_of)
+            self._commit(files, table, slice_of)
+            return
+        own, keys = pa.Table.from_batches(rows, table.arrow_schema), pa.Table.from_pylist([slice_of])
+        self.revise(table, lambda held: pa.concat_tables([without(held, keys) if slice_of else held.slice(0, 0), own]))
+
+    def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
+        """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
+        from txn_analysis.warehouse.spark_tasks import write_frame
+
+        with said_in_words(self.path(table)):
+            files = write_frame(frame, rows_of, table, self._root, slice_of)
+        self._commit(files, table, slice_of)
+
+    def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
+        """Make what tasks produce the whole content of a slice, in each of the tables that they fill.
+
+        Returns:
+            What they told, by name.
+        """
+        with said_in_words(self.root):
+            if tasks.is_on_spark:
+                from txn_analysis.warehouse.spark_tasks import write_in_tasks
+
+                files, told = write_in_tasks(self.spark, tasks, self._root, slice_of)
+            else:
+                batches: BatchesByName = {}
+                files = write_data_files(tasks.of_tables(tasks.all_rows(), batches), self._root, slice_of)
+                told = tables_of(batches)
+        for table in tasks.tables:
+            self._commit([file for file in files if file.table == table.name], table, slice_of)
+        return told
+
+    def notes(self, table: Table) -> Iterator[str]:
+        """The notes of a table's commits, newest first, as far as its log goes back."""
+        with said_in_words(self.path(table)):
+            yield from self._plain(table).notes()
+
+    def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
+        """Insert the rows that match no row of the table, by any of some keys; say how many those were.
+
+        Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
+        """
+        names = sorted({name for key in unless for name in (*key.same, *key.but)})
+
+        def insert(stored: DeltaFolder) -> int:
+            fresh = rows_without_match(rows, self._held(table, stored, names, {}), unless) if names else rows
+            if not len(fresh):
+                return 0
+            # In the same commit: who reads the table as it was still finds its files.
+            if stored.is_small_in(MOST_FILES):
+                every = [*self._streamed(table, stored, (), {}), fresh]
+                stored.replace(self._written(every, table, {}))
+            else:
+                stored.append(self._written([fresh], table, {}))
+            return len(fresh)
+
+        return self._change(table, insert)
+
+    def revise(self, table: Table, revised: Callable[[pa.Table], pa.Table]) -> None:
+        """Put in the place of all rows of a table without partitions what is made of them, in one commit.
+
+        Where that is the same there is no commit.
+        """
+
+        def revise(stored: DeltaFolder) -> None:
+            before = self._held(table, stored, (), {})
+            rows = revised(before)
+            if not rows.equals(before):
+                stored.replace(self._written(rows.to_batches(), table, {}))
+
+        self._change(table, revise)
+
+    def remove(self, table: Table, keys: pa.Table) -> None:
+        """Take out the rows that have the values of some key, in one commit; who reads the table as it was still does.
+
+        Args:
+            table: of which rows go.
+            keys: values of some of its columns, the one by which it is partitioned among them; none is NULL.
+        """
+        if not table.partition_by:
+            self.revise(table, lambda rows: without(rows, keys))
+            return
+        (column,) = table.partition_by
+
+        def remove(stored: DeltaFolder) -> None:
+            slices = _slices(stored, keys[column])
+            stored.replace([file for name in slices for file in self._cut(table, stored, name, keys)], slices)
+
+        self._change(table, remove)
+
+    def _cut(self, table: Table, stored: DeltaFolder, name: str, keys: pa.Table) -> list[DataFile]:
+        """What stays of a slice, as files that no commit names yet."""
+        (column,) = table.partition_by
+        if keys.column_names == [column]:
+            return []
+        rows = self._held(table, stored, (), {column: [name]})
+        return self._written(without(rows, keys).to_batches(), table, {column: name})
+
+    def size(self, table: Table, keys: pa.Table) -> Size:
+        """How much `remove` with these keys would take out."""
+        stored, found = self._plain(table), Size()
+        if not table.partition_by:
+            rows = self._held(table, stored, keys.column_names, {})
+            return Size(len(rows) - len(without(rows, keys)))
+        (column,) = table.partition_by
+        for name in _slices(stored, keys[column]):
+            files = [file for file in stored.files if file.slice == name]
+            size = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
+            if keys.column_names != [column]:
+                rows = self._held(table, stored, keys.column_names, {column: [name]})
+                kept_count = len(without(rows, keys))
+                gone = len(rows) - kept_count
+                size = Size(gone, 0, size.size_bytes * gone // len(rows)) if kept_count else size
+            found = found.plus(size)
+        return found
+
+    def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:
+        """Make few files of many small ones, and free the space of those that nobody reads any more.
+
+        Args:
+            grace_ms: how long ago they were taken out of the table at least: who opened it before still reads them.
+            is_rehearsal: nothing is done.
+
+        Returns:
+            The files that are, or would be, gone; rows are not counted.
+        """
+        found = Size()
+        for table in filter(self.has, ALL_TABLES):
+            if not (table.partition_by or is_rehearsal):
+                self._change(table, partial(self._as_one_file, table))
+            with said_in_words(self.path(table)):
+                paths = {f"{table.name}/{path}" for path in self._plain(table).stale_files(grace_ms, _ORPHAN_MS)}
+                stale = self._root.sizes(paths)
+                found = found.plus(Size(0, len(stale), sum(stale.values())))
+                if not is_rehearsal:
+                    self._root.drop(sorted(stale))
+                    names = self._plain(table).sum_up()
+                    self._root.drop(f"{table.name}/{LOG}/{name}" for name in names)
+        return found
+
+    def _as_one_file(self, table: Table, stored: DeltaFolder) -> None:
+        if stored.is_small_in(2):
+            stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}))
+
+    def _held(
+        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
+    ) -> pa.Table:
+        return pa.Table.from_batches(self._streamed(table, stored, names, one_of), schema_of(table, names))
+
+    def _written(self, rows: Iterable[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
+        """Data files that no commit names yet."""
+        return write_data_files(((table, batch) for batch in rows), self._root, slice_of)
+
+    def _commit(self, files: Sequence[DataFile], table: Table, slice_of: Mapping[str, str]) -> None:
+        """Make files, already written, the whole content of a slice.
+
+        Where the slice holds the same rows already there is no commit: streams and change feeds of the table go on.
+        """
+
+        def replace(stored: DeltaFolder) -> None:
+            before = [file for file in stored.files if file.slice in slice_of.values()]
+            if before and rows_digest(table, self._root, before) == rows_digest(table, self._root, files):
+                self._root.drop(f"{table.name}/{file.path}" for file in files)
+            else:
+                stored.replace(files, [*slice_of.values()], self.note)
+
+        self._change(table, replace)
+
+    def _change(self, table: Table, change: Callable[[DeltaFolder], _Result]) -> _Result:
+        """Do one whole change to a table as it is now, and again where another writer committed in between."""
+        for attempt in range(MOST_ATTEMPTS):
+            with said_in_words(self.path(table)):
+                stored = self._plain(table)
+                check_writable(stored, self.path(table))
+                self._known.pop(table.name, None)
+                try:
+                    if stored.grow(table):  # of an earlier version: decision 0130
+                        stored = self._plain(table)
+                        self._known.pop(table.name, None)
+                    return change(stored)
+                except CommitFailedError as error:
+                    if UNSUPPORTED in str(error):  # no other audit was faster: it will never be written
+                        raise unwritten(self.path(table), str(error)) from error
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / MOST_ATTEMPTS))  # noqa: S311 no secret
+        raise too_busy(self.path(table))
+
+    def _plain(self, table: Table) -> DeltaFolder:
+        """The table as it is now, with all that it holds in its data files.
+
+        Raises:
+            WarehouseError: there is none, as of the class, or as of `check_readable`.
+        """
+        stored = self._stored(table)
+        if stored is None:
+            raise no_warehouse(self.root, table.name)
+        check_readable(stored, self.path(table))
+        return stored
+
+    def _stored(self, table: Table) -> DeltaFolder | None:
+        """The table as it is now, None where there is none; its log is read once for each version, in milliseconds."""
+        known = self._known.get(table.name)
+        with said_in_words(self.path(table)):
+            try:
+                if known is None or not known.is_newest():
+                    known = DeltaFolder(self._root, table.name)
+                    check_format(self.root, known.properties)
+                    self._known[table.name] = known
+            except NoTable:
+                return None
+        return known

@@ -1,0 +1,131 @@
+"""Rows and Spark: the types of declared tables, and tasks that read and write the data files of tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.functions import col
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import StructField, StructType
+
+from txn_analysis.columns.arrays import together
+from txn_analysis.columns.values import packed, rows_of_values, unpacked
+from txn_analysis.spark.delta import has_delta
+from txn_analysis.spark.workers import in_tasks, values_of_tasks, work_for_tasks, work_in
+from txn_analysis.warehouse.data_files import write_data_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from txn_analysis.columns.values import BatchFunction
+    from txn_analysis.tables import Table
+    from txn_analysis.warehouse.data_files import DataFile
+    from txn_analysis.warehouse.roots import Root
+    from txn_analysis.warehouse.rows import BatchesByName, RowTasks
+
+_SHARE_BYTES = 4 << 20
+"""Of data files that one task reads: what was read of some 30 MB of text."""
+
+
+def in_shares(
+    spark: SparkSession,
+    files: Iterable[DataFile],
+    rows_of: Callable[[Sequence[DataFile]], Iterator[pa.RecordBatch]],
+) -> tuple[DataFrame, BatchFunction]:
+    """A frame of one row for each share of some files, and the function that reads the files of its batches."""
+    shares = [*together(files, lambda file: file.size_bytes, _SHARE_BYTES)]
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for share in work_in(batches):
+            yield from rows_of(share)
+
+    return work_for_tasks(spark, shares), run
+
+
+def spark_schema(table: Table) -> StructType:
+    """The columns of a table, comments included."""
+    columns = table.columns
+    return StructType(
+        [StructField(c.name, from_arrow_type(c.type), c.nullable, {"comment": c.comment}) for c in columns]
+    )
+
+
+def delta_frame(
+    spark: SparkSession, path: str, version: int, table: Table, one_of: Mapping[str, Collection[Any]]
+) -> DataFrame | None:
+    """Rows of a table as Delta in Spark reads them; None where it does not.
+
+    So it is in a session without Delta, for a store that it cannot open and we can, and for a table of an earlier
+    version of this program, whose columns have other types.
+
+    Args:
+        spark: any session.
+        path: where the table lies.
+        version: the one that is read, whatever comes later.
+        table: whose columns are wanted.
+        one_of: what some columns may hold; rows that do not meet all are left out.
+    """
+    if not has_delta(spark):
+        return None
+    try:
+        frame = spark.read.format("delta").option("versionAsOf", version).load(path)
+        types = {field.name: field.dataType.simpleString() for field in frame.schema}
+        if any(types.get(field.name) != field.dataType.simpleString() for field in spark_schema(table)):
+            return None
+        frame = frame.select(*table.names)
+        for name, values in one_of.items():
+            frame = frame.where(col(name).isin([*values]))
+        frame.limit(1).collect()
+    except Exception:  # noqa: BLE001 whatever Java has against it: our tasks read it, or say what is wrong
+        return None
+    return frame
+
+
+def table_frame(shares: DataFrame, rows_of: BatchFunction, table: Table) -> DataFrame:
+    """Rows of a table as a frame of its columns."""
+    return in_tasks(shares, rows_of, spark_schema(table))
+
+
+def write_in_tasks(
+    spark: SparkSession, tasks: RowTasks, root: Root, slice_of: Mapping[str, str]
+) -> tuple[list[DataFile], dict[str, pa.Table]]:
+    """Let each task write one file of each table that it has rows of, and tell the rest; see `write_data_files`.
+
+    Returns:
+        The files, and what the tasks told, by name.
+    """
+    without_work = replace(tasks, work=())  # tasks take it along
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for work in work_in(batches):
+            told: BatchesByName = {}
+            files = write_data_files(without_work.of_tables(without_work.rows_of(work), told), root, slice_of)
+            streams = [(name, packed(batches, batches[0].schema)) for name, batches in told.items()]
+            yield from rows_of_values((files, streams)).to_batches()
+
+    found = values_of_tasks(work_for_tasks(spark, tasks.work), run)
+    return [file for files, _ in found for file in files], _told(one for _, streams in found for one in streams)
+
+
+def write_frame(
+    frame: DataFrame, rows_of: BatchFunction, table: Table, root: Root, slice_of: Mapping[str, str]
+) -> list[DataFile]:
+    """Let each task of a frame write one file of what `rows_of` makes of its rows; see `write_data_files`."""
+
+    def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        files = write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of)
+        yield from rows_of_values(*files).to_batches()
+
+    return values_of_tasks(frame, run)
+
+
+def _told(streams: Iterable[tuple[str, bytes]]) -> dict[str, pa.Table]:
+    parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
+    for name, stream in streams:
+        parts[name].append(unpacked(bytes(stream)))
+    return {name: pa.concat_tables(tables) for name, tables in parts.items()}
