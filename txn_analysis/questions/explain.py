@@ -134,9 +134,9 @@ _PLACE = ("topic", "partition")
 Key = tuple[str, int, int, int]
 
 
-EventItem = Annotated[Event, InJson("EventItem")]
-RuleItem = Annotated[RuleAsked, InJson("RuleItem")]
-FactItem = Annotated[Paragraph, InJson("FactItem", ("label", "text", "facts"))]
+EventItem = Annotated[Event, InJson(Event, "EventItem")]
+RuleItem = Annotated[RuleAsked, InJson(RuleAsked, "RuleItem")]
+FactItem = Annotated[Paragraph, InJson(Paragraph, "FactItem", ("label", "text", "facts"))]
 
 
 class Explanation(Item):
@@ -160,7 +160,7 @@ class Explanation(Item):
     rules: tuple[RuleItem, ...]
     would_change: tuple[str, ...]
     are_batches_kept: bool
-    owner: Annotated[Owner, InJson("Owner")] | None
+    owner: Annotated[Owner, InJson(Owner)] | None
 
     @property
     def title(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
-from txn_analysis.questions.readers import Run  # noqa: TC001 pydantic reads the fields of `OffsetAnswer`
+from txn_analysis.questions.readers import Run
 from txn_analysis.report.finding_text import explain_command
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.terminal import Paragraph, text_of
@@ -128,8 +128,8 @@ class OffsetAnswer(Item):
     found: Found
     gets: Gets
     is_told: bool
-    batch: Annotated[BatchAt, InJson("BatchAt")] | None = None
-    transaction: Annotated[TransactionAt, InJson("TransactionAt")] | None = None
+    batch: Annotated[BatchAt, InJson(BatchAt)] | None = None
+    transaction: Annotated[TransactionAt, InJson(TransactionAt)] | None = None
     first_offset: int | None
     log_start_offset: int | None
     end_offset: int | None
@@ -137,9 +137,9 @@ class OffsetAnswer(Item):
     lag_to_end: int | None = None
     lag_to_last_stable: int | None = None
     next_record_offset: int | None = None
-    longest_run: Annotated[Run, InJson("Run")] | None = None
-    blocked_by: Annotated[Blocker, InJson("Blocker")] | None = None
-    bounded_reader: Annotated[BoundedReader, InJson("BoundedReader")] | None = None
+    longest_run: Annotated[Run, InJson(Run)] | None = None
+    blocked_by: Annotated[Blocker, InJson(Blocker)] | None = None
+    bounded_reader: Annotated[BoundedReader, InJson(BoundedReader)] | None = None
     missing: tuple[str, ...] = ()
 
     @property

@@ -116,13 +116,13 @@ class OwnerAnswer(Item):
     held_in: str | None
     transactional_ids: tuple[str, ...] = ()
     producer_ids: tuple[int, ...] = ()
-    changes: tuple[Annotated[Change, InJson("Change")], ...] = ()
+    changes: tuple[Annotated[Change, InJson(Change)], ...] = ()
     change_count: int = 0
-    written: tuple[Annotated[Written, InJson("Written")], ...] = ()
-    opened: tuple[Annotated[Opened, InJson("Opened")], ...] = ()
-    commits: tuple[Annotated[Committed, InJson("Committed")], ...] = ()
+    written: tuple[Annotated[Written, InJson(Written)], ...] = ()
+    opened: tuple[Annotated[Opened, InJson(Opened)], ...] = ()
+    commits: tuple[Annotated[Committed, InJson(Committed)], ...] = ()
     blocks: Blocks | None = None
-    owners: tuple[Annotated[Owner, InJson("Owner")], ...] = ()
+    owners: tuple[Annotated[Owner, InJson(Owner)], ...] = ()
     missing: tuple[str, ...] = ()
 
 

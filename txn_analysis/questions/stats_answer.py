@@ -11,7 +11,7 @@ from txn_analysis.judge.endings import ADMINISTRATOR, CLIENT_ABORT, FENCING, TIM
 from txn_analysis.kafka.address import Address
 from txn_analysis.report.formats import csv_table
 from txn_analysis.report.model import InJson, Item
-from txn_analysis.report.pictures import EndedSlice  # noqa: TC001 pydantic reads it
+from txn_analysis.report.pictures import EndedSlice
 from txn_analysis.report.terminal import labelled
 from txn_analysis.text import clip, count, duration, escape, iso_utc, size
 
@@ -100,7 +100,7 @@ class LongTransaction(NamedTuple):
     duration_ms: int
 
 
-GroupItem = Annotated[Group, InJson("Group")]
+GroupItem = Annotated[Group, InJson(Group)]
 
 
 class StatsAnswer(Item):
@@ -119,9 +119,9 @@ class StatsAnswer(Item):
     total: GroupItem
     groups: tuple[GroupItem, ...]
     left_out_count: int
-    longest: tuple[Annotated[LongTransaction, InJson("LongTransaction")], ...]
-    longest_by_coordinator: tuple[Annotated[LongTransaction, InJson("LongTransaction")], ...]
-    over_time: tuple[Annotated[EndedSlice, InJson("EndedSlice")], ...]
+    longest: tuple[Annotated[LongTransaction, InJson(LongTransaction)], ...]
+    longest_by_coordinator: tuple[Annotated[LongTransaction, InJson(LongTransaction)], ...]
+    over_time: tuple[Annotated[EndedSlice, InJson(EndedSlice)], ...]
     cannot_say: tuple[str, ...]
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import html
 import inspect
 import time
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Annotated, Any, Self, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Self, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, create_model
-from pydantic_core.core_schema import CoreSchema, no_info_wrap_validator_function, plain_serializer_function_ser_schema
+from annotated_types import GroupedMetadata
+from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, WrapValidator, create_model
 
 from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.judge.lacks import Lack  # noqa: TC001 pydantic reads it
@@ -26,6 +25,9 @@ from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
 from txn_analysis.tables.inputs import AskedPartition, ReadInput
 from txn_analysis.verdict import Verdict
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
 SCHEMA_VERSION = 3
 
 
@@ -37,73 +39,64 @@ class Item(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
 
 
-@dataclass(frozen=True)
-class InJson:
-    """Makes pydantic write a record of a table as an object, whose schema and description are the record's own.
+class InJson(GroupedMetadata):
+    """Makes pydantic take a record of a table as it is, and write it as an object with the record's own description.
 
-    Attributes:
-        name: of the object in the schema.
-        shown: its fields, in order; all where none is named.
-        needed: fields that are always there, though the record has a default for rows without their column.
+    Its fields are the record's, and what properties say of it, if they are named in `shown`.
     """
 
-    name: str
-    shown: tuple[str, ...] = ()
-    needed: frozenset[str] = frozenset()
+    def __init__(
+        self, kind: Any, name: str = "", shown: Iterable[str] = (), needed: Collection[str] = frozenset()
+    ) -> None:
+        """Of a kind of record.
 
-    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """A record is taken as it is, and written as the object."""
-        item = self._item(kind)
-        form = handler.generate_schema(item)
-        written = plain_serializer_function_ser_schema(
-            partial(item.model_validate, from_attributes=True), return_schema=form
-        )
-        return no_info_wrap_validator_function(lambda record, _: record, form, serialization=written)
-
-    def _item(self, kind: Any) -> type[Item]:
-        said = {n: get_type_hints(p.fget)["return"] for n, p in vars(kind).items() if isinstance(p, property)}
+        Args:
+            kind: the record's class.
+            name: of the object in the schema; the class's own where none is given.
+            shown: its fields, in order; all where none is named.
+            needed: fields that are always there, though the record has a default for rows without their column.
+        """
+        said = {name: get_type_hints(p.fget)["return"] for name, p in vars(kind).items() if isinstance(p, property)}
         hints, defaults = get_type_hints(kind) | said, kind._field_defaults
         fields: dict[str, Any] = {
-            name: (_IN_JSON.get(hints[name], hints[name]), ... if name in self.needed else defaults.get(name, ...))
-            for name in self.shown or kind._fields
+            one: (_IN_JSON.get(hints[one], hints[one]), ... if one in needed else defaults.get(one, ...))
+            for one in shown or kind._fields
         }
-        return create_model(self.name, __base__=Item, __doc__=inspect.getdoc(kind), **fields)
+        self._item = create_model(name or kind.__name__, __base__=Item, __doc__=inspect.getdoc(kind), **fields)
+
+    def __iter__(self) -> Iterator[object]:
+        yield WrapValidator(lambda record, _: record)
+        yield PlainSerializer(partial(self._item.model_validate, from_attributes=True), return_type=self._item)
 
 
-CauseItem = Annotated[FoundCause, InJson("CauseItem")]
-ImpactItem = Annotated[Impact, InJson("ImpactItem")]
-EndingItem = Annotated[Ending, InJson("EndingItem")]
-PartitionProblem = Annotated[Problem, InJson("PartitionProblem")]
-_IN_JSON: dict[Any, Any] = {
+_IN_JSON: dict[Any, Any] = {Confidence: str}
+"""By a field's type what it is as JSON, where that is another one."""
+CauseItem = Annotated[FoundCause, InJson(FoundCause, "CauseItem")]
+ImpactItem = Annotated[Impact, InJson(Impact, "ImpactItem")]
+EndingItem = Annotated[Ending, InJson(Ending, "EndingItem")]
+PartitionProblem = Annotated[Problem, InJson(Problem, "PartitionProblem")]
+ToldItem = Annotated[ToldFinding, InJson(ToldFinding, "ToldItem")]
+StillItem = Annotated[StillOpen, InJson(StillOpen, "StillItem")]
+_IN_JSON |= {
     tuple[Problem, ...]: tuple[PartitionProblem, ...],
-    Confidence: str,
+    tuple[ToldFinding, ...]: tuple[ToldItem, ...],
+    tuple[StillOpen, ...]: tuple[StillItem, ...],
     FoundCause | None: CauseItem | None,
     Impact | None: ImpactItem | None,
     Ending | None: EndingItem | None,
 }
-
-ToldItem = Annotated[ToldFinding, InJson("ToldItem")]
-StillItem = Annotated[StillOpen, InJson("StillItem")]
-_IN_JSON |= {tuple[ToldFinding, ...]: tuple[ToldItem, ...], tuple[StillOpen, ...]: tuple[StillItem, ...]}
-SinceItem = Annotated[Since, InJson("SinceItem")]
-
-AcceptedItem = Annotated[AcceptedFinding, InJson("AcceptedItem")]
-UpcomingItem = Annotated[Upcoming, InJson("UpcomingItem")]
+SinceItem = Annotated[Since, InJson(Since, "SinceItem")]
+AcceptedItem = Annotated[AcceptedFinding, InJson(AcceptedFinding, "AcceptedItem")]
+UpcomingItem = Annotated[Upcoming, InJson(Upcoming, "UpcomingItem")]
 
 _SENTENCES = ("evidence", "missing_evidence")
 _OF_FINDINGS = *(name for name in SINGLE_VALUES if name not in {"run_id", "application"}), *_SENTENCES
 _SHOWN = (*_OF_FINDINGS, "cause", "impact", "application", "ending")
-FindingItem = Annotated[Finding, InJson("FindingItem", _SHOWN, needed=frozenset(_SENTENCES))]
-
-
-class InJsonOneByOne:
-    """Makes pydantic keep findings as rows, and write them as a list of objects."""
-
-    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Records become rows, and are written as records."""
-        form = handler.generate_schema(tuple[FindingItem, ...])
-        written = plain_serializer_function_ser_schema(tuple, return_schema=form)
-        return no_info_wrap_validator_function(lambda found, _: FindingRows.of(found), form, serialization=written)
+FindingItem = Annotated[Finding, InJson(Finding, "FindingItem", _SHOWN, needed=frozenset(_SENTENCES))]
+# They are kept as rows, and written as a list of objects.
+FindingItems = Annotated[
+    FindingRows, PlainValidator(FindingRows.of), PlainSerializer(tuple, return_type=tuple[FindingItem, ...])
+]
 
 
 class PruneItem(Item):
@@ -163,7 +156,8 @@ class RunItem(Item):
 
 
 _BYTES = ("size_bytes", "text_bytes", "parsed_bytes", "rejected_bytes")
-InputItem = Annotated[ReadInput, InJson("InputItem", ("input_id", "path", "kind", "grammar", *_BYTES, "problem"))]
+_OF_INPUTS = ("input_id", "path", "kind", "grammar", *_BYTES, "problem")
+InputItem = Annotated[ReadInput, InJson(ReadInput, "InputItem", _OF_INPUTS)]
 
 
 class ClusterImpact(Item):
@@ -205,10 +199,10 @@ _OF_PARTITIONS = (
     *("open_transaction_count", "hidden_record_count", "hidden_bytes", "log_bytes", "last_moment_ms"),
     *("first_leader_epoch", "leader_epoch", "snapshot_offset", "problems", "witnesses", "remarks", "impact"),
 )
-PartitionItem = Annotated[PartitionHealth, InJson("PartitionItem", _OF_PARTITIONS)]
+PartitionItem = Annotated[PartitionHealth, InJson(PartitionHealth, "PartitionItem", _OF_PARTITIONS)]
 
 
-AskedPartitionItem = Annotated[AskedPartition, InJson("AskedPartitionItem")]
+AskedPartitionItem = Annotated[AskedPartition, InJson(AskedPartition, "AskedPartitionItem")]
 
 
 class SkippedInput(Item):
@@ -307,7 +301,7 @@ class AuditReport(Item):
     inputs: tuple[InputItem, ...]
     coverage: Coverage
     partitions: tuple[PartitionItem, ...]
-    findings: Annotated[FindingRows, InJsonOneByOne()]
+    findings: FindingItems
     impact: ClusterImpact | None = None
     warnings: tuple[WarningItem, ...] = ()
     outcome: OutcomeItem

@@ -62,7 +62,7 @@ class Owner(NamedTuple):
     state: str | None
     ending: Annotated[EndingItem | None, "of a transaction in progress"]
     ends: tuple[str, ...]
-    ways: tuple[Annotated[Way, InJson("Way")], ...]
+    ways: tuple[Annotated[Way, InJson(Way)], ...]
 
 
 def owner_of(
