@@ -131,7 +131,10 @@ def _blocked(report: AuditReport) -> str | None:
     if impact is None or not impact.partitions_blocked:
         return None
     since = "" if impact.oldest_since_ms is None else f" since {iso_utc(impact.oldest_since_ms)}"
-    where = count(impact.partitions_blocked, "partition")
+    hanging, where = report.hanging, count(impact.partitions_blocked, "partition")
+    by_hanging = len(hanging.where(hanging.column("blocks_partition")).topic_partitions)
+    if hanging and by_hanging != impact.partitions_blocked:
+        where += f" ({by_hanging} by hanging)"
     parts = [f"Blocked{since}: {where}, {hidden_records(impact.hidden_record_count)} hidden"]
     groups = dict.fromkeys(one.whom for one in report.upcoming if one.risk is Risk.GROUP_STUCK)
     if groups:

@@ -4,7 +4,7 @@ from tests.tools import report_rows as rows
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
-from txn_analysis.report.headline import doubts, what_settles
+from txn_analysis.report.headline import Kind, doubts, lead, what_settles
 from txn_analysis.report.text_report import text_report
 from txn_analysis.text import iso_utc
 
@@ -101,3 +101,23 @@ def test_of_a_cluster_whose_clocks_went_on_elsewhere_nothing_is_claimed() -> Non
     (said,) = [doubt.text for doubt in doubts(build_report(run, [], [rows.health()], [going])) if "as of" in doubt.text]
     when = iso_utc(rows.AS_OF_MS)
     assert said == (f"1 transaction in progress as of {when}. If copied later: --as-of TIME.")
+
+
+@pytest.mark.parametrize(
+    ("hanging_blocks", "is_other_there", "where"),
+    [
+        (True, False, "1 partition"),
+        (True, True, "2 partitions (1 by hanging)"),
+        (False, True, "1 partition (0 by hanging)"),
+    ],
+)
+def test_what_is_blocked_says_how_much_of_that_by_what_hangs(
+    hanging_blocks: bool, is_other_there: bool, where: str
+) -> None:
+    other = {"verdict": "coordinated", "rule": "in_coordinator", "partition": 3, "finding_id": "f1"}
+    impact = {"hidden_since_ms": None, "hidden_share": None, "hidden_lost_at_ms": None}
+    here = rows.finding(blocks_partition=hanging_blocks, impact=impact if hanging_blocks else None)
+    findings = [here, rows.finding(**other, impact=impact)] if is_other_there else [here]
+    health = [rows.health(), rows.health(partition=3)][: len(findings)]
+    blocked = [one.text for one in lead(build_report(rows.run(), [], health, findings)) if one.kind is Kind.BLOCKED]
+    assert [text.partition(", 12 ")[0].partition(", 24 ")[0] for text in blocked] == [f"Blocked: {where}"]
