@@ -21,17 +21,16 @@ _SAYS_MORE = rb"(?![^\n]*(?i:skip|interrupt|ignoring|unable to|cannot be written
 
 
 def _logged(level: bytes) -> bytes:
-    """A line that log4j, its own set-up, or SLF4J's simple logger prints at a level."""
-    return (
-        (rb"(?:log4j:)?" + level + rb"[: ][^\n]*|" + _DATE + b" " + level + rb" [^\n]*")
-        + (b"|" + _ISO_TIME + rb" [\w-]{1,64} " + level + rb" [^\n]*")
-        + (rb"|\[[\w.-]{1,64}\] " + level + rb" [\w.$]{1,200} - [^\n]*")
+    """How a line begins that log4j, its own set-up, or SLF4J's simple logger prints at a level."""
+    return (rb"(?:(?:log4j:)?" + level + b"[: ]|" + _DATE + b" " + level + b" |") + (
+        _ISO_TIME + rb" [\w-]{1,64} " + level + rb" |\[[\w.-]{1,64}\] " + level + rb" [\w.$]{1,200} - )"
     )
 
 
 _FORMS = (
     rb"[ \t]*",
-    _SAYS_MORE + rb"(?:SLF4J(?:\([TDIW]\))?: [^\n]*|" + _logged(_BELOW_ERROR) + b")",
+    # How it begins is asked first: of a line of a client only that is read, however long it is.
+    rb"(?=SLF4J(?:\([TDIW]\))?: |" + _logged(_BELOW_ERROR) + b")" + _SAYS_MORE + rb"[^\n]*",
     rb"(?:NOTE: )?Picked up \w*(?:JAVA|JDK)\w*: [^\n]*|(?:OpenJDK|Java HotSpot)[^\n]* warning: [^\n]*",
     DEPRECATED.loose(),
     rb"Mismatches in :[^\n]*|Found timestamp mismatch in :[^\n]*|Found out of order timestamp in :[^\n]*",
@@ -53,7 +52,7 @@ MARKS_OF_RECORDS = re.compile(rb"::TransactionMetadata\(|::NULL|, producerId=")
 """What no line of noise holds in an export as text: it would be a part of a record, whose id can be any text."""
 _EXPORT_NOISE = re.compile(b"(?:" + b"|".join((*_FORMS, _OF_EXPORTS)) + rb")\n")
 _STOP_LINE = re.compile(
-    (rb"(?:" + _logged(_ERROR) + rb"|SLF4J\(E\): [^\n]*|\^C[^\n]*|Killed|Terminated|Exception in thread [^\n]*")
+    (rb"(?:" + _logged(_ERROR) + rb"[^\n]*|SLF4J\(E\): [^\n]*|\^C[^\n]*|Killed|Terminated|Exception in thread [^\n]*")
     + rb"|\tat [\w.$]+[^\n]*|Caused by: [^\n]*|(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)(?:: [^\n]*)?"
     + rb"|(?=[A-Z\[])(?=[^\n]*(?i:skipping|interrupted|unable to write|not written))[^\n]*)(?:\n|\Z)"
 )
