@@ -1,6 +1,5 @@
 # Set-up happens by itself, once, before what needs it: a virtual environment and the packages in .venv/; for tests by
-# Spark, the Delta jars in the user's cache, with which Spark reads warehouses beside the program, and an archive of
-# Java's classes in .venv/, with which Spark starts sooner.
+# Spark, the Delta jars in the user's cache, with which Spark reads warehouses beside the program.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -121,7 +120,7 @@ release: $(READY) ## Build wheel, sdist, man page, SBOM and checksums into dist/
 	@$(BIN)/python -m tests.tools.docs.man_page > dist/txn-analysis.1
 	@cd dist && sha256sum * > ../build/SHA256SUMS && mv ../build/SHA256SUMS . && ls -l
 
-setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and for tests by Spark the jars of Delta (~/.cache/txn-analysis/), and Java's classes
+setup: $(READY) $(SPARK) ## Only the set-up: .venv/, and for tests by Spark the jars of Delta (~/.cache/txn-analysis/)
 
 clean: ## Remove what runs, tests and checks left; keeps what setup made
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse
@@ -138,5 +137,4 @@ $(SPARK): $(READY) tests/tools/delta_jars.py
 	@$(BIN)/python -m txn_analysis.spark.jdk
 	@mkdir -p build
 	@$(BIN)/python -m tests.tools.delta_jars > build/delta-jars.log 2>&1 || { cat build/delta-jars.log >&2; exit 2; }
-	@$(BIN)/python -m txn_analysis.cli.class_archive > build/class-archive.log 2>&1 || { cat build/class-archive.log >&2; exit 2; }
 	@touch $@

@@ -3,11 +3,8 @@
 These names are the library, and are kept stable; all others are the program's own. See docs/python.md.
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING
-
-from txn_analysis.spark.hidden_pandas import OF_WORKERS, hide_pandas
 
 __version__ = "2.0.0"
 
@@ -34,9 +31,6 @@ __all__ = [
     "register",
     "sources",
 ]
-
-if OF_WORKERS in os.environ:
-    hide_pandas()
 
 if TYPE_CHECKING:
     from txn_analysis import sources

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.spark.delta import options_of_session
 from txn_analysis.spark.driver_log import is_submitted
-from txn_analysis.spark.hidden_pandas import OF_WORKERS, show_pandas
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.workers import check_spark
@@ -30,7 +29,6 @@ _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start
 _OWNER_ONLY = 0o700
 
 _JAVA_SAYS = re.compile(r"^(?:Caused by)?: ?[\w.$]+(?:Exception|Error): (.+)", re.MULTILINE)
-_JAVA_ENDED = "Java gateway process exited"
 _SETTINGS = "Look at --master, at PYSPARK_SUBMIT_ARGS, and at conf/spark-defaults.conf of SPARK_HOME"
 
 CONNECT = "sc://"
@@ -59,17 +57,8 @@ _LOCAL_JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSe
 # Arrow checks each value that it reads or writes, which takes longer than the value.
 _ARROW_JAVA = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
 
-CLASS_ARCHIVE = Path(sys.prefix, "share", "txn-analysis", "spark.jsa")
-"""From which a local Java takes its classes, where somebody has made it: see `class_archive`."""
 
-
-def session(
-    master: str | None = None,
-    app_name: str = "txn-analysis",
-    java_options: str | None = None,
-    *,
-    has_ui: bool = False,
-) -> SparkSession:
+def session(master: str | None = None, app_name: str = "txn-analysis", *, has_ui: bool = False) -> SparkSession:
     """The Spark session to work in: the active one, the one of `spark-submit`, or a new one.
 
     Options given to `spark-submit`, or by `PYSPARK_SUBMIT_ARGS`, win over the defaults of this module.
@@ -77,17 +66,14 @@ def session(
     Args:
         master: where to run, `local[*]` if None; not used where Spark is running already, or under `spark-submit`.
         app_name: the name in Spark's own listings.
-        java_options: of a local Java that is started, in place of the one that names `CLASS_ARCHIVE`.
         has_ui: a session that is started here has Spark's UI; under `spark-submit` its settings decide.
 
     Raises:
         MissingToolError: no usable JDK, or a Spark older than 4.0.
         ConfigError: Spark does not start with its settings.
     """
-    own = {f"spark.executorEnv.{OF_WORKERS}": "1"} if show_pandas() else {}
     with _settings_named():
-        named = {"spark.app.name": app_name, **own}
-        return check_spark(_session(master, named, java_options, has_ui=has_ui))
+        return check_spark(_session(master, app_name, has_ui=has_ui))
 
 
 @contextmanager
@@ -99,22 +85,19 @@ def _settings_named() -> Iterator[None]:
         raise
     except Exception as error:  # of Java, Py4J, gRPC or PySpark, as the setting will have it
         said = _JAVA_SAYS.findall(str(error)) or str(error).splitlines() or [type(error).__name__]
-        why = said[-1].strip().rstrip(".")
-        # Java 17 ends with a signal where an archive is shorter than it was.
-        or_archive = f", or remove {CLASS_ARCHIVE}" if _JAVA_ENDED in why and CLASS_ARCHIVE.is_file() else ""
-        raise ConfigError(f"Spark does not start: {why}. {_SETTINGS}{or_archive}") from error
+        raise ConfigError(f"Spark does not start: {said[-1].strip().rstrip('.')}. {_SETTINGS}") from error
 
 
-def _session(master: str | None, own: dict[str, str], java_options: str | None, *, has_ui: bool) -> SparkSession:
+def _session(master: str | None, app_name: str, *, has_ui: bool) -> SparkSession:
     if master is not None and master.startswith(CONNECT):
         return SparkSession.builder.remote(master).getOrCreate()
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
     is_started_here = not is_submitted()
-    options = _OPTIONS | own
+    options = _OPTIONS | {"spark.app.name": app_name}
     if is_started_here:
         options |= (_UI if has_ui else _NO_UI) | options_of_session(os.environ)
-        options |= _launch_options(master or "local[*]", from_archive() if java_options is None else java_options)
+        options |= _launch_options(master or "local[*]")
         _launch_jvm(options)
     SparkContext._ensure_initialized()
     is_loud = not is_started_here and _logs_as_spark_comes(SparkContext._jvm)
@@ -139,17 +122,9 @@ def address_of_ui(spark: SparkSession) -> str | None:
     return None if context is None else context.uiWebUrl
 
 
-def from_archive(archive: Path = CLASS_ARCHIVE) -> str:
-    """What Java is told of an archive of classes; nothing where there is none.
-
-    It says nothing of one that it cannot use: of another Java, of other jars, or damaged.
-    """
-    return f'"-XX:SharedArchiveFile={archive}" -XX:+VerifySharedSpaces -Xlog:cds*=off' if archive.is_file() else ""
-
-
-def _launch_options(master: str, java_options: str) -> dict[str, str]:
+def _launch_options(master: str) -> dict[str, str]:
     """What can only be said when the JVM starts, and depends on where it runs."""
-    java = f"{_LOCAL_JAVA} {_ARROW_JAVA} {java_options}" if is_local(master) else ""
+    java = f"{_LOCAL_JAVA} {_ARROW_JAVA}" if is_local(master) else ""
     return {
         "spark.master": master,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_configuration()} {java}",

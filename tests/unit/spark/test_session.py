@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from txn_analysis.errors import MissingToolError
-from txn_analysis.spark.hidden_pandas import hide_pandas
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.session import session
 
@@ -83,44 +82,6 @@ def test_functions_of_arrow_batches_work(spark: SparkSession) -> None:
     assert frame.mapInArrow(lambda batches: batches, "id BIGINT").count() == 4
     assert by_id.applyInArrow(lambda table: table, "id BIGINT").count() == 4
     assert by_id.cogroup(by_id).applyInArrow(lambda left, _: left, "id BIGINT").count() == 4
-
-
-def test_pandas_is_there_again_for_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    def is_found() -> bool:
-        return any(finder.find_spec("pandas", None) for finder in sys.meta_path)
-
-    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    hide_pandas()
-    with pytest.raises(ModuleNotFoundError, match="pandas"):
-        is_found()
-    session()
-    assert is_found()
-
-
-_PANDAS_IN_A_TASK = """
-import pyarrow as pa
-from txn_analysis.spark.hidden_pandas import hide_pandas
-from txn_analysis.spark.session import session
-
-def looked_for(batches):
-    import sys
-    import txn_analysis
-    for batch in batches:
-        pa.array([1])  # with its first array Arrow imports what it finds
-        yield pa.RecordBatch.from_pydict({"is_there": pa.array(["pandas" in sys.modules])})
-
-PROCESS
-spark = session("local[1]")
-print(spark.range(1).mapInArrow(looked_for, "is_there BOOLEAN").first()[0])
-"""
-
-
-@pytest.mark.cluster
-@pytest.mark.parametrize(("process", "is_there"), [("hide_pandas()", "False"), ("", "True")])
-def test_workers_import_pandas_only_where_they_are_somebody_elses(process: str, is_there: str) -> None:
-    program = _PANDAS_IN_A_TASK.replace("PROCESS", process)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == is_there
 
 
 def test_running_session_is_taken(spark: SparkSession) -> None:
