@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from tests.tools.records import plain
 from tests.tools.repository import CASES
-from txn_analysis.columns.records import plain
 from txn_analysis.reading.dump.scan import read_slice
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
 from txn_analysis.reading.text.section import ScanRange, Section

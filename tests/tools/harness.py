@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tests.tools.inputs import RANGE_BYTES, InputReader, ReadInput
+from tests.tools.records import plain
 from tests.tools.stories.answer import answers_of
 from tests.tools.stories.history import History
-from txn_analysis.columns.records import plain
 from txn_analysis.kafka.names import state_partition
 from txn_analysis.settings import Settings
 from txn_analysis.tables import FINDINGS

@@ -1,6 +1,7 @@
-"""Records of tables from rows as plain data."""
+"""Records of tables from rows as plain data, and back."""
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,15 @@ def value_of(field: RecordField, value: Any) -> Any:
         return None
     of_one = partial(record_of, field.inner) if field.inner else dict if field.kind is Counts else field.kind
     return tuple(map(of_one, value)) if field.is_many else of_one(value)
+
+
+def plain(value: Any) -> Any:
+    """A record as a row of a table: structs are dictionaries, tuples lists, enumerated words words."""
+    if hasattr(value, "_fields"):
+        return {name: plain(each) for name, each in zip(value._fields, value, strict=True)}
+    if isinstance(value, (tuple, list)):
+        return [*map(plain, value)]
+    return str(value) if isinstance(value, StrEnum) else value
 
 
 def sections_of(rows: Iterable[Mapping[str, Any]]) -> list[InputSection]:

@@ -158,34 +158,3 @@ def batch_of(kind: type[Record], records: Sequence[Record], schema: pa.Schema, *
     for name, value in alike.items():
         named[name] = pa.repeat(pa.scalar(value, schema.field(name).type), len(records))
     return pa.RecordBatch.from_pydict(named, schema=schema)
-
-
-def plain(record: Any) -> dict[str, Any]:
-    """A record as plain data, as a row of a table: structs are dictionaries, tuples lists, enumerated words words."""
-    row: dict[str, Any] = record._asdict()
-    for name, of_value in _nested(record.__class__):
-        if row[name] is not None:
-            row[name] = of_value(row[name])
-    return row
-
-
-@cache
-def _nested(kind: type[tuple[Any, ...]]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """What plain data is made of those fields that hold records, or hold many of something, or enumerated words."""
-    made_plain = {name: _made_plain(field) for name, field in fields_of(kind).items()}
-    return [(name, of_value) for name, of_value in made_plain.items() if of_value is not None]
-
-
-def _made_plain(field: RecordField) -> Callable[[Any], Any] | None:
-    if field.is_many:
-        return _of_many(field)
-    if isinstance(field.kind, type) and issubclass(field.kind, StrEnum):
-        return str
-    return plain if field.inner else None
-
-
-def _of_many(field: RecordField) -> Callable[[Any], Any]:
-    if field.inner is None:
-        return list
-    each = plain if _nested(field.inner) else field.inner._asdict
-    return lambda records: [each(record) for record in records]

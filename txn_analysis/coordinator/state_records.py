@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers, of_types
+from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers, of_types, place_in
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import IdSums, StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
@@ -24,7 +24,7 @@ from txn_analysis.tables.schema import AUDIT, given_schema
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from txn_analysis.columns.bloom_filter import BloomFilter
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.history import History
     from txn_analysis.settings import Settings
     from txn_analysis.tables.inputs import InputSection
@@ -232,10 +232,9 @@ def by_id(states: pa.Table, audit: Array, dumped_rank: Array) -> InOrder:
     return in_order(states, group, dumped_rank, SAID)
 
 
-def asked_about(states: pa.Table, ordered: InOrder, producers: BloomFilter) -> Array:
-    """Of each id in order, whether it may have, or have had, one of some producer ids."""
-    named = (numbers(states[name], ABSENT) for name in NAMED)
-    names_one = [(producer_id != ABSENT) & producers.may_hold(producer_id) for producer_id in named]
+def asked_about(states: pa.Table, ordered: InOrder, producers: Array) -> Array:
+    """Of each id in order, whether it has, or had, one of some producer ids, which are in order and differ."""
+    names_one = [place_in(producers, numbers(states[name], ABSENT)) != ABSENT for name in NAMED]
     asked: Array = ordered.how_many(np.logical_or.reduce(names_one)) > 0
     return asked
 
@@ -253,9 +252,16 @@ def newest_records(states: pa.Table, ordered: InOrder) -> pa.Table:
     return pa.table(_records(rows, newest).flatten().flatten(), schema=NEWEST_RECORDS)
 
 
-def live_records(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of rows of `NEWEST_RECORDS` those of ids that are not gone, and of which no later record is hidden."""
-    return (rows.filter(pc.invert(pc.or_(rows["is_tombstone"], rows["is_hidden"]))) for rows in batches)
+def of_live(function: BatchFunction) -> BatchFunction:
+    """The same of rows of `NEWEST_RECORDS`, of ids alone that are not gone, and of which no later record is hidden.
+
+    In one pass, so that Spark hands the rows over once.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return function(rows.filter(pc.invert(pc.or_(rows["is_tombstone"], rows["is_hidden"]))) for rows in batches)
+
+    return run
 
 
 def histories_of(states: pa.Table, audit: Array, ordered: InOrder) -> pa.Table:

@@ -41,7 +41,7 @@ from txn_analysis.tables.schema import AUDIT, by_audit
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.columns.bloom_filter import BloomFilter
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.producer_bounds import GivenState
     from txn_analysis.coordinator.state_records import Placing, Placings, StateFiles
     from txn_analysis.kafka.transactions import TopicPartition
@@ -114,7 +114,7 @@ def placed(placings: Placings) -> BatchFunction:
     return run
 
 
-def state_step(placings: Placings, producers: BloomFilter, abort_count: int) -> GroupFunction:
+def state_step(placings: Placings, producers: Array, abort_count: int) -> GroupFunction:
     """By audit and `read_with`, of `states` (rows of `READ_WITH`), as named rows.
 
     `histories` are rows of `HISTORIES`, of the ids that have, or had, a producer that the logs name; `aborted` are such
@@ -123,7 +123,7 @@ def state_step(placings: Placings, producers: BloomFilter, abort_count: int) -> 
 
     Args:
         placings: where the records belong.
-        producers: the producer ids that the logs name.
+        producers: the producer ids that the logs name, in order.
         abort_count: what was aborted so many times was aborted often.
     """
 

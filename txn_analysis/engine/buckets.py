@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -14,7 +13,7 @@ import pyarrow as pa
 from txn_analysis.columns.arrays import mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -110,20 +109,3 @@ def _numbers(column: pa.Array) -> Array:
     hashes = np.array([*(crc32(word.encode()) for word in words.dictionary.to_pylist()), 0], np.uint64)
     found: Array = hashes[words.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
     return found
-
-
-def in_buckets(batch: pa.RecordBatch, key: Sequence[str], by: Buckets) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of a batch, which has some, by the bucket of their key; buckets without any are left out."""
-    buckets = by.of([batch.column(column) for column in key])
-    starts = _starts(buckets)
-    if len(starts) > len(np.unique(buckets[starts])):  # else the rows of each lie together as they are
-        order = np.argsort(buckets, kind="stable")
-        batch, buckets = batch.take(pa.array(order)), buckets[order]
-        starts = _starts(buckets)
-    for start, end in pairwise([*starts.tolist(), len(batch)]):
-        yield int(buckets[start]), batch.slice(start, end - start)
-
-
-def _starts(buckets: Array) -> Array:
-    """Where another bucket begins."""
-    return np.flatnonzero(np.diff(buckets, prepend=-1))

@@ -37,9 +37,9 @@ def is_on_spark(settings: Settings, text_bytes: int) -> bool:
     Raises:
         ConfigError: this process is asked for, and would hold more than it may.
     """
-    is_little = memory.fits_in_memory(text_bytes)
+    most_bytes = memory.most_in_memory_bytes()
+    is_little = text_bytes <= most_bytes
     if settings.engine is EngineName.LOCAL and not is_little:
-        most_bytes = memory.most_in_memory_bytes()
         raise ConfigError(
             f"--engine local: there are {size(text_bytes)} to judge, earlier captures included, and this process holds "
             f"at most {size(most_bytes)}, which is {size(text_bytes - most_bytes)} less: leave --engine out, or give "

@@ -6,11 +6,12 @@ from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import matching, together, tuples_of
 from txn_analysis.columns.values import packed, unpacked
-from txn_analysis.engine.buckets import Buckets, in_buckets
+from txn_analysis.engine.buckets import Buckets
 from txn_analysis.engine.engine import Engine, joined_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
@@ -92,7 +93,10 @@ class InProcess(Engine[HeldRows]):
         held: list[defaultdict[str, list[bytes]]] = [defaultdict(list) for _ in range(self._bucket_count)]
         for name, rows in inputs.items():
             for some in together(filter(len, rows.batches()), lambda batch: batch.nbytes, _DIVIDED_BYTES):
-                for bucket, own in in_buckets(pa.concat_batches(some), key, Buckets(self._bucket_count)):
+                divided = pa.concat_batches(some)
+                bucket_of = Buckets(self._bucket_count).of([divided[column] for column in key])
+                for bucket in np.unique(bucket_of).tolist():
+                    own = divided.filter(pa.array(bucket_of == bucket))
                     held[bucket][name].append(packed([own], rows.schema))
         while held:
             parts = held.pop()

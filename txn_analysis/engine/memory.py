@@ -15,11 +15,6 @@ _MEMORY_PER_BYTE = 5  # of text; at most 4 were measured, where every transactio
 _MACHINE, _CONTROL_GROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
-def fits_in_memory(text_bytes: int) -> bool:
-    """What was read of so much text is held on the driver, where no job of Spark is as fast."""
-    return text_bytes <= most_in_memory_bytes()
-
-
 def most_in_memory_bytes() -> int:
     """Of how much text this process holds what was read: less than `MEMORY_BYTES` where little memory is free."""
     return min(MEMORY_BYTES, max(_ALWAYS_BYTES, free_memory_bytes() // _MEMORY_PER_BYTE))

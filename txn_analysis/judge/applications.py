@@ -7,14 +7,21 @@ Names of Kafka Connect's tasks begin with whatever its group is called; that is 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.values import rows_of_values
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from txn_analysis.columns.values import BatchFunction
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NUMBER = r"[0-9]{1,19}"
@@ -190,6 +197,32 @@ def groups_led(transactional_ids: Iterable[str]) -> list[str]:
     """
     led = (name.removeprefix(CONNECT_LEADERS) for name in transactional_ids if name.startswith(CONNECT_LEADERS))
     return sorted({group for group in led if group and _TASK.fullmatch(group) is None})
+
+
+def leaders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Values: of rows of `NEWEST_RECORDS` the ids that look like those of leaders."""
+    for rows in batches:
+        ids = rows["transactional_id"]
+        yield from rows_of_values(ids.filter(pc.starts_with(ids, CONNECT_LEADERS)).to_pylist()).to_batches()
+
+
+def topics_of_tasks(groups: Collection[str]) -> BatchFunction:
+    """Values: of rows of `HISTORIES`, ids that begin like those of some groups' tasks, with their topics."""
+    starts = tuple(f"{group}-" for group in groups)
+
+    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            records = rows["history"].flatten()
+            is_theirs = pa.array([name.startswith(starts) for name in records.field("transactional_id").to_pylist()])
+            of_tasks = records.filter(is_theirs)
+            lists = of_tasks.field("topic_partitions")
+            names = of_tasks.field("transactional_id").take(pc.list_parent_indices(lists)).to_pylist()
+            topics = defaultdict[str, set[str]](set)
+            for name, topic in zip(names, lists.flatten().field("topic").to_pylist(), strict=True):
+                topics[name].add(topic)
+            yield from rows_of_values([*topics.items()]).to_batches()
+
+    return mapped
 
 
 class Stopping(NamedTuple):

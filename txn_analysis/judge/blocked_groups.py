@@ -10,13 +10,27 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from txn_analysis.columns.arrays import is_in
 from txn_analysis.kafka.names import GROUP_TOPIC, LOG
+from txn_analysis.tables import GROUP_OFFSETS
+from txn_analysis.tables.schema import given_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.tables import Transaction
     from txn_analysis.tables.inputs import InputSection
+
+_SECTION = ("input_id", "section_index")
+_STRETCH = (*_SECTION, "text_start_bytes", "text_end_bytes")
+_KEY = ("audit", "partition", "group_id", "producer_id", *_STRETCH)
+OFFSETS = pa.schema([f.with_nullable(True) for f in given_schema(GROUP_OFFSETS, *_KEY[1:], "last_offset")])
+"""One row is a stretch of text in which all groups were read; or a group with offsets of an open producer, or of any
+other, and names neither that one nor its stretch."""
 
 _Span = tuple[int, int]  # offsets, or bytes of a text: the first one, and the one after the last
 
@@ -67,6 +81,34 @@ class GroupOffsets(NamedTuple):
             tuple(ReadStretch._make(map(row.get, ReadStretch._fields)) for row in every if row["group_id"] is None),
             tuple(GroupCommit._make(map(row.get, GroupCommit._fields)) for row in every if row["group_id"] is not None),
         )
+
+
+def of_sections(sections: Collection[tuple[str, int]], producers: Collection[int]) -> BatchFunction:
+    """Of rows of `group_offsets` those of some sections, summed up with regard to some producers."""
+    asked = pa.array(sorted(producers), pa.int64())
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows = batch.filter(pa.array(is_in(batch, _SECTION, sections)))
+            is_stretch, is_asked = pc.is_null(rows["group_id"]), pc.is_in(rows["producer_id"], asked)
+            kept = dict.fromkeys(_STRETCH, is_stretch) | {"producer_id": is_asked}
+            columns = [
+                pc.if_else(kept[f.name], rows[f.name], pa.scalar(None, f.type)) if f.name in kept else rows[f.name]
+                for f in OFFSETS
+            ]
+            yield from _summed_up(pa.table(columns, OFFSETS.names)).to_batches()
+
+    return run
+
+
+def sum_step(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """By partition and group, of `offsets`: each once, with its last offset."""
+    return _summed_up(tables["offsets"])
+
+
+def _summed_up(rows: pa.Table) -> pa.Table:
+    grouped = rows.group_by([*_KEY]).aggregate([("last_offset", "max")])
+    return pa.table([grouped[name] for name in (*_KEY, "last_offset_max")], OFFSETS.names).cast(OFFSETS)
 
 
 def group_files(sections: Iterable[InputSection]) -> list[InputSection]:

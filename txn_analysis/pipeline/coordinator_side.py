@@ -7,11 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from txn_analysis.columns.arrays import of_types
-from txn_analysis.columns.values import NAMED, VALUES, rows_named, rows_of_values, unpickled, values_in
+from txn_analysis.columns.values import NAMED, VALUES, rows_named, unpickled, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import GivenState, given_state
@@ -25,7 +21,7 @@ from txn_analysis.coordinator.state_records import (
     Placing,
     Placings,
     by_producer_id,
-    live_records,
+    of_live,
 )
 from txn_analysis.coordinator.steps import (
     STATED,
@@ -40,7 +36,14 @@ from txn_analysis.coordinator.steps import (
     views_in,
     with_views,
 )
-from txn_analysis.judge.applications import CONNECT_LEADERS, NO_GROUPS, ConnectGroups, groups_led, with_topics
+from txn_analysis.judge.applications import (
+    NO_GROUPS,
+    ConnectGroups,
+    groups_led,
+    leaders,
+    topics_of_tasks,
+    with_topics,
+)
 from txn_analysis.judge.early_warning import MANY, Known, median_of
 from txn_analysis.judge.warning_steps import (
     OF_APPLICATION,
@@ -50,15 +53,17 @@ from txn_analysis.judge.warning_steps import (
     warnings_of_last,
     worst_step,
 )
+from txn_analysis.pipeline.run import rows_of_run
 from txn_analysis.spark.jobs import described
 from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from txn_analysis.columns.bloom_filter import BloomFilter
-    from txn_analysis.columns.values import BatchFunction
+    import pyarrow as pa
+
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.coordinator.chain import StateChain
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.engine.engine import Engine
@@ -66,6 +71,8 @@ if TYPE_CHECKING:
     from txn_analysis.pipeline.linking import Logs
     from txn_analysis.pipeline.run import Given, Run
     from txn_analysis.settings import Settings
+
+_MOST_GROUPS = 1_000
 
 
 class CoordinatorSide(NamedTuple):
@@ -99,12 +106,12 @@ class States(NamedTuple):
 
 
 @contextmanager
-def states_of(given: Given, producers: BloomFilter) -> Iterator[States]:
+def states_of(given: Given, producers: Array) -> Iterator[States]:
     """What the records of the coordinator say, of each id and of each partition of the state; made once.
 
     Args:
         given: the audits.
-        producers: the producer ids that their logs name.
+        producers: the producer ids that their logs name, in order.
     """
     engine = given.engine
     files = {n: own.state_files for n, own in given.audits.items()}
@@ -208,11 +215,6 @@ def _of_producers(
     return with_views(logs.opened, views), sums_of({n: own} for n, own in of_audits)
 
 
-def _of_live(function: BatchFunction) -> BatchFunction:
-    """The same of rows of `NEWEST_RECORDS`, of live ids alone; in one pass, so that Spark hands them over once."""
-    return lambda batches: function(live_records(batches))
-
-
 def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
     """What the records of transactional ids warn of, in the order of `WARNINGS`.
 
@@ -223,11 +225,11 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
     with described("judge: count the timeouts of transactional ids"):
-        of_parts = engine.collected(engine.mapped(states.newest, _of_live(timeouts), VALUES))
+        of_parts = engine.collected(engine.mapped(states.newest, of_live(timeouts), VALUES))
     counts = sum(values_in(of_parts), Counter[int]())
     known = Known(settings, as_of_ms, median_of(counts))
     warned = engine.together(
-        engine.mapped(states.newest, _of_live(warnings_of_last(known)), OF_APPLICATION),
+        engine.mapped(states.newest, of_live(warnings_of_last(known)), OF_APPLICATION),
         engine.mapped(states.aborted, warnings_of_aborts, OF_APPLICATION),
     )
     with described("judge: find the early warnings of each application"):
@@ -237,16 +239,9 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
 
 def write_current_states(run: Run, states: States) -> None:
     """Write `current_states` of a run."""
-    schema = CURRENT_STATES.arrow_schema
-    run_id = run.run_id  # tasks could not take the run along
-
-    def rows_of_run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in batches:
-            own = [pa.repeat(run_id, len(rows)) if name == "run_id" else rows[name] for name in schema.names]
-            yield pa.RecordBatch.from_arrays(of_types(own, schema), schema=schema)
-
+    rows = rows_of_run(CURRENT_STATES, run.run_id)
     with described("judge: write the newest record of each transactional id"):
-        run.engine.write(states.newest, rows_of_run, CURRENT_STATES, run_id=run_id)
+        run.engine.write(states.newest, rows, CURRENT_STATES, run_id=run.run_id)
 
 
 def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
@@ -254,43 +249,14 @@ def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
     records of their tasks show.
     """
     with described("judge: find the groups of Kafka Connect"):
-        found = engine.collected(engine.mapped(states.newest, _of_live(_leaders), VALUES))
+        found = engine.collected(engine.mapped(states.newest, of_live(leaders), VALUES))
     names = frozenset(groups_led([name for some in values_in(found) for name in some])[:_MOST_GROUPS])
     if not names:
         return NO_GROUPS
     with described("judge: find what the tasks of Kafka Connect write"):
-        listed = engine.collected(engine.mapped(states.histories, _topics_of(names), VALUES))
+        listed = engine.collected(engine.mapped(states.histories, topics_of_tasks(names), VALUES))
     topics: defaultdict[str, set[str]] = defaultdict(set)
     for some in values_in(listed):
         for name, own in some:
             topics[name] |= own
     return with_topics(names, topics)
-
-
-def _topics_of(groups: Collection[str]) -> BatchFunction:
-    """Values: of rows of `HISTORIES`, ids that begin like those of some groups' tasks, with their topics."""
-    starts = tuple(f"{group}-" for group in groups)
-
-    def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in batches:
-            records = rows["history"].flatten()
-            is_theirs = pa.array([name.startswith(starts) for name in records.field("transactional_id").to_pylist()])
-            own = records.filter(is_theirs)
-            lists = own.field("topic_partitions")
-            names = own.field("transactional_id").take(pc.list_parent_indices(lists)).to_pylist()
-            topics = defaultdict[str, set[str]](set)
-            for name, topic in zip(names, lists.flatten().field("topic").to_pylist(), strict=True):
-                topics[name].add(topic)
-            yield from rows_of_values([*topics.items()]).to_batches()
-
-    return mapped
-
-
-def _leaders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: of rows of `NEWEST_RECORDS` the ids that look like those of leaders."""
-    for rows in batches:
-        ids = rows["transactional_id"]
-        yield from rows_of_values(ids.filter(pc.starts_with(ids, CONNECT_LEADERS)).to_pylist()).to_batches()
-
-
-_MOST_GROUPS = 1_000

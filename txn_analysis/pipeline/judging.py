@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in, tuples_of
+from txn_analysis.columns.arrays import tuples_of
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import NAMED, named, packed, rows_named, rows_of_values, unpacked, unpickled, values_in
@@ -58,17 +58,16 @@ from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.readings import READING_VERSION
-from txn_analysis.tables.schema import ONLY, by_audit, given_schema
+from txn_analysis.tables.schema import ONLY, by_audit
 from txn_analysis.text import count
 from txn_analysis.warehouse.commits import commit_run
 from txn_analysis.warehouse.rows import RowTasks
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
-    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.coverage import StateEvidence
     from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.judge.judgement import Cases, Judge, Viewed
@@ -78,14 +77,6 @@ if TYPE_CHECKING:
     from txn_analysis.pipeline.run import Given, Run
     from txn_analysis.settings import Settings
     from txn_analysis.warehouse.rows import NamedRows
-
-
-_SECTION = ("input_id", "section_index")
-_STRETCH = (*_SECTION, "text_start_bytes", "text_end_bytes")
-_KEY = ("audit", "partition", "group_id", "producer_id", *_STRETCH)
-OFFSETS = pa.schema([f.with_nullable(True) for f in given_schema(GROUP_OFFSETS, *_KEY[1:], "last_offset")])
-"""One row is a stretch of text in which all groups were read; or a group with offsets of an open producer, or of any
-other, and names neither that one nor its stretch."""
 
 
 def blocked_groups(given: Given, opened: Sequence[Transaction]) -> dict[int, groups.Groups]:
@@ -100,39 +91,13 @@ def blocked_groups(given: Given, opened: Sequence[Transaction]) -> dict[int, gro
     if not files:
         return groups.blocked_groups(opened, files, groups.GroupOffsets())
     sections = {(file.input_id, file.section_index) for file in files}
-    rows = given.rows(GROUP_OFFSETS, *OFFSETS.names[1:], partition=sorted(partitions))
-    own = engine.mapped(rows, of_sections(sections, {transaction.producer_id for transaction in opened}), OFFSETS)
+    rows = given.rows(GROUP_OFFSETS, *groups.OFFSETS.names[1:], partition=sorted(partitions))
+    producers = {transaction.producer_id for transaction in opened}
+    own = engine.mapped(rows, groups.of_sections(sections, producers), groups.OFFSETS)
     with described("judge: find the consumer groups that wait behind __consumer_offsets"):
-        summed_up = engine.collected(engine.grouped(["partition", "group_id"], sum_step, OFFSETS, offsets=own))
+        made = engine.grouped(["partition", "group_id"], groups.sum_step, groups.OFFSETS, offsets=own)
+        summed_up = engine.collected(made)
     return groups.blocked_groups(opened, files, groups.GroupOffsets.of(summed_up.to_pylist()))
-
-
-def of_sections(sections: Collection[tuple[str, int]], producers: Collection[int]) -> BatchFunction:
-    """Of rows of `group_offsets` those of some sections, summed up with regard to some producers."""
-    asked = pa.array(sorted(producers), pa.int64())
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            rows = batch.filter(pa.array(is_in(batch, _SECTION, sections)))
-            is_stretch, is_asked = pc.is_null(rows["group_id"]), pc.is_in(rows["producer_id"], asked)
-            kept = dict.fromkeys(_STRETCH, is_stretch) | {"producer_id": is_asked}
-            columns = [
-                pc.if_else(kept[f.name], rows[f.name], pa.scalar(None, f.type)) if f.name in kept else rows[f.name]
-                for f in OFFSETS
-            ]
-            yield from _summed_up(pa.table(columns, OFFSETS.names)).to_batches()
-
-    return run
-
-
-def sum_step(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """By partition and group, of `offsets`: each once, with its last offset."""
-    return _summed_up(tables["offsets"])
-
-
-def _summed_up(rows: pa.Table) -> pa.Table:
-    found = rows.group_by([*_KEY]).aggregate([("last_offset", "max")])
-    return pa.table([found[name] for name in (*_KEY, "last_offset_max")], OFFSETS.names).cast(OFFSETS)
 
 
 EVIDENCE_TABLES = (INPUTS, LOG_BATCHES, LOG_PIECES, GROUP_OFFSETS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES)

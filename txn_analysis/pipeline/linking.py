@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, numbers, tuples_of
-from txn_analysis.columns.bloom_filter import BloomFilter
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import NAMED, VALUES, named, rows_named, values_in
 from txn_analysis.coordinator.marker_columns import (
@@ -46,6 +45,7 @@ from txn_analysis.log.steps import (
     without,
 )
 from txn_analysis.log.transactions import ended_by_run, open_rows
+from txn_analysis.pipeline.run import rows_of_run
 from txn_analysis.runs.past_run import JUDGED_BY
 from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import (
@@ -65,6 +65,7 @@ from txn_analysis.text import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.engine.engine import Engine
     from txn_analysis.log.copies import Comparison, Pair
@@ -81,13 +82,13 @@ class Logs(NamedTuple):
     Attributes:
         opened: rows of `OPENED`: all that is open, sorted by audit, partition and start.
         health: by audit, what is known of each partition, as far as the columns of `JUDGED_BY`.
-        producers: the producer ids of all batches, of open transactions, and of end markers.
+        producers: the producer ids of all batches, of open transactions, and of end markers, in order.
         end_markers: rows of `MARKERS`: every end marker of the logs.
     """
 
     opened: pa.Table
     health: Mapping[int, list[PartitionHealth]]
-    producers: BloomFilter
+    producers: Array
     end_markers: Any
 
 
@@ -213,42 +214,29 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
 def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of what `link_step` made what the driver holds, as named rows."""
     for batch in batches:
-        found = {name: _kind(name, batch) for name in _OF_DRIVER if name != "pieces"}
-        kinds = {name: rows for name, rows in found.items() if rows is not None}
-        health, opened = kinds.get("health"), kinds.get("opened")
-        if health is not None:
+        yield batch.filter(pc.is_in(batch["name"], pa.array(["producers", "used"])))
+        for health in rows_named("health")(iter([batch])):
             listed = health["linked_pieces"]
-            pieces = [health["audit"].take(pc.list_parent_indices(listed)), *listed.flatten().flatten()]
-            kinds["health"] = health.select(["audit", *JUDGED_BY])
-            kinds["pieces"] = pa.RecordBatch.from_arrays(pieces, ["audit", *UsedBatchRange._fields])
-        if opened is not None:
-            kinds["opened"] = opened.select(OPENED.names)
-        yield from named(**kinds).to_batches()
+            ranges = [health["audit"].take(pc.list_parent_indices(listed)), *listed.flatten().flatten()]
+            pieces = pa.RecordBatch.from_arrays(ranges, ["audit", *UsedBatchRange._fields])
+            yield from named(health=health.select(["audit", *JUDGED_BY]), pieces=pieces).to_batches()
+        for opened in rows_named("opened")(iter([batch])):
+            yield from named(opened=opened.select(OPENED.names)).to_batches()
 
 
-def _producers(rows: Iterable[pa.RecordBatch], opened: pa.Table) -> BloomFilter:
+def _producers(rows: Iterable[pa.RecordBatch], opened: pa.Table) -> Array:
     columns = [*(batch["producer_id"].to_numpy() for batch in rows), numbers(opened["producer_id"], ABSENT)]
-    return BloomFilter.of(np.concatenate(columns))
+    found = np.unique(np.concatenate(columns))
+    producers: Array = found[found != ABSENT]
+    return producers
 
 
 def _opened(rows: Sequence[pa.RecordBatch]) -> pa.Table:
     return in_place_order(pa.Table.from_batches([batch.cast(OPENED) for batch in rows], OPENED))
 
 
-def _kind(name: str, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-    """The rows of one kind, of a batch of named rows; None without any."""
-    found = [*rows_named(name)(iter([batch]))]
-    return pa.Table.from_batches(found).combine_chunks().to_batches()[0] if found else None
-
-
 def _health_of(run_id: str) -> BatchFunction:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in rows_named("health")(batches):
-            named_run = pa.repeat(run_id, len(rows))
-            columns = [named_run if name == "run_id" else rows[name] for name in PARTITION_HEALTH.names]
-            yield pa.RecordBatch.from_arrays(columns, schema=PARTITION_HEALTH.arrow_schema)
-
-    return run
+    return lambda batches: rows_of_run(PARTITION_HEALTH, run_id)(rows_named("health")(batches))
 
 
 def _open_of(run_id: str) -> BatchFunction:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import matching
+from txn_analysis.columns.arrays import matching, of_types
 from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.buckets import bucket_count
 from txn_analysis.engine.engine import is_on_spark
@@ -29,7 +29,7 @@ from txn_analysis.settings import Decides, deciding
 from txn_analysis.tables.schema import ONLY, given_schema, with_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -149,6 +149,18 @@ def note_of(cluster: str, capture: str, own: Mapping[str, JsonValue]) -> str:
 def digest(basis: object) -> str:
     """A short name for plain data; the same data has the same one."""
     return blake2b(_in_order(basis).encode(), digest_size=8).hexdigest()
+
+
+def rows_of_run(table: Table, run_id: str) -> BatchFunction:
+    """Rows of a table that a run writes, from rows with its other columns; tasks could not take the run along."""
+    schema = table.arrow_schema
+
+    def made(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for rows in batches:
+            own = [pa.repeat(run_id, len(rows)) if name == "run_id" else rows[name] for name in schema.names]
+            yield pa.RecordBatch.from_arrays(of_types(own, schema), schema=schema)
+
+    return made
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tools.records import plain
 from tests.tools.stories.answer import Answer, answer_of, answers_of
 from tests.tools.stories.histories import World, data, marker, record
 from tests.tools.stories.history import History
 from tests.tools.stories.random_world import BEGAN_MS, HOUR_MS, random_history
-from txn_analysis.columns.records import plain
 from txn_analysis.coordinator.partition_count import DERIVED
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.verdict import Verdict

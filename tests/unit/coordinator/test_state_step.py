@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from tests.tools.coordinator_rows import YESTERDAY, Row, state_row, states_of
 from txn_analysis.columns.arrays import ABSENT, numbers
-from txn_analysis.columns.bloom_filter import BloomFilter
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import NAMED, rows_named, values_in
 from txn_analysis.coordinator.chain import StateChain, chains_of
@@ -77,7 +76,7 @@ def told(rows: list[Row], bucket_count: int, asked: Collection[int]) -> Told:
     bare = states_of(*rows).select(READ_STATES.names).combine_chunks().to_batches()
     states = pa.Table.from_batches(placed(PLACINGS)(iter(bare)), READ_WITH)
     engine = InProcess(bucket_count=bucket_count)
-    step = state_step(PLACINGS, BloomFilter.of(np.array([*asked], np.int64)), ABORTS)
+    step = state_step(PLACINGS, np.array(sorted({*asked}), np.int64), ABORTS)
     made = engine.grouped(["audit", "read_with"], step, NAMED, states=engine.made(states))
     found = engine.collected(made).to_batches()
     histories, aborted = (

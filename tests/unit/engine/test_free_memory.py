@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from txn_analysis.engine import memory
+from txn_analysis.engine.engine import is_on_spark
+from txn_analysis.settings import Settings
 
 MIB = 1 << 20
 
@@ -17,8 +19,8 @@ MIB = 1 << 20
 def test_a_fifth_of_the_free_memory_is_held(monkeypatch: pytest.MonkeyPatch, free_mib: int, held_mib: int) -> None:
     monkeypatch.setattr(memory, "free_memory_bytes", lambda: free_mib * MIB)
     assert memory.most_in_memory_bytes() == held_mib * MIB
-    assert memory.fits_in_memory(held_mib * MIB)
-    assert not memory.fits_in_memory(held_mib * MIB + 1)
+    assert not is_on_spark(Settings(), held_mib * MIB)
+    assert is_on_spark(Settings(), held_mib * MIB + 1)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 
 from tests.tools.captures import PARAMETERS
 from tests.tools.program import program
+from tests.tools.records import plain
 from tests.tools.repository import CASES
 from tests.tools.sessions import no_session
 from tests.unit.warehouses.kept import ANSWERS, NIGHTS, unpacked
 from txn_analysis import read
-from txn_analysis.columns.records import plain
 from txn_analysis.pipeline import steps
 from txn_analysis.questions import stats
 from txn_analysis.questions.loaded_report import load_report
