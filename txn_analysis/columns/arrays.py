@@ -1,6 +1,4 @@
-"""Helpers for whole columns: NULL-aware values, reductions per group, neighbours within a piece, runs of equal
-keys, and what is held as columns at once.
-"""
+"""Helpers for whole columns: NULL-aware values, reductions per group, runs of equal keys, and rows that match."""
 
 from __future__ import annotations
 
@@ -147,29 +145,6 @@ def together(items: Iterable[T], rows_of: Callable[[T], int], most_rows: int) ->
         yield group
 
 
-class Nearest:
-    """Finds, from any row, the nearest of some wanted rows in the same piece."""
-
-    def __init__(self, values: Array, is_wanted: Array, piece: Array) -> None:
-        """`piece` is the ordinal of each row's piece; it never falls."""
-        self._values, self._is_wanted, self._piece = values, is_wanted, piece
-        self._wanted = np.append(np.flatnonzero(is_wanted), NONE)  # found at -1 as well, and so before the first one
-        self._count = np.cumsum(is_wanted)  # how many are wanted up to each row
-
-    def before(self, row: Array) -> Array:
-        """The values of the wanted rows at or before some rows; NONE where there is none, or no such row."""
-        return self._value(row, self._count[row] - 1)
-
-    def after(self, row: Array) -> Array:
-        """The values of the wanted rows at or after some rows; NONE where there is none, or no such row."""
-        return self._value(row, self._count[row] - self._is_wanted[row])
-
-    def _value(self, row: Array, place: Array) -> Array:
-        moment_ms = self._wanted[place]
-        is_there = (row != NONE) & (moment_ms != NONE) & (self._piece[moment_ms] == self._piece[row])
-        return np.where(is_there, self._values[moment_ms], NONE)
-
-
 def equal_runs(rows: pa.RecordBatch | pa.Table, key: Sequence[str]) -> list[tuple[int, int]]:
     """Where each stretch of rows with equal values in the columns of a key begins, and where it ends; NULL is equal."""
     is_first = np.zeros(rows.num_rows, bool)
@@ -212,19 +187,3 @@ def matching(known: pa.Table, key: Sequence[str], names: Sequence[str]) -> Batch
             yield pa.RecordBatch.from_arrays(columns, [*names])
 
     return run
-
-
-def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:
-    """Some stretches of a text, which lie apart and in order, as an Arrow column."""
-    if not len(starts):
-        return pa.array([], pa.large_binary())
-    bounds = np.empty(2 * len(starts), np.int64)  # of each stretch, and of what is left out before the next one
-    bounds[0::2], bounds[1::2] = starts, stops
-    if (bounds[1:-1:2] == bounds[2::2]).all():
-        return _binary_column(data, np.append(bounds[0::2], bounds[-1:]), len(starts))
-    with_gaps = _binary_column(data, bounds, len(bounds) - 1)
-    return with_gaps.take(pa.array(np.arange(0, len(bounds) - 1, 2)))
-
-
-def _binary_column(data: bytes, bounds: Array, count: int) -> pa.LargeBinaryArray:
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])

@@ -86,15 +86,3 @@ def rows_named(name: str) -> BatchFunction:
                     yield from unpacked(stream).to_batches()
 
     return run
-
-
-def keys_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """An object of foreign JSON, for `object_pairs_hook`.
-
-    Raises:
-        ValueError: a key is there twice: nobody could say which value counts.
-    """
-    named = dict(pairs)
-    if len(named) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return named

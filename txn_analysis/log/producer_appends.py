@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, numbers, of_types, rows_at
+from txn_analysis.columns.arrays import NONE, Array, at, lists, max_of, nullable, numbers, of_types, rows_at
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.tables import LOG_PIECES
 
@@ -38,6 +38,29 @@ _END_OF_PART = {
     "coordinator_epoch": "end_coordinator_epoch",
 }
 """By field of `tables.BareMarker`, the field of a part that says the same."""
+
+
+class Nearest:
+    """Finds, from any row, the nearest of some wanted rows in the same piece."""
+
+    def __init__(self, values: Array, is_wanted: Array, piece: Array) -> None:
+        """`piece` is the ordinal of each row's piece; it never falls."""
+        self._values, self._is_wanted, self._piece = values, is_wanted, piece
+        self._wanted = np.append(np.flatnonzero(is_wanted), NONE)  # found at -1 as well, and so before the first one
+        self._count = np.cumsum(is_wanted)  # how many are wanted up to each row
+
+    def before(self, row: Array) -> Array:
+        """The values of the wanted rows at or before some rows; NONE where there is none, or no such row."""
+        return self._value(row, self._count[row] - 1)
+
+    def after(self, row: Array) -> Array:
+        """The values of the wanted rows at or after some rows; NONE where there is none, or no such row."""
+        return self._value(row, self._count[row] - self._is_wanted[row])
+
+    def _value(self, row: Array, place: Array) -> Array:
+        moment_ms = self._wanted[place]
+        is_there = (row != NONE) & (moment_ms != NONE) & (self._piece[moment_ms] == self._piece[row])
+        return np.where(is_there, self._values[moment_ms], NONE)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import NONE, Array, Nearest, at, lists, max_of, nullable, of_types
+from txn_analysis.columns.arrays import NONE, Array, at, lists, max_of, nullable, of_types
 from txn_analysis.kafka.names import END_MARKERS, LOG_APPEND_TIME, TIMES, is_brokers_time, is_brokers_topic
-from txn_analysis.log.producer_appends import Rows, producers_of, transaction_parts_of
+from txn_analysis.log.producer_appends import Nearest, Rows, producers_of, transaction_parts_of
 from txn_analysis.log.segments import UNCUT, Cuts
 from txn_analysis.log.transactions import ended_rows
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES

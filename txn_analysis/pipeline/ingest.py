@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.engine.engine import is_on_spark
@@ -317,49 +317,36 @@ def read_input(
     planned: PlannedInput, cluster: str, capture: str, content: Content, rejected: int, asked: Asked | None = None
 ) -> ReadInput:
     """What came of one input; `rejected` are bytes of it, and `asked` the partitions that its capture is asked for."""
-    return ReadInput(
-        cluster=cluster,
-        capture=capture,
-        input_id=planned.input_id,
-        ingest_id=content.ingest_id,
-        path=os.fsencode(planned.path).decode(errors="backslashreplace"),  # a name is bytes, and a table holds UTF-8
-        kind=planned.kind,
-        grammar=planned.grammar,
-        compression=planned.compression,
-        size_bytes=planned.size_bytes,
-        text_bytes=planned.text_bytes,
-        parsed_bytes=planned.text_bytes - rejected,
-        rejected_bytes=rejected,
-        newest_moment_ms=content.moments_ms.get(planned.input_id),
-        problem=planned.problem,
-        sections=tuple([read_section(planned, section, content) for section in planned.sections]),
-        manifest=planned.manifest,
-        asked=asked,
-        reading_version=READING_VERSION,
-    )
+    of_reading = {
+        "cluster": cluster,
+        "capture": capture,
+        "ingest_id": content.ingest_id,
+        "path": os.fsencode(planned.path).decode(errors="backslashreplace"),  # a name is bytes, and a table holds UTF-8
+        "parsed_bytes": planned.text_bytes - rejected,
+        "rejected_bytes": rejected,
+        "newest_moment_ms": content.moments_ms.get(planned.input_id),
+        "sections": tuple([read_section(planned, section, content) for section in planned.sections]),
+        "asked": asked,
+        "reading_version": READING_VERSION,
+    }
+    return ReadInput(**(_alike(planned, ReadInput) | of_reading))
 
 
 def read_section(planned: PlannedInput, section: Section, content: Content) -> ReadSection:
     """What came of one section of an input."""
     key = planned.input_id, section.index
     first_offset, end_offset = content.offsets(key)
+    epochs = [p.leader_epoch for p in content.pieces.get(key, []) if p.leader_epoch is not None]
     return ReadSection(
+        **_alike(section, ReadSection),
         section_index=section.index,
-        kind=section.kind,
-        dump_path=section.dump_path,
-        topic=section.topic,
-        partition=section.partition,
-        file_base_offset=section.file_base_offset,
         first_offset=first_offset,
         end_offset=end_offset,
-        text_start_bytes=section.text_start_bytes,
-        text_end_bytes=section.text_end_bytes,
-        torn_bytes=section.torn_bytes,
-        is_start_proven=section.is_start_proven,
-        grammar=section.grammar,
-        stated=section.stated,
         rival_positions=content.rival_positions(key),
-        leader_epoch=max(
-            [p.leader_epoch for p in content.pieces.get(key, []) if p.leader_epoch is not None], default=None
-        ),
+        leader_epoch=max(epochs, default=None),
     )
+
+
+def _alike(planned: PlannedInput | Section, kind: type[ReadInput | ReadSection]) -> dict[str, Any]:
+    """What was planned, of the fields of a record that have the same names."""
+    return {field.name: getattr(planned, field.name) for field in fields(planned) if field.name in kind._fields}

@@ -12,7 +12,6 @@ from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from tests.tools.dump_texts import BATCH_SIZE, batch, deep, dumping, plan, record
 from tests.tools.log_evidence import MemoryText
 from tests.tools.repository import CASES
-from txn_analysis.columns.arrays import slices
 from txn_analysis.kafka.names import LOG_KINDS
 from txn_analysis.reading.dump import batch_text
 from txn_analysis.reading.dump.records import Walk, walk_records
@@ -22,6 +21,7 @@ from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, M
 from txn_analysis.reading.grammar.line_form import LineForm
 from txn_analysis.reading.grammar.lines import Candidates, Lines, read_batch_lines
 from txn_analysis.reading.text.section import ScanRange, Section
+from txn_analysis.reading.text.text import slices
 
 NEWEST, MIDDLE, OLD = (BATCH_FORMS[grammar] for grammar in ("3.2+", "2.2-3.1", "2.1"))
 HEAD = (

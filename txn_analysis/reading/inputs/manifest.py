@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from blake3 import blake3
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from txn_analysis.columns.values import keys_once
 from txn_analysis.errors import InputError
 from txn_analysis.files import places
 from txn_analysis.files.store import StoreError, store_of
@@ -36,6 +35,7 @@ from txn_analysis.reading.inputs.find_files import SourceFile, place_of
 from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
+from txn_analysis.reading.log_dir.producer_files import keys_once
 from txn_analysis.reading.text.text import Text
 from txn_analysis.tables.inputs import CopiedFile, Manifest
 

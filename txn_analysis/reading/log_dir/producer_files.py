@@ -17,7 +17,6 @@ import google_crc32c
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT, Array, Columns, names_in, numbers_of
-from txn_analysis.columns.values import keys_once
 from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, OFFSET_MAX
 from txn_analysis.reading.grammar.field_reader import read_every_line
 from txn_analysis.reading.grammar.forms import ABORTED_TRANSACTION, PRODUCER_FORMS
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from txn_analysis.columns.values import Json
     from txn_analysis.reading.grammar.line_form import LineForms
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
@@ -249,3 +249,15 @@ def _is_producer(row: object) -> bool:
 
 def _is_number(value: object, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def keys_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """An object of foreign JSON, for `object_pairs_hook`.
+
+    Raises:
+        ValueError: a key is there twice: nobody could say which value counts.
+    """
+    named = dict(pairs)
+    if len(named) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return named

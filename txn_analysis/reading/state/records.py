@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT, Array, slices
+from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.kafka.names import java_hash
 from txn_analysis.reading.state.value_sizes import (
     TAGGED_BYTES,
@@ -34,6 +34,7 @@ from txn_analysis.reading.state.values import (
     text_partitions,
 )
 from txn_analysis.reading.text.read_rows import rows_read
+from txn_analysis.reading.text.text import slices
 from txn_analysis.tables import TRANSACTION_STATES
 from txn_analysis.tables.logs import StateRecord
 
