@@ -7,7 +7,6 @@ the worst first (`pictures.sql`).
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -142,7 +141,7 @@ def _of_nights(tables: RunTables, view: str, kind: Any, *more: str, **places: An
     shown = ask(tables.finished, "SELECT run_id FROM shown_runs", views_in(_SQL, most=MOST_RUNS))
     runs = is_one_of({"run_id": shown["run_id"].to_pylist()})  # so that the files of no other run are read
     views = views_in(_SQL, most=MOST_RUNS, runs=runs, places=is_one_of(places))
-    names = ", ".join((*more, *(field.name for field in fields(kind))))
+    names = ", ".join((*more, *kind._fields))
     return ask(tables.finished, f"SELECT {names} FROM {view} ORDER BY coalesce(as_of_ms, 0), run_number", views)  # noqa: S608 ours
 
 

@@ -53,7 +53,7 @@ GROUP BY e.topic, e.`partition`, e.end_offset, e.moment_ms, e.timestamp_ms;
 -- One row per slice and outcome that has an end marker in what is drawn: the last of them, and how many there are.
 CREATE VIEW markers AS
 SELECT s.topic, s.`partition`, last_value(t.end_timestamp_ms ORDER BY t.end_offset) AS time_ms,
-       max(t.end_offset) AS `offset`, t.outcome, count(*) AS `count`
+       max(t.end_offset) AS `offset`, t.outcome, count(*) AS marker_count
 FROM (SELECT * FROM ended_transactions WHERE end_timestamp_ms IS NOT NULL AND $places) t
 JOIN shown s ON t.topic = s.topic AND t.`partition` = s.`partition`
 WHERE t.end_offset BETWEEN s.from_offset AND s.to_offset - 1

@@ -8,7 +8,6 @@ forms of a report say is made anew of what is left.
 
 from __future__ import annotations
 
-import dataclasses
 import hmac
 import re
 from enum import Enum
@@ -154,8 +153,6 @@ def _without_names(value: Any, pseudonyms: Pseudonyms, field: str = "") -> Any:
 def _fields_of(value: Any) -> dict[str, Any] | None:
     if isinstance(value, BaseModel):
         return {name: getattr(value, name) for name in type(value).model_fields}
-    if dataclasses.is_dataclass(value):
-        return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
     return dict(zip(value._fields, value, strict=True)) if hasattr(value, "_fields") else None
 
 

@@ -12,13 +12,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.lacks import Lack, Settling, lack_of_log
-from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
+from txn_analysis.judge.outcome import Outcome, Sight
 from txn_analysis.judge.rules import evidence_broken
 from txn_analysis.judge.settling import SHALLOW_DUMP, Doubtful
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_KINDS, LOG, STATE_TOPIC
 from txn_analysis.kafka.problems import ProblemKind
-from txn_analysis.plan.standing import ToldFinding, unaccepted
+from txn_analysis.plan.standing import ToldFinding
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
@@ -94,7 +94,7 @@ def build_report(
         accepted = [one for one in accepted if one.finding_id in own]
     of_run = [] if topics else json.loads(run.warnings)
     upcoming, left_out_count = upcoming_of(finding_items, partitions, run.as_of_ms)
-    return AuditReport(
+    report = AuditReport(
         run=judged,
         inputs=tuple(input_items),
         coverage=coverage,
@@ -102,13 +102,14 @@ def build_report(
         findings=finding_items,
         impact=_cluster_impact(partitions, costly),
         warnings=tuple(WarningItem.model_validate(row) for row in of_run),
-        outcome=_outcome(unaccepted(finding_items, accepted), judged, coverage, partitions),
+        outcome=OutcomeItem(answer=Outcome.CLEAN),
         since=since,
         accepted=tuple(accepted),
         topics=tuple(sorted(topics)),
         upcoming=upcoming,
         upcoming_left_out_count=left_out_count,
     )
+    return report.model_copy(update={"outcome": _outcome(report)})
 
 
 class _Costly(NamedTuple):
@@ -121,15 +122,11 @@ class _Costly(NamedTuple):
     is_recent: bool | None
 
 
-def _outcome(
-    findings: FindingRows, run: RunItem, coverage: Coverage, partitions: Sequence[PartitionHealth]
-) -> OutcomeItem:
-    sight = Sight.of(partitions)._replace(has_logs=coverage.has_logs)
-    doubtful = rows_in_doubt(findings, has_state=coverage.has_state)
-    answer = outcome_of(findings.told(Answered), has_state=coverage.has_state, sight=sight)
-    hanging = findings.of_verdict(Verdict.HANGING)
-    meant = {Outcome.FINDINGS: hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, findings[:0])
-    is_blind = bool(sight.contested) or not findings
+def _outcome(report: AuditReport) -> OutcomeItem:
+    """What it came out as, of all that is in it but its own outcome."""
+    doubtful, answer, sight = report.doubtful, report.outcome_at(), report.sight
+    meant = {Outcome.FINDINGS: report.hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, report.findings[:0])
+    is_blind = bool(sight.contested) or not report.unaccepted
     of_sight = _what_shows(sight) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
     return OutcomeItem(
         answer=answer,
@@ -137,7 +134,7 @@ def _outcome(
         partitions=tuple(sorted(meant.topic_partitions)),
         doubtful_count=len(doubtful),
         doubtful_partitions=tuple(sorted(doubtful.topic_partitions)),
-        settled_by=(*_remedies(doubtful, run, coverage, partitions), *of_sight),
+        settled_by=(*_remedies(report), *of_sight),
     )
 
 
@@ -259,15 +256,14 @@ def _what_shows(sight: Sight) -> tuple[Remedy, ...]:
     return (Remedy(lack=lack, missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
 
 
-def _remedies(
-    doubtful: FindingRows, run: RunItem, coverage: Coverage, partitions: Iterable[PartitionHealth]
-) -> tuple[Remedy, ...]:
+def _remedies(report: AuditReport) -> tuple[Remedy, ...]:
     """What would settle the findings that are in doubt, the remedy of most transactions first."""
+    doubtful, run, coverage = report.doubtful, report.run, report.coverage
     if (clusters := coverage.clusters) is not None:
         settling = Settling(Lack.TWO_CLUSTERS, looks_like(clusters), what_to_do(clusters, run))
         return (_remedy_of(doubtful, settling),)
     state = coverage.transaction_state
-    problems = {(p.topic, p.partition): p.problems for p in partitions}
+    problems = {(p.topic, p.partition): p.problems for p in report.partitions}
     of_log = {place: lack_of_log(one.kind for one in its) for place, its in problems.items()}
     kinds = [
         _kind(one.rule, state, of_log.get((one.topic, one.partition), Lack.LOG_NOT_WHOLE))

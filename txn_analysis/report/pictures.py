@@ -6,12 +6,10 @@ tables of one run.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class LogPoint:
+class LogPoint(NamedTuple):
     """A partition's log at one moment: where it ended, and the last stable offset that it had then."""
 
     time_ms: int
@@ -19,18 +17,16 @@ class LogPoint:
     last_stable_offset: int
 
 
-@dataclass(frozen=True)
-class MarkerPoint:
+class MarkerPoint(NamedTuple):
     """End markers that lie close together: how many of one outcome, and the last of them."""
 
     time_ms: int
     offset: int
     outcome: str
-    count: int
+    marker_count: int
 
 
-@dataclass(frozen=True)
-class NightPoint:
+class NightPoint(NamedTuple):
     """What one run found of one partition: how much was hidden, and its last stable offset; None is unknown."""
 
     as_of_ms: int | None
@@ -38,8 +34,7 @@ class NightPoint:
     last_stable_offset: int | None
 
 
-@dataclass(frozen=True)
-class PartitionTimeline:
+class PartitionTimeline(NamedTuple):
     """The newest part of one partition's log, from some time before its last stable offset on.
 
     `is_broker_time` says that the times are those of brokers' clocks; without any, they are the clients' timestamps.
@@ -64,19 +59,16 @@ class StateChange(NamedTuple):
     partition_count: int
 
 
-@dataclass(frozen=True)
-class IdTimeline:
+class IdTimeline(NamedTuple):
     """The last records about one transactional id, oldest first."""
 
     transactional_id: str
     changes: tuple[StateChange, ...]
 
 
-@dataclass(frozen=True)
-class RunPoint:
+class RunPoint(NamedTuple):
     """What one run of the cluster found hidden; `hidden_record_count` leaves out partitions where it is unknown."""
 
-    run_id: str
     as_of_ms: int | None
     hidden_record_count: int
     unknown_count: int
@@ -98,8 +90,7 @@ class EndedSlice(NamedTuple):
         return self.committed_count + self.aborted_count + self.unknown_outcome_count
 
 
-@dataclass(frozen=True)
-class Pictures:
+class Pictures(NamedTuple):
     """The series of one report, the worst partitions and ids first; runs from the oldest to the report's own.
 
     `ended` are the transactions that ended, by time, oldest first.

@@ -73,7 +73,7 @@ def pictures() -> Pictures:
     return Pictures(
         (PartitionTimeline("orders", 2, True, points, markers), PartitionTimeline("refunds", 1, False, points, ())),
         (IdTimeline(HOSTILE, changes), IdTimeline("inventory-sync", changes)),
-        (RunPoint("a", START_MS, 3, 0, 1), RunPoint("b", rows.AS_OF_MS, 24, 1, 2)),
+        (RunPoint(START_MS, 3, 0, 1), RunPoint(rows.AS_OF_MS, 24, 1, 2)),
     )
 
 

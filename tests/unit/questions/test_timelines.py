@@ -92,7 +92,7 @@ def test_markers_close_together_are_counted() -> None:
     assert [(r["outcome"], r["offset"], r["time_ms"]) for r in found["orders"]] == [("COMMIT", 5, 6000)]
     busy = found["busy"]
     assert len(busy) == 2 * MARKER_SLICES
-    assert sum(row["count"] for row in busy) == MANY // 2
+    assert sum(row["marker_count"] for row in busy) == MANY // 2
 
 
 @pytest.mark.parametrize("topic", ["order-markers", "held", "log_points", "runs's shown.ends"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -69,8 +68,7 @@ Tick = tuple[float, str]
 """One mark on an axis: where, and its label."""
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """A line from the values `low` to `high` to the places `start` to `stop`; what lies outside is clamped.
 
     What `of` makes of a value is laid out evenly.
@@ -142,8 +140,7 @@ def count_scale(low: float, high: float, height: int, most: int = 5) -> tuple[Sc
     return scale, left_of([label for _, label in count_ticks(scale, most)])
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """The area of a chart, from `left` to WIDTH - RIGHT, and the ticks below it and beside it."""
 
     height: int
@@ -173,8 +170,7 @@ class Table(NamedTuple):
     rows: tuple[tuple[str | int, ...], ...]
 
 
-@dataclass(frozen=True)
-class Chart:
+class Chart(NamedTuple):
     """One picture: what it is called, what it shows in words, its frame, and the marks in it. All words are escaped.
 
     `partition` is the one whose findings lead to it.

@@ -105,7 +105,7 @@ def log(report: AuditReport, timeline: PartitionTimeline) -> Chart | None:
     marks += [line("log", *end), line("stable", *stable)]
     for marker in timeline.markers:
         at = x(at_ms(marker.offset + 1)), y(marker.offset + 1)
-        more = "" if marker.count == 1 else f", the last of {marker.count} close together"
+        more = "" if marker.marker_count == 1 else f", the last of {marker.marker_count} close together"
         title = f"{marker.outcome} at offset {marker.offset}, {iso_utc(marker.time_ms)}{more}"
         marks.append(cross("cross", *at, title) if marker.outcome == "ABORT" else dot("ring", *at, 2.5, title))
     for one in here[:_MOST_OPEN]:

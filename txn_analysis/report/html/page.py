@@ -53,12 +53,10 @@ def html_report(
     again = report_command(report, reader)
     context = {
         "report": report,
-        "worst": report.unaccepted.worst,
         "headline": headline.headline(report, reader.fail_on),
         "lead": list(headline.lead(report, reader))[1:],
         "since_rows": _since_rows(report, views),
         "since_title": nights.title(report),
-        "verdict_counts": report.unaccepted.verdict_counts,
         "history_command": None if report.since is None or report.anonymized else nights.history_command(reader),
         "steps": steps_of(report, reader),
         "findings": views,
