@@ -108,58 +108,55 @@ def versions(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield "installed", str(Path(__file__).parents[2])
 
 
+def _needed(name: str, found: str, remedy: str | None = None) -> Check:
+    """What every audit needs; there is something to do where it is missing."""
+    return Check(name=name, is_ok=remedy is None, is_needed=True, found=found, remedy=remedy)
+
+
+def _of_spark(name: str, found: str, remedy: str | None = None) -> Check:
+    return _needed(name, found, remedy).model_copy(update={"is_needed": False})
+
+
 def _python() -> Check:
-    wanted = (3, 11)
-    is_ok = sys.version_info[:2] >= wanted
     found = f"{platform.python_version()}, {sys.executable}"
-    return Check(
-        name="Python", is_ok=is_ok, is_needed=True, found=found, remedy=None if is_ok else "install Python 3.11"
-    )
+    return _needed("Python", found, None if sys.version_info[:2] >= (3, 11) else "install Python 3.11")
 
 
 def _packages() -> Iterator[Check]:
     for package, module in _MODULES.items():
-        version, problem = _version(package), None
+        found, remedy = _version(package) or "not installed", None
         try:
             import_module(module)
         except Exception as error:  # noqa: BLE001 whatever a broken package raises is what is wrong with it
             problem = f"{type(error).__name__}: {error}".partition("\n")[0]
-        found = version or "not installed"
-        yield Check(
-            name=package,
-            is_ok=problem is None,
-            is_needed=True,
-            found=found if problem is None else f"{found}, cannot be imported ({problem})",
-            remedy=None if problem is None else f"install the package anew: pip install --force-reinstall {package}",
-        )
+            found = f"{found}, cannot be imported ({problem})"
+            remedy = f"install the package anew: pip install --force-reinstall {package}"
+        yield _needed(package, found, remedy)
 
 
 def _memory() -> Check:
     free, most = free_memory_bytes(), most_in_memory_bytes()
     found = f"{size(free)} free, {os.cpu_count()} cores; this process judges up to {size(most)} of files"
-    return Check(name="memory", is_ok=True, is_needed=True, found=found)
+    return _needed("memory", found)
 
 
 def _disks(settings: Settings) -> Iterator[Check]:
     yield _warehouse(settings.warehouse)
     folder = tempfile.gettempdir()
-    found = f"{size(shutil.disk_usage(folder).free)} free in {folder}"
-    yield Check(name="temporary files", is_ok=True, is_needed=True, found=found)
+    yield _needed("temporary files", f"{size(shutil.disk_usage(folder).free)} free in {folder}")
 
 
 def _warehouse(given: str) -> Check:
     """A folder is looked at; a store is not asked."""
     try:
         if place_of(given) is not None:
-            found = f"{shown(given)}, which is not asked here"
-            return Check(name="warehouse", is_ok=True, is_needed=True, found=found)
+            return _needed("warehouse", f"{shown(given)}, which is not asked here")
         folder = Path(local_path(given)).absolute()
         check_writable(folder)
     except (PlaceError, WarehouseError) as error:
         return Check(name="warehouse", is_ok=False, is_needed=True, found=str(error))
     nearest = next(place for place in (folder, *folder.parents) if place.exists())
-    found = f"{size(shutil.disk_usage(nearest).free)} free for {folder}, which can be written"
-    return Check(name="warehouse", is_ok=True, is_needed=True, found=found)
+    return _needed("warehouse", f"{size(shutil.disk_usage(nearest).free)} free for {folder}, which can be written")
 
 
 def _java(env: Mapping[str, str]) -> Check:
@@ -167,21 +164,16 @@ def _java(env: Mapping[str, str]) -> Check:
         version = check_jdk(env)
     except MissingToolError as error:
         what, _, remedy = str(error).partition(": ")
-        return Check(name="Java", is_ok=False, is_needed=False, found=what, remedy=remedy)
-    return Check(name="Java", is_ok=True, is_needed=False, found=f"{version}, {java_program(env)}")
+        return _of_spark("Java", what, remedy)
+    return _of_spark("Java", f"{version}, {java_program(env)}")
 
 
 def _spark() -> Check:
     """PySpark brings Spark along; with Spark Connect alone there would be no Java to start."""
     version = _version("pyspark")
     is_ok = version is not None and int(version.partition(".")[0]) >= _OLDEST_SPARK
-    return Check(
-        name="Spark",
-        is_ok=is_ok,
-        is_needed=False,
-        found=version or "PySpark is not installed",
-        remedy=None if is_ok else f"pip install --upgrade {NAME}, which brings it along",
-    )
+    remedy = None if is_ok else f"pip install --upgrade {NAME}, which brings it along"
+    return _of_spark("Spark", version or "PySpark is not installed", remedy)
 
 
 def _delta(env: Mapping[str, str]) -> Check:
@@ -189,7 +181,7 @@ def _delta(env: Mapping[str, str]) -> Check:
     jars = delta_jars(env)
     found = f"{len(jars)} jars in {jars[0].parent}" if jars else "no jars, which only --register needs"
     remedy = None if jars else "start Spark once with spark.jars.packages=io.delta:delta-spark_…: docs/lakehouse.md"
-    return Check(name="Delta", is_ok=bool(jars), is_needed=False, found=found, remedy=remedy)
+    return _of_spark("Delta", found, remedy)
 
 
 def _missing_for_a_cluster(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
@@ -216,10 +208,8 @@ def machine_text(found: Machine) -> str:
         lines.append(f"{'ok' if check.is_ok else 'MISSING' if check.is_needed else '-':8}{check.name:16}{check.found}")
         if check.remedy is not None:
             lines.append(f"{'':24}to do: {check.remedy}")
-    lines += [
-        "",
-        "A cluster of Spark would need as well:" if found.cluster else "For a cluster nothing is missing here.",
-    ]
+    needs = "A cluster of Spark would need as well:" if found.cluster else "For a cluster nothing is missing here."
+    lines += ["", needs]
     lines += [f"        {missing}" for missing in found.cluster]
     return "".join(f"{line}\n" for line in lines)
 

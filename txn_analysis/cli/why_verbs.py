@@ -235,7 +235,8 @@ def ended(asked: _Ended) -> int:
 def _ended_by(asked: _Ended, filters: Filters, by: str) -> int:
     from txn_analysis.questions.filters import check_seen
     from txn_analysis.questions.stats import stats_of
-    from txn_analysis.questions.stats_answer import By, StatsAnswer, stats_csv, stats_ndjson, stats_text
+    from txn_analysis.questions.stats_answer import By, Group, StatsAnswer, stats_text
+    from txn_analysis.report.formats import Answer, Column
 
     if asked.schema:
         return deliver_schema(asked.targets, StatsAnswer)
@@ -243,8 +244,8 @@ def _ended_by(asked: _Ended, filters: Filters, by: str) -> int:
     with asked_run(asked.settings(), asked.run_id) as tables:
         check_seen(tables, filters)
         answer = stats_of(tables, filters, By(by), window, asked.limit or 50)
-    forms = one(answer, lambda: stats_text(answer))
-    deliver(asked.targets, forms | {"ndjson": lambda: stats_ndjson(answer), "csv": lambda: stats_csv(answer)})
+    groups = Answer(tuple(map(Column, Group._fields)), answer.groups)
+    deliver(asked.targets, rows(groups) | one(answer, lambda: stats_text(answer)))
     if answer.left_out_count and any(target.form in {"csv", "ndjson"} for target in asked.targets):
         note(f"{answer.left_out_count} more rows are not shown; raise --limit")
     return 0

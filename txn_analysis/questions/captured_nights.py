@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import Counts, records_of
+from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.outcome import Outcome, Sight, outcome_of
 from txn_analysis.plan.standing import Standing, accepted_findings, unaccepted
@@ -31,24 +31,11 @@ if TYPE_CHECKING:
 
     from txn_analysis.report.formats import Answer
     from txn_analysis.settings import Settings
-    from txn_analysis.tables import Prune
     from txn_analysis.tables.finding_rows import FindingRows
     from txn_analysis.warehouse.delta_tables import Warehouse
 
 MOST_TOLD = 120
 """Of so many captures of a cluster the findings are read; of older ones only what `runs` says."""
-
-
-class _NightRun(NamedTuple):
-    """A run, as far as `runs` says how it came out."""
-
-    run_id: str
-    run_number: int
-    cluster: str
-    capture: str
-    as_of_ms: int | None
-    verdict_counts: Counts | None
-    outcome: str
 
 
 class CapturedNight(NamedTuple):
@@ -118,8 +105,8 @@ def captured_nights(warehouse: Warehouse, settings: Settings, cluster: str | Non
         what = f"cluster {escape(cluster)} has no capture yet"
         raise WarehouseError(f"{warehouse.root}: {what}: {there}audit its files first")
     of_cluster = {} if cluster is None else {"cluster": [cluster]}
-    runs = defaultdict[tuple[str, str], list[_NightRun]](list)
-    for run in sorted(warehouse.records(_NightRun, RUNS, **of_cluster), key=attrgetter("run_number")):
+    runs = defaultdict[tuple[str, str], list[RunRecord]](list)
+    for run in sorted(warehouse.records(RunRecord, RUNS, **of_cluster), key=attrgetter("run_number")):
         runs[run.cluster, run.capture].append(run)
     last = {place: of_place[-1] for place, of_place in runs.items()}
     told = _told_of_clusters(warehouse, settings, last.values())
@@ -135,31 +122,28 @@ def _order(night: CapturedNight) -> tuple[str, bool, int, str]:
     return night.capture.cluster, night.copied_ms is not None, night.copied_ms or 0, night.capture.name
 
 
-def _night(capture: Capture, run: _NightRun | None, told: Mapping[str, _Told]) -> CapturedNight:
+def _night(capture: Capture, run: RunRecord | None, told: Mapping[str, _Told]) -> CapturedNight:
     if run is None:
         return CapturedNight(capture, capture.newest_moment_ms, "not judged")
-    answer, against, accepted = told.get(run.run_id) or _Told(
-        _answer(Outcome(run.outcome), run.verdict_counts or {}), None, None
-    )
-    return CapturedNight(capture, run.as_of_ms, answer, against, accepted)
+    by_itself = _Told(_answer(Outcome(run.outcome), run.verdict_counts or {}))
+    return CapturedNight(capture, run.as_of_ms, *told.get(run.run_id, by_itself))
 
 
 class _Told(NamedTuple):
     answer: str
-    against: Against | None
-    accepted: int | None
+    against: Against | None = None
+    accepted: int | None = None
 
 
-def _told_of_clusters(warehouse: Warehouse, settings: Settings, runs: Iterable[_NightRun]) -> dict[str, _Told]:
+def _told_of_clusters(warehouse: Warehouse, settings: Settings, runs: Iterable[RunRecord]) -> dict[str, _Told]:
     """By their ids, what the newest runs of each cluster tell."""
-    dated = defaultdict[str, list[tuple[int, str]]](list)
+    dated = defaultdict[str, list[tuple[int, str, RunRecord]]](list)
     for run in runs:
         if run.as_of_ms is not None:
-            dated[run.cluster].append((run.as_of_ms, run.run_id))
+            dated[run.cluster].append((run.as_of_ms, run.run_id, run))
     found: dict[str, _Told] = {}
     for cluster, own in dated.items():
-        newest = [run_id for _, run_id in sorted(own)][-MOST_TOLD:]
-        found |= _told(warehouse, settings, cluster, newest, prunes_of(warehouse, cluster))
+        found |= _told(warehouse, settings, cluster, [run for *_, run in sorted(own)][-MOST_TOLD:])
     return found
 
 
@@ -172,15 +156,12 @@ def _answer(outcome: Outcome, verdicts: Mapping[str, int] | Mapping[Verdict, int
     return f"{suspect} suspect" if suspect else "nothing hangs"
 
 
-def _told(
-    warehouse: Warehouse, settings: Settings, cluster: str, run_ids: Sequence[str], prunes: Iterable[Prune]
-) -> dict[str, _Told]:
+def _told(warehouse: Warehouse, settings: Settings, cluster: str, runs: Sequence[RunRecord]) -> dict[str, _Told]:
     """By their runs, the answer, and what is new, gone, still there and accepted."""
-    rows = {run.run_id: run for run in warehouse.records(RunRecord, RUNS, run_id=run_ids)}
     decided = decisions_of(warehouse, settings, cluster)
     found: dict[str, _Told] = {}
-    unsure: dict[str, FindingRows] = {}
-    for night in told_nights(warehouse, [rows[run_id] for run_id in run_ids], prunes):
+    unsure: dict[str, tuple[RunRecord, FindingRows]] = {}
+    for night in told_nights(warehouse, runs, prunes_of(warehouse, cluster)):
         run = night.run
         accepted = accepted_findings(night.findings, decided, run.as_of_ms)
         counted = {one.finding_id for one in accepted if one.standing is Standing.ACCEPTED}
@@ -188,13 +169,14 @@ def _told(
         if counted and outcome is not Outcome.CLEAN:
             outcome = outcome_of(opened, has_state=_has_state(run))
             if outcome is Outcome.CLEAN:
-                unsure[run.run_id] = opened
+                unsure[run.run_id] = run, opened
         since = None if night.since is None else night.since.without(counted)
         against = None if since is None else Against(len(since.new), len(since.gone), len(since.still))
         found[run.run_id] = _Told(_answer(outcome, opened.verdict_counts), against, len(counted))
     for run_id, sight in _sights(warehouse, [*unsure]).items():
-        outcome = outcome_of(unsure[run_id], has_state=_has_state(rows[run_id]), sight=sight)
-        found[run_id] = found[run_id]._replace(answer=_answer(outcome, unsure[run_id].verdict_counts))
+        run, opened = unsure[run_id]
+        outcome = outcome_of(opened, has_state=_has_state(run), sight=sight)
+        found[run_id] = found[run_id]._replace(answer=_answer(outcome, opened.verdict_counts))
     return found
 
 

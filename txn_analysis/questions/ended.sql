@@ -90,11 +90,12 @@ FROM took
 GROUP BY topic, producer_id;
 
 CREATE VIEW longest AS
-SELECT topic, `partition`, txn_start_offset, end_offset, outcome, end_timestamp_ms, producer_id, took_ms AS duration_ms
-FROM took
-WHERE took_ms >= 0
-ORDER BY took_ms DESC, topic, `partition`, txn_start_offset
-LIMIT $most;
+SELECT l.topic, l.`partition`, l.txn_start_offset, l.end_offset, l.outcome, l.end_timestamp_ms, l.producer_id,
+       i.transactional_id, l.took_ms AS duration_ms
+FROM ids i
+RIGHT JOIN (SELECT * FROM took WHERE took_ms >= 0
+            ORDER BY took_ms DESC, topic, `partition`, txn_start_offset LIMIT $most) l
+     ON l.producer_id = i.producer_id;
 
 -- End markers without data of their producer before them.
 CREATE VIEW bare AS

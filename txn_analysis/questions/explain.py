@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.columns.records import records_of
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
@@ -283,14 +284,14 @@ def _records_around(opened: Transaction, history: Sequence[StateRecord]) -> list
 
 def _batches_around(evidence: Evidence, opened: Sequence[Transaction]) -> list[list[LoggedBatch]]:
     """Of each transaction its first and last batches, its producer's marker before it, and the markers around it."""
-    around = [[_Nearest(count) for count in _SHOWN] for _ in opened]
+    around = [[dict[int, LoggedBatch]() for _ in _SHOWN] for _ in opened]
     topics, partitions = {one.topic for one in opened}, {one.partition for one in opened}
     for batch in evidence.batches(LOG_BATCHES, "partition", *LoggedBatch._fields, topic=topics, partition=partitions):
         for transaction, parts in zip(opened, around, strict=True):
-            for part, is_meant in zip(parts, _meant(batch, transaction), strict=True):
-                part.add(batch, is_meant)
+            meant = _meant(batch, transaction)
+            parts[:] = map(_nearest, parts, _SHOWN, repeat(batch), meant)
     # Each batch once, also where it is shown for several reasons.
-    return [[*{place: one for part in parts for place, one in part.found.items()}.values()] for parts in around]
+    return [[*{place: one for part in parts for place, one in part.items()}.values()] for parts in around]
 
 
 def _meant(batch: pa.RecordBatch, opened: Transaction) -> tuple[pa.Array, ...]:
@@ -305,26 +306,21 @@ def _meant(batch: pa.RecordBatch, opened: Transaction) -> tuple[pa.Array, ...]:
     return own_data, own_data, pc.and_(before, is_own), before, after
 
 
-class _Nearest:
-    """Of the batches that are added those at the smallest offsets, or (a negative count) at the largest ones.
+def _nearest(
+    found: dict[int, LoggedBatch], count: int, batch: pa.RecordBatch, is_meant: pa.Array
+) -> dict[int, LoggedBatch]:
+    """Of what was found, and the rows that are meant, those at the smallest offsets, or (a negative count) the largest.
 
     Copies and captures hold the same batch; of each place in the log one is enough to be read.
     """
-
-    def __init__(self, count: int) -> None:
-        self._kept = slice(count) if count > 0 else slice(count, None)
-        self.found: dict[int, LoggedBatch] = {}
-
-    def add(self, batch: pa.RecordBatch, is_meant: pa.Array) -> None:
-        """Look among the rows of a batch that are meant."""
-        places = np.flatnonzero(pc.fill_null(is_meant, fill_value=False).to_numpy(zero_copy_only=False))
-        if not len(places):
-            return
-        _, first = np.unique(batch["base_offset"].to_numpy()[places], return_index=True)
-        nearest = batch.select([*LoggedBatch._fields]).take(places[first[self._kept]])
-        found = map(LoggedBatch._make, zip(*(column.to_pylist() for column in nearest.columns), strict=True))
-        every = {one.base_offset: one for one in found} | self.found
-        self.found = {offset: every[offset] for offset in sorted(every)[self._kept]}
+    places = np.flatnonzero(pc.fill_null(is_meant, fill_value=False).to_numpy(zero_copy_only=False))
+    if not len(places):
+        return found
+    kept = slice(count) if count > 0 else slice(count, None)
+    _, first = np.unique(batch["base_offset"].to_numpy()[places], return_index=True)
+    nearest = records_of(LoggedBatch, batch.take(places[first[kept]]))
+    every = {one.base_offset: one for one in nearest} | found
+    return {offset: every[offset] for offset in sorted(every)[kept]}
 
 
 def explanations_text(explained: Iterable[Explanation]) -> str:

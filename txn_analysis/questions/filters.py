@@ -124,10 +124,7 @@ def check_seen(tables: RunTables, filters: Filters, *, of_coordinator: bool = Fa
             if number not in seen:
                 there = f"it saw {ranges(seen)}" if seen else "it saw none"
                 raise ConfigError(f"--coordinator {STATE_TOPIC}-{number}: this run saw no such partition; {there}")
-    if filters.producer_ids:
-        unseen = sorted(set(filters.producer_ids) - _producers_seen(tables, filters.producer_ids))
-        if unseen:
-            raise ConfigError(f"--producer-id {unseen[0]}: this run saw no such producer; {_LOOK}")
+    _check_known(tables, "producer", "producer_id", filters.producer_ids, _PRODUCERS)
 
 
 def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> None:
@@ -136,20 +133,13 @@ def check_ids_seen(tables: RunTables, transactional_ids: Collection[str]) -> Non
     Raises:
         ConfigError: it names the id.
     """
-    if not transactional_ids:
-        return
-    is_asked = is_one_of({"transactional_id": transactional_ids})
-    every = "SELECT transactional_id FROM findings UNION ALL SELECT transactional_id FROM transaction_states"
-    seen = f"SELECT DISTINCT transactional_id FROM ({every}) seen WHERE {is_asked}"  # noqa: S608 ours
-    unseen = {*transactional_ids} - {*ask(tables.finished, seen)["transactional_id"].to_pylist()}
-    if unseen:
-        named = clip(min(unseen), _NAME_WIDTH)
-        raise ConfigError(f"--transactional-id {named}: this run saw no such id; the verb `list` shows all ids")
+    _check_known(tables, "id", "transactional_id", transactional_ids, _IDS)
 
 
-_LOOK = "the verbs `list` and `describe-producers` show those that it saw"
-
-
+LOOK_FOR = {
+    "producer": "the verbs `list` and `describe-producers` show those that it saw",
+    "id": "the verb `list` shows all ids",
+}
 _SQL = Path(__file__).with_name("producers.sql")
 _PRODUCERS = """
     SELECT producer_id FROM transactions
@@ -157,10 +147,14 @@ _PRODUCERS = """
     UNION ALL SELECT producer_id FROM ids
     UNION ALL SELECT producer_id FROM last_producers
 """
+_IDS = "SELECT transactional_id FROM findings UNION ALL SELECT transactional_id FROM transaction_states"
 
 
-def _producers_seen(tables: RunTables, producer_ids: tuple[int, ...]) -> set[int]:
-    """Of some producer ids those that occur in the run: in its logs, or at the coordinator."""
-    asked = is_one_of({"producer_id": producer_ids})
-    seen = ask(tables.finished, f"SELECT DISTINCT producer_id FROM ({_PRODUCERS}) seen WHERE {asked}", views_in(_SQL))  # noqa: S608 ours
-    return {*seen["producer_id"].to_pylist()}
+def _check_known(tables: RunTables, what: str, name: str, wanted: Collection[Any], every: str) -> None:
+    """Refuse values that are in no row of the run, in its logs or at the coordinator."""
+    if not wanted:
+        return
+    seen = f"SELECT DISTINCT {name} FROM ({every}) seen WHERE {is_one_of({name: wanted})}"  # noqa: S608 ours
+    if unseen := {*wanted} - {*ask(tables.finished, seen, views_in(_SQL))[name].to_pylist()}:
+        flag = f"--{name.replace('_', '-')} {clip(str(min(unseen)), _NAME_WIDTH)}"
+        raise ConfigError(f"{flag}: this run saw no such {what}; {LOOK_FOR[what]}")

@@ -24,7 +24,7 @@ from txn_analysis.questions.offset_answer import (
     OffsetAnswer,
     TransactionAt,
 )
-from txn_analysis.questions.readers import Ahead, Fate, fates_of, longest
+from txn_analysis.questions.readers import Ahead, Fate, longest, not_committed
 from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.runs.asked_states import histories
 from txn_analysis.runs.past_run import JUDGED_BY
@@ -123,7 +123,8 @@ class _Asked:
         stable = self.health.last_stable_offset
         if stable is None:
             return None
-        return Ahead.of(self.log, fates_of(self.run, self.log.topic, self.log.partition), self.offset, stable)
+        transactions = not_committed(self.run, self.log.topic, self.log.partition)
+        return Ahead.of(self.log, transactions, self.offset, stable)
 
     @property
     def _is_in_log(self) -> bool:

@@ -193,7 +193,7 @@ def _paragraphs(answer: OffsetAnswer, options: str) -> Iterator[Paragraph]:
         many = f"{count(run.offset_count, 'offset')}, {size(run.size_bytes)}"
         yield Paragraph("run", f"the longest one ahead without a record: from offset {run.first_offset} on, {many}")
     if answer.blocked_by is not None:
-        yield Paragraph("blocked", _blocked(answer))
+        yield Paragraph("blocked", _blocked(answer.blocked_by))
     if answer.bounded_reader is not None:
         yield Paragraph("bounded", bounded_sentence(answer.bounded_reader))
     if answer.blocked_by is not None:
@@ -243,10 +243,8 @@ def _reader(answer: OffsetAnswer) -> str:
             f"starts at offset {answer.log_start_offset}"
         )
     if answer.gets is Gets.NOTHING_YET:
-        where = (
-            "the last stable offset, below what was copied," if stable is None else f"the last stable offset {stable}"
-        )
-        return f"a read_committed consumer waits: it gets nothing from {where} on"
+        where = ", below what was copied," if stable is None else f" {stable}"
+        return f"a read_committed consumer waits: it gets nothing from the last stable offset{where} on"
     if answer.gets is Gets.RECORD:
         return (
             "a read_committed consumer gets it: no transaction holds it there. If it comes no further, its own "
@@ -278,10 +276,7 @@ def _lag(answer: OffsetAnswer) -> str:
     return f"{own}, {whose}; {to_end}"
 
 
-def _blocked(answer: OffsetAnswer) -> str:
-    held = answer.blocked_by
-    if held is None:
-        return ""
+def _blocked(held: Blocker) -> str:
     named = "no transactional id" if held.transactional_id is None else clip(held.transactional_id, _ID_WIDTH)
     whose = f"producer id {held.producer_id}, {named}"
     return f"from offset {held.txn_start_offset} on, by the open transaction of {whose}: {held.verdict} ({held.rule})"

@@ -57,15 +57,6 @@ class OpenThere(NamedTuple):
     other_copy_commit_offset: int | None
 
 
-@dataclass
-class _Kept:
-    """What the files that stay hold: of logs first and last offsets, of the state where they begin."""
-
-    first: dict[tuple[str, int], int] = field(default_factory=dict)
-    end: dict[tuple[str, int], int] = field(default_factory=dict)
-    base: dict[int, int] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class OldEvidence:
     """The files of one cluster, and its newest run by which they are asked.
@@ -81,6 +72,10 @@ class OldEvidence:
     inputs: Sequence[ReadInput]
     old: Sequence[str]
     before_ms: int
+    # What the files that stay hold: of logs first and last offsets, of the state where they begin.
+    _first: dict[tuple[str, int], int] = field(default_factory=dict, init=False)
+    _end: dict[tuple[str, int], int] = field(default_factory=dict, init=False)
+    _base: dict[int, int] = field(default_factory=dict, init=False)
 
     @cached_property
     def why_kept(self) -> dict[str, str]:
@@ -161,7 +156,7 @@ class OldEvidence:
         stable = health.last_stable_offset
         if stable is None or health.truncated_marker_offset is not None or health.two_logs:
             return False
-        first = self._kept.first.get(place)
+        first = self._first.get(place)
         return all(
             one.is_txn_start_exact
             and one.other_copy_commit_offset is None
@@ -172,20 +167,14 @@ class OldEvidence:
             problem.spoils(stable) for problem in health.problems if problem.kind != ProblemKind.NOT_IN_CAPTURE
         )
 
-    @cached_property
-    def _kept(self) -> _Kept:
-        return _Kept()
-
     def _keep(self, item: ReadInput) -> None:
-        kept = self._kept
         for section in sections_of(item):
-            place = section.topic, section.partition
+            place, base = (section.topic, section.partition), section.file_base_offset
             if section.kind == LOG and section.first_offset is not None and section.end_offset is not None:
-                kept.first[place] = min(section.first_offset, kept.first.get(place, section.first_offset))
-                kept.end[place] = max(section.end_offset, kept.end.get(place, section.end_offset))
+                self._first[place] = min(section.first_offset, self._first.get(place, section.first_offset))
+                self._end[place] = max(section.end_offset, self._end.get(place, section.end_offset))
             elif section.kind == STATE:
-                base = section.file_base_offset
-                kept.base[section.partition] = min(base, kept.base.get(section.partition, base))
+                self._base[section.partition] = min(base, self._base.get(section.partition, base))
 
     def _why_needed(self, item: ReadInput) -> str | None:
         """Why an old file bears on an answer; None where it does not, and of one that says nothing of a partition."""
@@ -205,15 +194,15 @@ class OldEvidence:
     def _bears(self, section: InputSection) -> bool:
         place = section.topic, section.partition
         if section.kind == LOG:
-            goes_on = section.end_offset is not None and section.end_offset > self._kept.end.get(place, 0)
+            goes_on = section.end_offset is not None and section.end_offset > self._end.get(place, 0)
             is_there = place in self._health and self._health[place].is_in_capture
             return not self._settled.get(place, False) or (is_there and goes_on)
         if section.kind in {SNAPSHOT, DESCRIBED}:
-            first = self._kept.first.get(place)
+            first = self._first.get(place)
             is_below = first is not None and section.file_base_offset < first
             return not (self._settled.get(place, False) and (is_below or not self._health[place].is_in_capture))
         if section.kind == STATE:
-            return section.file_base_offset < self._kept.base.get(section.partition, section.file_base_offset + 1)
+            return section.file_base_offset < self._base.get(section.partition, section.file_base_offset + 1)
         if section.kind == TOPIC_ID:
             return section.topic in self._unsettled_topics
         if section.kind in STATED_OF_PARTITION:

@@ -7,7 +7,7 @@ name (`GroupMetadataManager.partitionFor`, `TransactionStateManager.partitionFor
 from __future__ import annotations
 
 from enum import StrEnum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import records_of
@@ -17,6 +17,7 @@ from txn_analysis.judge.blocked_groups import files_that_count, group_files
 from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC, java_hash, positive_hash, state_partition
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.questions.answers import last_producers
+from txn_analysis.questions.filters import LOOK_FOR
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.owner import Owner, owner_of
 from txn_analysis.runs.ask import ask, is_one_of
@@ -132,23 +133,10 @@ def who_is_id(tables: RunTables, transactional_id: str) -> OwnerAnswer:
     Raises:
         ConfigError: the run saw the whole partition that would hold it, and no such id.
     """
-    run = tables.finished
-    known, opened = of_ids(run, [transactional_id]), _opened(run, transactional_id=[transactional_id])
-    held_in = _home(run, transactional_id, known.get(transactional_id, ()))
-    missing = [] if known else [*_missing_of_state(tables, [held_in])]
-    if not (known or opened or missing):
-        there = f"no record of {STATE_TOPIC}-{held_in}, which would hold it, names it"
-        named = clip(transactional_id, _WIDTH)
-        raise ConfigError(f"--transactional-id {named}: this run saw no such id; {there}; the verb `list` shows all")
-    return _of_histories(
-        tables,
-        known,
-        opened,
-        kind=Kind.TRANSACTIONAL_ID,
-        name=transactional_id,
-        held_in=f"{STATE_TOPIC}-{held_in}",
-        missing=missing,
-    )
+    known = of_ids(tables.finished, [transactional_id])
+    held_in = _home(tables.finished, transactional_id, known.get(transactional_id, ()))
+    look = f"no record of {STATE_TOPIC}-{held_in}, which would hold it, names it; the verb `list` shows all"
+    return _of_histories(tables, Kind.TRANSACTIONAL_ID, transactional_id, known, [held_in], look)
 
 
 def who_is_producer(tables: RunTables, producer_id: int) -> OwnerAnswer:
@@ -157,49 +145,38 @@ def who_is_producer(tables: RunTables, producer_id: int) -> OwnerAnswer:
     Raises:
         ConfigError: neither the logs nor the whole state, all of it given, have such a producer.
     """
-    run = tables.finished
-    known = histories(run, [producer_id]).get(producer_id, {})
-    opened = _opened(run, producer_id=[producer_id])
-    written = _written(tables, [producer_id])
-    missing = [] if known else [*_missing_of_state(tables, range(int(tables.run.coverage["expected"])))]
-    if not (known or opened or written or missing):
-        look = "the verbs `list` and `describe-producers` show those that it saw"
-        raise ConfigError(f"--producer-id {producer_id}: this run saw no such producer; {look}")
-    homes = sorted({f"{STATE_TOPIC}-{_home(run, name, history)}" for name, history in known.items()})
-    return _of_histories(
-        tables,
-        known,
-        opened,
-        kind=Kind.PRODUCER_ID,
-        name=str(producer_id),
-        held_in=homes[0] if len(homes) == 1 else None,
-        missing=missing,
-        producer_ids=[producer_id],
-    )
+    known = histories(tables.finished, [producer_id]).get(producer_id, {})
+    homes = sorted({_home(tables.finished, name, history) for name, history in known.items()})
+    return _of_histories(tables, Kind.PRODUCER_ID, producer_id, known, homes, LOOK_FOR["producer"])
 
 
 def _of_histories(
-    tables: RunTables,
-    known: dict[str, History],
-    opened: Sequence[Opened],
-    *,
-    missing: Sequence[str],
-    producer_ids: Sequence[int] = (),
-    **said: Any,
+    tables: RunTables, kind: Kind, name: str | int, known: dict[str, History], homes: Sequence[int], look: str
 ) -> OwnerAnswer:
+    """Who an id or a producer is; `homes` are the partitions that keep it, `look` says where others are shown."""
     records = sorted((r for history in known.values() for r in history), key=lambda r: r.moment_ms or 0)
+    opened = _opened(tables.finished, **{kind.value: [name]})
     named = {one for record in records for one in record.producer_ids if one is not None}
-    producers = [*producer_ids] or sorted(named | {one.producer_id for one in opened})
+    of_id = sorted(named | {one.producer_id for one in opened})
+    producers = [name] if isinstance(name, int) else of_id
+    written = _written(tables, producers)
+    missing = [] if known else [*_missing_of_state(tables, homes or range(int(tables.run.coverage["expected"])))]
+    if not (known or opened or missing or (written and isinstance(name, int))):
+        what = "producer" if isinstance(name, int) else "id"
+        flag = kind.value.replace("_", "-")
+        raise ConfigError(f"--{flag} {clip(str(name), _WIDTH)}: this run saw no such {what}; {look}")
     return OwnerAnswer(
-        **said,
         run_id=tables.run_id,
+        kind=kind,
+        name=str(name),
         is_told=not missing,
+        held_in=f"{STATE_TOPIC}-{homes[0]}" if len(homes) == 1 else None,
         missing=tuple(missing),
         transactional_ids=tuple(sorted(known)),
         producer_ids=tuple(producers),
         changes=tuple(map(_change, records[-MOST_CHANGES:])),
         change_count=len(records),
-        written=tuple(_written(tables, producers)),
+        written=tuple(written),
         opened=tuple(opened),
         owners=tuple(
             owner_of(name, history, tables.as_of_ms, tables.connect_groups, max_timeout_ms=tables.max_timeout_ms)
@@ -253,8 +230,8 @@ def who_is_group(tables: RunTables, group_id: str) -> OwnerAnswer:
     """
     run, last = tables.finished, "SELECT `partition`, producer_id, max(last_offset) AS last_offset FROM group_offsets"
     of_it = f"{last} WHERE {is_one_of({'group_id': [group_id]})} GROUP BY `partition`, producer_id"
-    rows, home = ask(run, of_it).to_pylist(), _group_home(run, group_id)
-    homes = sorted({row["partition"] for row in rows} or home.partitions)
+    rows, (partitions, basis) = ask(run, of_it).to_pylist(), _group_home(run, group_id)
+    homes = sorted({row["partition"] for row in rows} or partitions)
     unread = [number for number in homes if not _is_read(run, number)]
     if not rows and homes and not unread:
         there = f"no record of {GROUP_TOPIC}-{homes[0]}, which would hold it, names it"
@@ -263,7 +240,7 @@ def who_is_group(tables: RunTables, group_id: str) -> OwnerAnswer:
     commits = _commits(run, rows, opened) if rows else []
     blocks = _blocks(commits, opened, is_read=not unread, is_seen=bool(rows))
     what = "not all of its records were read: give its log, or a dump by kafka-dump-log --offsets-decoder"
-    missing = [f"{GROUP_TOPIC}-{number}{home.basis if not rows else ''}: {what}" for number in unread]
+    missing = [f"{GROUP_TOPIC}-{number}{basis if not rows else ''}: {what}" for number in unread]
     if not homes:
         missing.append(f"its groups do not say how many partitions {GROUP_TOPIC} has: which would hold it is not known")
     is_told = bool(rows) and blocks is not Blocks.UNKNOWN
@@ -273,7 +250,7 @@ def who_is_group(tables: RunTables, group_id: str) -> OwnerAnswer:
         kind=Kind.GROUP,
         name=group_id,
         is_told=is_told,
-        held_in=f"{GROUP_TOPIC}-{homes[0]}" if len(homes) == 1 and (rows or not home.basis) else None,
+        held_in=f"{GROUP_TOPIC}-{homes[0]}" if len(homes) == 1 and (rows or not basis) else None,
         transactional_ids=tuple(ids),
         producer_ids=tuple(sorted({c.producer_id for c in commits if c.producer_id is not None})),
         opened=tuple(opened),
@@ -283,17 +260,11 @@ def who_is_group(tables: RunTables, group_id: str) -> OwnerAnswer:
     )
 
 
-class _GroupHome(NamedTuple):
-    """The partition that holds a group by the hash of its name, if one is known; `basis` says what is assumed."""
+def _group_home(run: PastRun, group_id: str) -> tuple[list[int], str]:
+    """The partition that holds a group by the hash of its name, if one is known, and what is assumed.
 
-    partitions: tuple[int, ...]
-    basis: str = ""
-
-
-def _group_home(run: PastRun, group_id: str) -> _GroupHome:
-    """By how many partitions there are: the groups that were read tell, else Kafka's default if it fits them.
-
-    The default is that of `offsets.topic.num.partitions`.
+    By how many partitions there are: the groups that were read tell, else Kafka's default if it fits them. The default
+    is that of `offsets.topic.num.partitions`.
     """
     sums = IdSums(last_partition=max((f.partition for f in group_files(run.evidence.sections)), default=-1))
     groups = ask(run, "SELECT DISTINCT group_id, `partition` FROM group_offsets WHERE group_id IS NOT NULL")
@@ -301,9 +272,9 @@ def _group_home(run: PastRun, group_id: str) -> _GroupHome:
         sums = sums.plus(IdSums(1, abs(positive_hash(java_hash(name)) - partition), partition))
     hashed, fitting = positive_hash(java_hash(group_id)), sums.fitting()
     if len(fitting) == 1:
-        return _GroupHome((hashed % fitting[0],))
+        return [hashed % fitting[0]], ""
     fits = DEFAULT_COUNT in fitting if fitting else sums.last_partition < DEFAULT_COUNT
-    return _GroupHome((hashed % DEFAULT_COUNT,), f" (of {DEFAULT_COUNT})") if fits else _GroupHome(())
+    return ([hashed % DEFAULT_COUNT], f" (of {DEFAULT_COUNT})") if fits else ([], "")
 
 
 def _is_read(run: PastRun, partition: int) -> bool:
@@ -324,21 +295,13 @@ def _is_read(run: PastRun, partition: int) -> bool:
 
 def _commits(run: PastRun, rows: Sequence[dict[str, Any]], opened: Sequence[Opened]) -> list[Committed]:
     """By producer, the last offset of a batch that holds offsets of the group; the last one first."""
-    last: dict[int | None, int] = {}
-    for row in rows:
-        last[row["producer_id"]] = max(row["last_offset"], last.get(row["producer_id"], -1))
+    last = {row["producer_id"]: row["last_offset"] for row in sorted(rows, key=itemgetter("last_offset"))}
     starts = {one.producer_id: one.txn_start_offset for one in opened}
     known = histories(run, [producer for producer in last if producer is not None])
-    found = [
-        Committed(
-            producer,
-            offset,
-            tuple(sorted(known.get(producer, {}))) if producer is not None else (),
-            producer is not None and producer in starts and offset >= starts[producer],
-        )
-        for producer, offset in last.items()
+    return [
+        Committed(producer, offset, tuple(sorted(known.get(producer, {}))), offset >= starts.get(producer, offset + 1))
+        for producer, offset in reversed(last.items())
     ]
-    return sorted(found, key=lambda one: -one.last_offset)
 
 
 def _blocks(commits: Sequence[Committed], opened: Sequence[Opened], *, is_read: bool, is_seen: bool) -> Blocks:

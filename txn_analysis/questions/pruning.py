@@ -80,11 +80,11 @@ class PruneAnswer(Item):
 
 
 class _Going(NamedTuple):
-    """What goes of one cluster."""
+    """What goes of one cluster; None where nothing does."""
 
-    prune: Prune
-    inputs: tuple[TakenInput, ...]
     item: PrunedItem
+    prune: Prune | None = None
+    inputs: tuple[TakenInput, ...] = ()
 
 
 def prune(warehouse: Warehouse, keep_ms: int, now_ms: int, grace_ms: int, *, is_rehearsal: bool = False) -> PruneAnswer:
@@ -104,9 +104,9 @@ def prune(warehouse: Warehouse, keep_ms: int, now_ms: int, grace_ms: int, *, is_
     clusters = sorted({capture.cluster for capture in captures(warehouse)})
     for cluster in clusters:
         going = _going(warehouse, cluster, keep_ms, now_ms, grace_ms)
-        if isinstance(going, _Going) and not is_rehearsal:
+        if going.prune is not None and not is_rehearsal:
             take(warehouse, going.prune, going.inputs)
-        items.append(going.item if isinstance(going, _Going) else going)
+        items.append(going.item)
     if not is_rehearsal:
         cleared = clear(warehouse, now_ms)
     freed = warehouse.tidy(grace_ms, is_rehearsal=is_rehearsal)
@@ -121,17 +121,15 @@ def prune(warehouse: Warehouse, keep_ms: int, now_ms: int, grace_ms: int, *, is_
     )
 
 
-def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_ms: int) -> _Going | PrunedItem:
-    """What goes of one cluster; an item without a prune where nothing does."""
+def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_ms: int) -> _Going:
     runs = sorted(warehouse.records(RunRecord, RUNS, cluster=[cluster]), key=attrgetter("run_number"))
     known = captures(warehouse, cluster)
     newest = _newest_whole(runs, known)
     ages = {capture.name: _age_ms(capture, runs) for capture in known}
     newest_ms = max((age_ms for age_ms in ages.values() if age_ms is not None), default=None)
     if newest is None or newest_ms is None:
-        return PrunedItem(
-            cluster=cluster, prune_id=None, before_ms=None, why=_NOT_JUDGED if newest is None else _NOT_DATED
-        )
+        why = _NOT_JUDGED if newest is None else _NOT_DATED
+        return _Going(PrunedItem(cluster=cluster, prune_id=None, before_ms=None, why=why))
     before_ms = newest_ms - keep_ms
     names = [capture.name for capture in known]
     older = names[: names.index(newest.capture)]
@@ -157,7 +155,7 @@ def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_
         why=evidence.why_all_stay if old else None,
     )
     if not taken and not gone_runs:
-        return item
+        return _Going(item)
     stay = [run.run_number for run in warehouse.records(RunRecord, RUNS) if run.run_id not in gone_runs]
     moments = {capture.name: capture.newest_moment_ms for capture in known}
     record = _record(warehouse, item, taken, now_ms, grace_ms, max(stay))
@@ -165,16 +163,13 @@ def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_
     size = _size(warehouse, record)
     rows = size.row_count + len(taken) + len(gone_runs)
     shown = item.model_copy(update={"prune_id": record.prune_id, "row_count": rows, "size_bytes": size.size_bytes})
-    return _Going(record, tuple(TakenInput(cluster, *place) for place in sorted(gone)), shown)
+    return _Going(shown, record, tuple(TakenInput(cluster, *place) for place in sorted(gone)))
 
 
 def _newest_whole(runs: Sequence[RunRecord], known: Sequence[Capture]) -> RunRecord | None:
     """The last run of the newest capture that was judged as a whole."""
-    for capture in reversed(known):
-        for run in reversed(runs):
-            if run.capture == capture.name and run.asked is None:
-                return run
-    return None
+    whole = [run for run in reversed(runs) if run.asked is None]
+    return next((run for capture in reversed(known) for run in whole if run.capture == capture.name), None)
 
 
 def _age_ms(capture: Capture, runs: Sequence[RunRecord]) -> int | None:

@@ -46,52 +46,24 @@ class Fate(IntEnum):
 _FATES = {"ABORT": Fate.ABORTED, "ended": Fate.UNKNOWN, OPEN: Fate.OPEN}
 
 
-class Fates:
-    """The transactions of one partition that are not committed: by producer and offset, what becomes of their data."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        """Rows of `_OF_TRANSACTIONS`, in any order; those of committed transactions are left out."""
-        kinds = pa.array([*_FATES])
-        rows = rows.filter(pc.is_in(rows["outcome"], kinds))
-        self._producers = pa.array(np.unique(numbers(rows["producer_id"], ABSENT)))
-        starts, ends = numbers(rows["txn_start_offset"], ABSENT), numbers(rows["end_offset"], _NEVER)
-        self._starts = np.unique(starts)
-        keys = self._keys(rows["producer_id"], starts)
-        order = np.argsort(keys, kind="stable")
-        kind = pc.index_in(rows["outcome"], kinds)
-        fates = np.array([*_FATES.values()], np.int64)[numbers(kind, 0)] if len(rows) else np.array([], np.int64)
-        self._sorted, self._begin, self._end, self._fate = keys[order], starts[order], ends[order], fates[order]
-
-    def _keys(self, producers: pa.Array | pa.ChunkedArray, offsets: Array) -> Array:
-        """Numbers that order by producer and, among the starts, by offset; those of other producers come first."""
-        code = numbers(pc.index_in(producers, self._producers), ABSENT)
-        return code * (len(self._starts) + 1) + np.searchsorted(self._starts, offsets, "right")
-
-    def of(self, batch: pa.RecordBatch) -> Array:
-        """The fate of each batch, of the columns `_BATCH`."""
-        base = batch["base_offset"].to_numpy()
-        fate = np.full(len(batch), int(Fate.DELIVERED))
-        if len(self._sorted):
-            keys = self._keys(batch["producer_id"], base)
-            place = np.maximum(np.searchsorted(self._sorted, keys, "right") - 1, 0)
-            # The key of the found start has the same producer where no whole producer lies between the two.
-            step = len(self._starts) + 1
-            is_same = (self._sorted[place] // step == keys // step) & (self._sorted[place] <= keys)
-            is_in = is_same & (base >= self._begin[place]) & (base <= self._end[place])
-            is_data = batch["is_transactional"].to_numpy(zero_copy_only=False)
-            fate = np.where(is_in & is_data, self._fate[place], fate)
-        has_none = batch["is_control"].to_numpy(zero_copy_only=False) | (numbers(batch["record_count"], 1) == 0)
-        return np.where(has_none, int(Fate.NO_RECORD), fate)
-
-
-def fates_of(run: PastRun, topic: str, partition: int) -> Fates:
-    """The transactions of a partition in a finished run."""
+def not_committed(run: PastRun, topic: str, partition: int) -> pa.Table:
+    """The transactions of a partition in a finished run that are not committed: rows of `_OF_TRANSACTIONS`."""
     here = is_one_of({"topic": [topic], "partition": [partition]})
     parts = [
         f"SELECT {', '.join(_OF_TRANSACTIONS)} FROM {of} WHERE outcome <> 'COMMIT' AND {here}"  # noqa: S608 ours
         for of in ("ended_transactions", "transactions")
     ]
-    return Fates(ask(run, " UNION ALL ".join(parts)).combine_chunks())
+    return ask(run, " UNION ALL ".join(parts))
+
+
+def _fates(batches: pa.Table) -> Array:
+    """What becomes of each of some batches, beside which stands the last transaction that its producer began."""
+    kinds = pc.index_in(batches["outcome"], pa.array([*_FATES]))
+    is_in = batches["base_offset"].to_numpy() <= numbers(batches["end_offset"], _NEVER)
+    is_data = batches["is_transactional"].to_numpy() & is_in
+    of_its = np.array([*_FATES.values(), Fate.DELIVERED])[numbers(kinds, len(_FATES))]
+    has_none = batches["is_control"].to_numpy() | (numbers(batches["record_count"], 1) == 0)
+    return np.where(has_none, Fate.NO_RECORD, np.where(is_data, of_its, Fate.DELIVERED))
 
 
 class Run(NamedTuple):
@@ -129,14 +101,16 @@ class Ahead:
     _held: int = 0
 
     @classmethod
-    def of(cls, log: LinkedLog, fates: Fates, from_offset: int, last_stable_offset: int) -> Self:
-        """Read the log once, from the lower of the two offsets on."""
-        ahead = cls(from_offset, last_stable_offset)
+    def of(cls, log: LinkedLog, transactions: pa.Table, from_offset: int, last_stable_offset: int) -> Self:
+        """Read the log once, from the lower of the two offsets on; `transactions` as `not_committed` gives them."""
+        ahead, begun = cls(from_offset, last_stable_offset), transactions.sort_by("txn_start_offset")
         for batch in log.batches(min(from_offset, last_stable_offset), *_BATCH):
-            ahead._add(batch, fates.of(batch))
+            rows = pa.Table.from_batches([batch]).sort_by("base_offset")
+            last = rows.join_asof(begun, "base_offset", "producer_id", -_NEVER, "txn_start_offset", "producer_id")
+            ahead._add(last, _fates(last))
         return ahead
 
-    def _add(self, batch: pa.RecordBatch, fate: Array) -> None:
+    def _add(self, batch: pa.Table, fate: Array) -> None:
         base, last = batch["base_offset"].to_numpy(), batch["last_offset"].to_numpy()
         is_hidden = base >= self.last_stable_offset
         counts = numbers(batch["record_count"], ABSENT)

@@ -20,7 +20,6 @@ from txn_analysis.questions.ended import SQL, asked_ended, with_records
 from txn_analysis.questions.stats_answer import CAUSES, By, Group, LongTransaction, StatsAnswer, cannot_say
 from txn_analysis.report.pictures import EndedSlice
 from txn_analysis.runs.ask import ask, views_in
-from txn_analysis.runs.asked_states import merged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,7 +35,7 @@ MOST_LONGEST = 10
 _MOST_SLICES = 48
 _PART_ROWS = 1 << 20  # of transactions whose first batches are looked for at a time
 _DECISIONS_AT_ONCE = 1 << 14
-_MERGED_ROWS = 1 << 18
+_PARTS_HELD = 16  # of so many transactions, until they are added up
 _KEY = ("topic", "producer_id")
 _MADE = {"name", "framework", "unexplained_abort_count"}  # of the others, and so are means
 _HOW = {
@@ -57,17 +56,18 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
         window: when they ended.
         limit: at most so many groups.
     """
-    run, ids = tables.finished, ask(tables.finished, "SELECT * FROM ids")
+    run = tables.finished
     asked = {**asked_ended(run, filters, window.sql), "window": window.sql, "most": str(MOST_LONGEST)}
     bounds = _bounds(run, asked)
     count = bounds["untimed_count"] // _PART_ROWS + 1
     parts = [{**asked, "parts": str(count), "part": str(part)} for part in range(count)]
     did = [*(_ask(run, "did", part) for part in parts), _ask(run, "bare", asked), _ask(run, "still", asked)]
-    longest = [_long(row, ids) for part in parts for row in _ask(run, "longest", part).to_pylist()]
+    longest = [LongTransaction(**row) for part in parts for row in _ask(run, "longest", part).to_pylist()]
     decided, longest_by_coordinator = _decided(run, asked)
     rows = _added_up([*did, decided], _KEY)
-    groups = _groups(rows, by, ids, tables.connect_groups)
-    total = _group(_added_up([rows], []), None, None)
+    groups = _groups(_named(run, rows, by), by, tables.connect_groups)
+    (summed,) = _added_up([rows], []).to_pylist()
+    total = _group(summed, {})
     return StatsAnswer(
         run_id=run.run_id,
         by=by,
@@ -119,16 +119,14 @@ def _decided(run: PastRun, asked: Mapping[str, str]) -> tuple[pa.Table, tuple[Lo
     And the longest of these transactions, by its clock.
     """
     longest: list[LongTransaction] = []
-
-    def parts() -> Iterator[pa.Table]:
-        nonlocal longest
-        explained = with_records(run, asked)
-        for some in iter(lambda: [*islice(explained, _DECISIONS_AT_ONCE)], []):
-            longest = nsmallest(MOST_LONGEST, [*longest, *_timed(some)], key=_longest_first)
-            yield _added_up([pa.Table.from_pylist([*map(_row, some)], _ROWS)], _KEY)
-
-    counted = merged(parts(), lambda some: _added_up(some, _KEY), _MERGED_ROWS)
-    return _ROWS.empty_table() if counted is None else counted, tuple(longest)
+    counted = [_ROWS.empty_table()]
+    explained = with_records(run, asked)
+    for some in iter(lambda: [*islice(explained, _DECISIONS_AT_ONCE)], []):
+        longest = nsmallest(MOST_LONGEST, [*longest, *_timed(some)], key=_longest_first)
+        counted.append(_added_up([pa.Table.from_pylist([*map(_row, some)], _ROWS)], _KEY))
+        if len(counted) == _PARTS_HELD:
+            counted = [_added_up(counted, _KEY)]
+    return _added_up(counted, _KEY), tuple(longest)
 
 
 def _timed(some: Iterable[Ended]) -> Iterator[LongTransaction]:
@@ -168,41 +166,31 @@ def _slices(run: PastRun, asked: Mapping[str, str], bounds: Mapping[str, Any]) -
     return tuple(EndedSlice(start, start + step_ms, *counts.get(n, (0, 0, 0))) for n, start in enumerate(starts))
 
 
-def _long(row: dict[str, Any], ids: pa.Table) -> LongTransaction:
-    (own,) = _ids_of(pa.array([row["producer_id"]]), ids).to_pylist()
-    return LongTransaction(**row, transactional_id=own)
+def _named(run: PastRun, rows: pa.Table, by: By) -> pa.Table:
+    """The rows with a `name`: their topic, or the transactional id of their producer, NULL where no record has it."""
+    if by is By.TOPIC:
+        return rows.append_column("name", rows["topic"])
+    ids = ask(run, "SELECT producer_id, transactional_id AS name FROM ids")
+    return rows.append_column("name", ids["name"].take(pc.index_in(rows["producer_id"], ids["producer_id"])))
 
 
-def _ids_of(producers: pa.Array | pa.ChunkedArray, ids: pa.Table) -> pa.ChunkedArray:
-    """The transactional id of each producer id, the first by name of several; NULL where no record has it."""
-    return ids["transactional_id"].take(pc.index_in(producers, ids["producer_id"]))
-
-
-def _groups(rows: pa.Table, by: By, ids: pa.Table, connect: ConnectGroups) -> list[Group]:
-    names = rows["topic"] if by is By.TOPIC else _ids_of(rows["producer_id"], ids)
+def _groups(rows: pa.Table, by: By, connect: ConnectGroups) -> list[Group]:
     frameworks: dict[str | None, str | None] = {}
     if by is By.APPLICATION:
-        every = pc.unique(names)
+        every = pc.unique(rows["name"])
         owners = [None if name is None else application_of(name, connect) for name in every.to_pylist()]
-        own = pa.array([None if owner is None else owner.name for owner in owners], pa.string())
         frameworks = {owner.name: owner.framework for owner in owners if owner is not None}
-        names = own.take(pc.index_in(names, every))
-    summed = _added_up([rows.append_column("name", names)], ["name"])
-    found = [
-        _group(summed.slice(place, 1), name, frameworks.get(name))
-        for place, name in enumerate(summed["name"].to_pylist())
-    ]
+        own = pa.array([None if owner is None else owner.name for owner in owners], pa.string())
+        rows = rows.drop_columns("name").append_column("name", own.take(pc.index_in(rows["name"], every)))
+    found = [_group(row, frameworks) for row in _added_up([rows], ["name"]).to_pylist()]
     return sorted(found, key=lambda one: (-one.ended_count, -one.empty_count, one.name is None, one.name or ""))
 
 
-def _group(row: pa.Table, name: str | None, framework: str | None) -> Group:
-    (own,) = row.to_pylist()
-    explained = sum(own[column] for column in CAUSES.values())
+def _group(own: Mapping[str, Any], frameworks: Mapping[str | None, str | None]) -> Group:
     return Group(
-        **{column: own[column] for column in Group._fields if column in own and column != "name"},
-        name=name,
-        framework=framework,
-        unexplained_abort_count=own["aborted_count"] - explained,
+        **{"name": None} | {column: own[column] for column in Group._fields if column in own},
+        framework=frameworks.get(own.get("name")),
+        unexplained_abort_count=own["aborted_count"] - sum(own[column] for column in CAUSES.values()),
         mean_duration_ms=_mean(own["duration_sum_ms"], own["timed_count"]),
         mean_coordinator_duration_ms=_mean(own["coordinator_duration_sum_ms"], own["coordinator_timed_count"]),
         mean_marker_wait_ms=_mean(own["marker_wait_sum_ms"], own["decided_count"]),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from txn_analysis.judge.applications import FLINK
 from txn_analysis.judge.endings import ADMINISTRATOR, CLIENT_ABORT, FENCING, TIMEOUT
 from txn_analysis.kafka.address import Address
-from txn_analysis.report.formats import csv_table
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.pictures import EndedSlice
 from txn_analysis.report.terminal import labelled
@@ -287,13 +285,3 @@ def _long(one: LongTransaction, mark: str) -> str:
     whose = f"producer id {one.producer_id}" if one.transactional_id is None else clip(one.transactional_id, _ID_WIDTH)
     where = f"{escape(str(Address.of_transaction(one)))} to offset {one.end_offset}"
     return f"{_span(one.duration_ms)}{mark}: {where}, {whose}, {one.outcome}"
-
-
-def stats_csv(answer: StatsAnswer) -> str:
-    """One line a group under a header; see `csv_table`."""
-    return csv_table(Group._fields, answer.groups)
-
-
-def stats_ndjson(answer: StatsAnswer) -> str:
-    """One line a group, as `groups` of the JSON form holds it."""
-    return "".join(json.dumps(one._asdict(), ensure_ascii=True) + "\n" for one in answer.groups)

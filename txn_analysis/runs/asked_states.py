@@ -24,7 +24,7 @@ from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection
 
     from txn_analysis.coordinator.history import History
     from txn_analysis.coordinator.state_columns import InOrder
@@ -59,18 +59,6 @@ def _in_order(run: PastRun, **one_of: Collection[Any]) -> tuple[pa.Table, InOrde
     held = [with_held_by(batch, placing.partition_count, placing.text_exports) for batch in batches]
     rows = pa.Table.from_batches(held, held[0].schema if held else STATES)
     return rows, by_id(rows, np.zeros(len(rows), np.int64), np.full(len(rows), placing.dumped_rank))
-
-
-def merged(parts: Iterable[pa.Table], merge: Callable[[list[pa.Table]], pa.Table], held_rows: int) -> pa.Table | None:
-    """All parts as one, by a function that also takes what it gave; None where there are none."""
-    held, merged_rows = list[pa.Table](), 0
-    for part in parts:
-        held.append(part)
-        # As many new ones as are kept at least, so that each row is looked at only a few times.
-        if sum(map(len, held)) - merged_rows >= max(held_rows, merged_rows):
-            held = [merge(held)]
-            merged_rows = len(held[0])
-    return merge(held) if held else None
 
 
 def _records(batch: pa.RecordBatch, run: PastRun) -> list[StateRecord]:

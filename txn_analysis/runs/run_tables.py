@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -62,13 +62,6 @@ class Capture(NamedTuple):
     runs: tuple[str, ...]
 
 
-class _CapturedFile(NamedTuple):
-    cluster: str
-    capture: str
-    newest_moment_ms: int | None
-    size_bytes: int
-
-
 def captures(warehouse: Warehouse, cluster: str | None = None) -> list[Capture]:
     """The captures of a cluster, or of all; by cluster, oldest first as runs order them.
 
@@ -76,21 +69,15 @@ def captures(warehouse: Warehouse, cluster: str | None = None) -> list[Capture]:
         WarehouseError: there is no such warehouse, or it is damaged.
     """
     of_cluster = {} if cluster is None else {"cluster": [cluster]}
-    inputs = defaultdict(list)
-    for row in warehouse.records(_CapturedFile, INPUTS, **of_cluster):
-        inputs[row.cluster, row.capture].append(row)
-    runs = defaultdict(list)
+    files = warehouse.held(INPUTS, "cluster", "capture", "newest_moment_ms", "size_bytes", **of_cluster)
+    sums: list[Any] = [("newest_moment_ms", "max"), ([], "count_all"), ("size_bytes", "sum")]
+    rows = files.group_by(["cluster", "capture"], use_threads=False).aggregate(sums)
+    runs = defaultdict[tuple[str, str], list[str]](list)
     for run in sorted(warehouse.records(RunRecord, RUNS, **of_cluster), key=attrgetter("run_number")):
         runs[run.cluster, run.capture].append(run.run_id)
     found = [
-        Capture(
-            *place,
-            max((row.newest_moment_ms for row in rows if row.newest_moment_ms is not None), default=None),
-            len(rows),
-            sum(row.size_bytes for row in rows),
-            tuple(runs[place]),
-        )
-        for place, rows in inputs.items()
+        Capture(cluster, name, newest_ms, number, size_bytes, tuple(runs[cluster, name]))
+        for cluster, name, newest_ms, number, size_bytes in zip(*rows.to_pydict().values(), strict=True)
     ]
     return sorted(found, key=_order)
 

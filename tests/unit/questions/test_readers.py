@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txn_analysis.questions.readers import Ahead, Fate, Fates, Run, longest
+from txn_analysis.questions.readers import Ahead, Fate, Run, longest
 
 BATCH = pa.schema(
     [
@@ -113,8 +113,8 @@ def histories(draw: st.DrawFn) -> History:
 
 def ahead_of(history: History, from_offset: int) -> Ahead:
     rows = [dict(zip(ENDED.names, row, strict=True)) for row in history.transactions]
-    fates = Fates(pa.Table.from_pylist(rows, ENDED))
-    return Ahead.of(Log(history.batches), fates, from_offset, history.last_stable_offset)  # type: ignore[arg-type]
+    ended = pa.Table.from_pylist([row for row in rows if row["outcome"] != "COMMIT"], ENDED)
+    return Ahead.of(Log(history.batches), ended, from_offset, history.last_stable_offset)  # type: ignore[arg-type]
 
 
 def runs_by_offset(history: History, from_offset: int) -> list[Run]:
