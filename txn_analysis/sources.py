@@ -78,37 +78,49 @@ def register(spark: SparkSession) -> None:
     query needs. Whatever is not understood as a whole fails the query with path, byte and remedy; spans inside of what
     is understood are left out. A content that is given twice is read twice.
     """
-    for source in (KafkaDump, KafkaLogDir, KafkaTransactionState, KafkaProducerSnapshot):
-        spark.dataSource.register(source)
+    for name in _FORMATS:
+        spark.dataSource.register(source_of(name))
 
 
-class _Form(NamedTuple):
+class _Format(NamedTuple):
     """What a format gives.
 
     Attributes:
-        name: of the format.
+        table: whose rows they are, with `path` in place of ids.
         kinds: of the sections that it reads.
         is_of_brokers: it reads files of log directories alone, or none of them; None for both.
     """
 
-    name: str
     table: Table
     kinds: frozenset[str]
     is_of_brokers: bool | None = None
 
 
+_FORMATS = {
+    "kafka_dump": _Format(LOG_BATCHES, LOG_KINDS, is_of_brokers=False),
+    "kafka_log_dir": _Format(LOG_BATCHES, LOG_KINDS, is_of_brokers=True),
+    "kafka_transaction_state": _Format(TRANSACTION_STATES, STATE_KINDS),
+    "kafka_producer_snapshot": _Format(PRODUCER_SNAPSHOTS, frozenset({SNAPSHOT, DESCRIBED})),
+}
+
+
+def source_of(name: str) -> type[_Files]:
+    """The data source of a format: Spark makes it anew in each process, by its class alone."""
+    return type(name, (_Files,), {"named": name})
+
+
 class _Files(DataSource):
-    form: ClassVar[_Form]
+    named: ClassVar[str]
 
     @classmethod
     def name(cls) -> str:
         """As of `DataSource`."""
-        return cls.form.name
+        return cls.named
 
     def schema(self) -> StructType:
         """Columns of the table with its comments; each may be NULL, as Spark 4.2 takes no others."""
         asked = _Asked.of(self.name(), self.options)
-        fields = spark_schema(REJECTS if asked.is_of_rejects else self.form.table)
+        fields = spark_schema(REJECTS if asked.is_of_rejects else _FORMATS[self.name()].table)
         path = StructField("path", StringType(), True, {"comment": "the file, as it was named or found"})
         own = (StructField(field.name, field.dataType, True, field.metadata) for field in fields)
         return StructType([path if field.name == "input_id" else field for field in own if field.name != "ingest_id"])
@@ -121,31 +133,7 @@ class _Files(DataSource):
         """
         if unknown := sorted({*schema.names}.difference(self.schema().names)):
             raise ConfigError(f"{self.name()}: there is no column {unknown[0]}")
-        return _Reader(type(self), _Asked.of(self.name(), self.options), schema)
-
-
-class KafkaDump(_Files):
-    """Batches of texts of `kafka-dump-log`."""
-
-    form = _Form("kafka_dump", LOG_BATCHES, LOG_KINDS, is_of_brokers=False)
-
-
-class KafkaLogDir(_Files):
-    """Batches of segments in copied log directories."""
-
-    form = _Form("kafka_log_dir", LOG_BATCHES, LOG_KINDS, is_of_brokers=True)
-
-
-class KafkaTransactionState(_Files):
-    """Records of `__transaction_state`: of decoded dumps, console exports and segments."""
-
-    form = _Form("kafka_transaction_state", TRANSACTION_STATES, STATE_KINDS)
-
-
-class KafkaProducerSnapshot(_Files):
-    """Producers in snapshots: of dumps and of `.snapshot` files."""
-
-    form = _Form("kafka_producer_snapshot", PRODUCER_SNAPSHOTS, frozenset({SNAPSHOT, DESCRIBED}))
+        return _Reader(self.name(), _Asked.of(self.name(), self.options), schema)
 
 
 class _Asked(NamedTuple):
@@ -187,12 +175,12 @@ class _Share(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    def __init__(self, source: type[_Files], asked: _Asked, schema: StructType) -> None:
-        self._source, self._asked, self._schema = source, asked, schema
+    def __init__(self, name: str, asked: _Asked, schema: StructType) -> None:
+        self._name, self._asked, self._schema = name, asked, schema
 
     @property
-    def _form(self) -> _Form:
-        return self._source.form  # of the task's own module: its table is compared with others
+    def _format(self) -> _Format:
+        return _FORMATS[self._name]  # of the task's own module: its table is compared with others
 
     def partitions(self) -> Sequence[_Share]:
         """Shares of the files by their sizes; nothing of them is read, as Spark asks at each planning of a query."""
@@ -228,7 +216,7 @@ class _Reader(DataSourceReader):
                     return read
                 other = other or another
             if other is not None:
-                raise InputError([f"{other.path}: {other.kind}, of which {self._form.name} reads nothing"])
+                raise InputError([f"{other.path}: {other.kind}, of which {self._name} reads nothing"])
         return read
 
     def _of_this_format(self, share: _Share) -> tuple[list[PlannedInput], PlannedInput | None]:
@@ -241,8 +229,8 @@ class _Reader(DataSourceReader):
         return read, next((plan for plan in plans if plan.sections), None)
 
     def _is_read(self, plan: PlannedInput, section: Section) -> bool:
-        is_of_file = self._form.is_of_brokers in {None, plan.is_broker_file}
-        if not is_of_file or section.kind not in self._form.kinds:
+        is_of_file = self._format.is_of_brokers in {None, plan.is_broker_file}
+        if not is_of_file or section.kind not in self._format.kinds:
             return False
         if self._asked.partition is not None and section.partition == NO_PARTITION:
             raise InputError([f"{plan.path}: an export names no partition. Leave out the option partition"])
@@ -251,17 +239,17 @@ class _Reader(DataSourceReader):
 
     def _rows(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
         if problems := [f"{plan.path}: {plan.problem}" for plan in plans if plan.problem is not None]:
-            remedy = f'Or name other files: .option("rejects", "true") lists what {self._form.name} left'
+            remedy = f'Or name other files: .option("rejects", "true") lists what {self._name} left'
             raise InputError(problems, remedy)
-        ranges = [part for task in split_ranges(plans, self._form.kinds, _RANGE_BYTES, 1) for part in task]
+        ranges = [part for task in split_ranges(plans, self._format.kinds, _RANGE_BYTES, 1) for part in task]
         own = {(plan.input_id, s.index) for plan in plans for s in plan.sections if self._is_read(plan, s)}
         read = read_ranges([part for part in ranges if (part.input_id, part.section.index) in own], "")
-        if self._form.table is LOG_BATCHES:
+        if self._format.table is LOG_BATCHES:
             batches = (found for found in _unchanged(read) if isinstance(found, Batches))
             yield from map(rows_of, together(batches, len, _BATCHES_AT_ONCE))
         else:
             named = (found for found in _unchanged(read) if not isinstance(found, Batches))
-            yield from (rows for name, rows in named if name == self._form.table.name)
+            yield from (rows for name, rows in named if name == self._format.table.name)
 
     def _rejects(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
         content, told = Content("", [reject for plan in plans for reject in rejected_outside(plan)]), BatchesByName()

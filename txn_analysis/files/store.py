@@ -130,31 +130,25 @@ class _ObjectStore:
             )
 
     def listed(self, prefix: str) -> Iterator[Found]:
-        import obstore
-
         with _said():
-            for page in obstore.list(self._store, prefix or None, chunk_size=_PAGE):
+            for page in self._store.list(prefix or None, chunk_size=_PAGE):
                 yield from map(_found, page)
 
     def found(self, key: str) -> Found | None:
-        import obstore
-
         try:
             with _said():
-                return _found(obstore.head(self._store, key))
+                return _found(self._store.head(key))
         except FileNotFoundError:
             return None
 
     def read(self, key: str, start: int, end: int, version: Version) -> Piece:
-        import obstore
-
         is_dated = version.tag.startswith(_DATED)
         options: Any = {"range": (start, end)}
         if version.tag and not is_dated:
             options["if_match"] = version.tag  # compared by the store itself
         try:
             with _said():
-                got = obstore.get(self._store, key, options=options)
+                got = self._store.get(key, options=options)
                 if is_dated and _date(got.meta) != version.tag:
                     raise ChangedError
                 return memoryview(got.bytes())
@@ -164,17 +158,13 @@ class _ObjectStore:
             raise
 
     def put(self, key: str, data: bytes | IO[bytes]) -> None:
-        import obstore
-
         with _said():
-            obstore.put(self._store, key, data)
+            self._store.put(key, data)
 
     def drop(self, keys: Sequence[str]) -> None:
-        import obstore
-
         for start in range(0, len(keys), _DELETED_AT_ONCE):
             with suppress(FileNotFoundError), _said():
-                obstore.delete(self._store, [*keys[start : start + _DELETED_AT_ONCE]])
+                self._store.delete([*keys[start : start + _DELETED_AT_ONCE]])
 
 
 def _profile() -> Any:

@@ -38,7 +38,7 @@ from txn_analysis.tables.inputs import Asked, ReadInput, ReadSection, RejectedSp
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.text import count, escape, listed
-from txn_analysis.warehouse.commits import commit_inputs, held_inputs
+from txn_analysis.warehouse.commits import commit_inputs, inputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -91,7 +91,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     """
     asked = asked_for(settings)
     planned = _plan(warehouse, paths, settings, progress, asked)
-    held = held_inputs(warehouse, (each.input_id for each in planned))
+    held = inputs_of(warehouse, input_id=[each.input_id for each in planned])
     known = {row.content: row for row in held if not row.is_read_otherwise}
     new = [p for p in planned if (p.input_id, p.kind) not in known]
     is_again = any(row.is_read_otherwise for row in held)

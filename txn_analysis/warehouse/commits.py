@@ -22,7 +22,7 @@ from txn_analysis.warehouse.errors import too_busy
 from txn_analysis.warehouse.rows import MatchKey
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from txn_analysis.warehouse.delta_tables import Warehouse
 
@@ -30,11 +30,6 @@ _SAME_CONTENT = MatchKey(("input_id", "kind"))
 _SAME_INPUT = MatchKey(("input_id", "cluster", "capture"))
 _READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))
 _SAME_RUN, _SAME_NUMBER = MatchKey(("run_id",)), MatchKey(("run_number",))
-
-
-def held_inputs(warehouse: Warehouse, input_ids: Iterable[str]) -> list[ReadInput]:
-    """Rows of `inputs` that list any of these contents, of whatever cluster and capture."""
-    return inputs_of(warehouse, input_id=[*input_ids])
 
 
 def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput]:
@@ -57,16 +52,18 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Seque
     """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
 
     An input that its capture holds already stays as it is. Where another ingest has read the same content, that one
-    keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `held` is what
-    `held_inputs` said of them before; who commits in the meantime is seen.
+    keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `held` are the
+    rows of `inputs` of their contents from before, of all captures; who commits in the meantime is seen.
 
     Raises:
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
-    newer = {row.content: row for row in inputs if any(_is_newer(row, other) for other in held)}
+    newer = {
+        row.content: row for row in inputs if any(row.is_newer_than(old) for old in held if old.content == row.content)
+    }
     if newer:
         warehouse.revise(INPUTS, lambda rows: _as_found_by(rows, newer))
-        held = held_inputs(warehouse, (row.input_id for row in inputs))
+        held = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
     for _ in range(MOST_ATTEMPTS):
         known = {row.content: row for row in held}
         places = {(row.cluster, row.capture, row.input_id) for row in held}
@@ -78,12 +75,8 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Seque
         rows = batch_of(ReadInput, fresh, INPUTS.arrow_schema)
         if not fresh or warehouse.insert(rows, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
             return
-        held = held_inputs(warehouse, (row.input_id for row in inputs))
+        held = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
     raise too_busy(warehouse.path(INPUTS))
-
-
-def _is_newer(row: ReadInput, other: ReadInput) -> bool:
-    return row.content == other.content and row.is_newer_than(other)
 
 
 def _as_found_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from txn_analysis.warehouse.opening import LOG
 from txn_analysis.warehouse.roots import NoTable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from txn_analysis.tables import Table
     from txn_analysis.warehouse.roots import Root
@@ -126,14 +126,6 @@ class DeltaFolder:
         wanted = None if column is None else one_of.get(column)
         return [file for file in self.files if wanted is None or file.slice in wanted]
 
-    def append(self, files: Sequence[DataFile]) -> None:
-        """Add files, already written into the folder of a table without partitions, in one commit.
-
-        Raises:
-            CommitFailedError: another writer committed since this was opened; so it is of `replace`.
-        """
-        self._commit("append", self.files, files, [])
-
     def is_small_in(self, most_files: int) -> bool:
         """It has so many files or more, which are better one, and few enough bytes for that."""
         return len(self.files) >= most_files and sum(file.size_bytes for file in self.files) <= _SMALL_BYTES
@@ -143,14 +135,29 @@ class DeltaFolder:
 
         Args:
             files: of the table.
-            slices: the values of the column by which it is partitioned; None for the whole table.
+            slices: the values of the column by which it is partitioned; None for the whole table. Where there are none
+                the files are added to those of the table.
             note: what the commit says of itself beside, for `notes`.
+
+        Raises:
+            CommitFailedError: another writer committed since this was opened.
         """
         kept = [file for file in self.files if slices is not None and file.slice not in slices]
+        if not files and len(kept) == len(self.files):
+            return
         columns = self._table.metadata().partition_columns
-        if files or len(kept) < len(self.files):
-            filters = [] if slices is None else [(column, "in", [*slices]) for column in columns]
-            self._commit("overwrite", kept, files, filters, note)
+        says = {_CONTENT: _content_of([file.size_bytes for file in (*kept, *files)])} | ({_NOTE: note} if note else {})
+        self._table.create_write_transaction(
+            [
+                AddAction(f.path, f.size_bytes, dict.fromkeys(columns, f.slice), f.modified_ms, True, f.statistics)
+                for f in files
+            ],
+            "overwrite" if slices or slices is None else "append",
+            self._table.schema(),
+            columns if slices else [],
+            [(column, "in", [*slices]) for column in columns] if slices else None,
+            commit_properties=CommitProperties(custom_metadata=says, max_commit_retries=0),
+        )
 
     def notes(self) -> Iterator[str]:
         """The notes of the log's commits, newest first; no commit is read before it is asked for."""
@@ -205,28 +212,6 @@ class DeltaFolder:
             self._opened().create_checkpoint()
         before = made[-2] if len(made) > 1 else 0
         return [name for name in log if (found := _OF_VERSION.match(name)) and int(found[1]) < before]
-
-    def _commit(
-        self,
-        mode: Literal["append", "overwrite"],
-        kept: Iterable[DataFile],
-        files: Sequence[DataFile],
-        filters: Sequence[tuple[str, str, Any]],
-        note: str = "",
-    ) -> None:
-        columns = self._table.metadata().partition_columns
-        says = {_CONTENT: _content_of([file.size_bytes for file in (*kept, *files)])} | ({_NOTE: note} if note else {})
-        self._table.create_write_transaction(
-            [
-                AddAction(f.path, f.size_bytes, dict.fromkeys(columns, f.slice), f.modified_ms, True, f.statistics)
-                for f in files
-            ],
-            mode,
-            self._table.schema(),
-            [column for column, *_ in filters],
-            [*filters] or None,
-            commit_properties=CommitProperties(custom_metadata=says, max_commit_retries=0),
-        )
 
     def _newest(self, log: Mapping[str, int]) -> int:
         """The newest version in a log that has every commit since its last checkpoint, or since the first.

@@ -20,11 +20,12 @@ import pyarrow as pa
 from deltalake.exceptions import CommitFailedError
 
 from txn_analysis.columns.records import fields_of, records_of
+from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.jobs import running
 from txn_analysis.tables import ALL_TABLES
 from txn_analysis.warehouse.data_files import read_files, rows_digest, write_data_files
 from txn_analysis.warehouse.delta_folder import MOST_FILES, DeltaFolder
-from txn_analysis.warehouse.errors import no_warehouse, said_in_words, too_busy
+from txn_analysis.warehouse.errors import said_in_words, too_busy
 from txn_analysis.warehouse.new_table import check_format, create_table
 from txn_analysis.warehouse.opening import LOG
 from txn_analysis.warehouse.roots import NoTable
@@ -163,11 +164,12 @@ class Warehouse:
 
         Where the session has Delta, Delta reads it, at the version that is the newest now; else tasks do.
         """
-        from txn_analysis.warehouse.spark_tasks import delta_frame, table_frame
+        from txn_analysis.spark.workers import in_tasks
+        from txn_analysis.warehouse.spark_tasks import delta_frame, spark_schema
 
         stored = self._stored(table)
         by_delta = stored and delta_frame(self.spark, self.path(table), stored.version, table, one_of)
-        return by_delta or table_frame(*self.read_in_tasks(table, **one_of), table)
+        return by_delta or in_tasks(*self.read_in_tasks(table, **one_of), spark_schema(table))
 
     def replace(self, rows: Iterable[pa.RecordBatch], table: Table, **slice_of: str) -> None:
         """Make rows, taken one batch after another, the whole content of one slice of a table, such as `run_id="…"`.
@@ -230,7 +232,7 @@ class Warehouse:
                 every = [*self._streamed(table, stored, (), {}), fresh]
                 stored.replace(self._written(every, table, {}))
             else:
-                stored.append(self._written([fresh], table, {}))
+                stored.replace(self._written([fresh], table, {}), [])
             return len(fresh)
 
         return self._change(table, insert)
@@ -287,9 +289,8 @@ class Warehouse:
             size = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
             if keys.column_names != [column]:
                 rows = self._held(table, stored, keys.column_names, {column: [name]})
-                kept_count = len(without(rows, keys))
-                gone = len(rows) - kept_count
-                size = Size(gone, 0, size.size_bytes * gone // len(rows)) if kept_count else size
+                gone = len(rows) - len(without(rows, keys))
+                size = Size(gone, 0, size.size_bytes * gone // len(rows)) if gone < len(rows) else size
             found = found.plus(size)
         return found
 
@@ -371,7 +372,8 @@ class Warehouse:
         """
         stored = self._stored(table)
         if stored is None:
-            raise no_warehouse(self.root, table.name)
+            missing = f"no warehouse here ({table.name} is missing)"
+            raise WarehouseError(f"{self.root}: {missing}: give the --warehouse of an audit, or audit first")
         check_readable(stored, self.path(table))
         return stored
 

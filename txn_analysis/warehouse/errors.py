@@ -121,12 +121,6 @@ def _of_store(text: str, place: str) -> WarehouseError:
     return WarehouseError(said if kind in {"InputError", "AuditError"} else f"{place}: {said}. {_INTACT}")
 
 
-def no_warehouse(root: str, table: str) -> WarehouseError:
-    """The error of whoever asks where there is no warehouse, or a part of one is gone."""
-    what = f"no warehouse here ({table} is missing): give the --warehouse of an audit, or audit first"
-    return WarehouseError(f"{root}: {what}")
-
-
 def too_busy(path: str) -> WarehouseError:
     """The error of a writer that others were faster than, every time."""
     return WarehouseError(f"{path}: other audits kept writing here at the same time. Run the same command again")

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType
 from txn_analysis.columns.arrays import together
 from txn_analysis.columns.values import packed, rows_of_values, unpacked
 from txn_analysis.spark.delta import has_delta
-from txn_analysis.spark.workers import in_tasks, values_of_tasks, work_for_tasks, work_in
+from txn_analysis.spark.workers import values_of_tasks, work_for_tasks, work_in
 from txn_analysis.warehouse.data_files import write_data_files
 
 if TYPE_CHECKING:
@@ -84,11 +84,6 @@ def delta_frame(
     except Exception:  # noqa: BLE001 whatever Java has against it: our tasks read it, or say what is wrong
         return None
     return frame
-
-
-def table_frame(shares: DataFrame, rows_of: BatchFunction, table: Table) -> DataFrame:
-    """Rows of a table as a frame of its columns."""
-    return in_tasks(shares, rows_of, spark_schema(table))
 
 
 def write_in_tasks(

@@ -19,7 +19,7 @@ from txn_analysis.runs.run_tables import captures, forget
 from txn_analysis.settings import Settings
 from txn_analysis.tables import INPUTS, RUNS, Table
 from txn_analysis.tables.inputs import ReadInput
-from txn_analysis.warehouse.commits import commit_inputs, held_inputs
+from txn_analysis.warehouse.commits import commit_inputs, inputs_of
 
 # The third night is after a repair; its files hold most of what those of the first night hold.
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
@@ -121,7 +121,7 @@ def test_an_ingest_that_found_its_content_before_it_was_forgotten_still_has_it(t
     expected = audited(tmp_path, FIRST)
     warehouse = opened(tmp_path)
     inputs = [row._replace(capture="later") for row in records_of(ReadInput, warehouse.held(INPUTS))]
-    held = held_inputs(warehouse, [row.input_id for row in inputs])
+    held = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
     forget(opened(tmp_path), "default", name(FIRST))
     commit_inputs(warehouse, inputs, held)
     settings = Settings.model_validate(PARAMETERS | {"warehouse": str(tmp_path), "capture": "later"})

@@ -136,7 +136,7 @@ def test_options_name_the_partition_whose_sections_are_read(spark: SparkSession)
 
 
 def test_the_state_of_one_partition_is_read_by_its_number() -> None:
-    place, state = str(DUMPS / "transaction-state"), sources.KafkaTransactionState
+    place, state = str(DUMPS / "transaction-state"), "kafka_transaction_state"
     whole, one = rows_without_spark(place, state), rows_without_spark(place, state, partition="1")
     assert one == [row for row in whole if "__transaction_state-1.txt" in row]
     assert 0 < len(one) < len(whole)
@@ -146,7 +146,7 @@ def test_planning_reads_no_file(tmp_path: Path) -> None:
     """Spark plans a query more than once, on the driver alone."""
     folder = shutil.copytree(LOG_DIRS, tmp_path / "log-dirs")
     names = [path for path in folder.rglob("*") if path.is_file()]
-    source = sources.KafkaLogDir({"path": str(folder)})
+    source = sources.source_of("kafka_log_dir")({"path": str(folder)})
     for path in names:
         path.write_bytes(b"")
         path.touch()
@@ -155,9 +155,9 @@ def test_planning_reads_no_file(tmp_path: Path) -> None:
     assert {file.path for share in shares for file in share.files} == {str(path) for path in names}  # type: ignore[attr-defined]  # Spark's type has none
 
 
-def rows_without_spark(place: str, of: Any = sources.KafkaLogDir, **options: str) -> list[str]:
+def rows_without_spark(place: str, name: str = "kafka_log_dir", **options: str) -> list[str]:
     """What the tasks of a read would give, in this process."""
-    source = of({"path": place} | options)
+    source = sources.source_of(name)({"path": place} | options)
     reader = source.reader(source.schema())
     batches: Any = (batch for share in reader.partitions() for batch in reader.read(share))
     return sorted(repr(row).replace(place, "") for batch in batches for row in batch.to_pylist())
@@ -178,25 +178,25 @@ def test_small_shares_know_by_their_neighbours_what_their_files_are(
 
 
 @pytest.mark.parametrize(
-    ("of", "path", "kind"),
+    ("name", "path", "kind"),
     [
-        (sources.KafkaDump, LOG_DIRS, "log_dir"),
-        (sources.KafkaTransactionState, DUMPS / "segments", "log_dump"),
-        (sources.KafkaLogDir, DUMPS / "segments", "log_dump"),
+        ("kafka_dump", LOG_DIRS, "log_dir"),
+        ("kafka_transaction_state", DUMPS / "segments", "log_dump"),
+        ("kafka_log_dir", DUMPS / "segments", "log_dump"),
     ],
 )
 def test_a_folder_of_many_shares_that_is_of_another_kind_is_no_folder_without_rows(
-    monkeypatch: pytest.MonkeyPatch, of: Any, path: Path, kind: str
+    monkeypatch: pytest.MonkeyPatch, name: str, path: Path, kind: str
 ) -> None:
     monkeypatch.setattr(sources, "_SHARE_BYTES", 1)
-    with pytest.raises(InputError, match=f"/{path.name}/.*: {kind}, of which {of.name()} reads nothing"):
-        rows_without_spark(str(path), of)
+    with pytest.raises(InputError, match=f"/{path.name}/.*: {kind}, of which {name} reads nothing"):
+        rows_without_spark(str(path), name)
 
 
 def test_what_only_the_last_share_has_is_no_error_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = rows_without_spark(str(LOG_DIRS), sources.KafkaTransactionState)
+    whole = rows_without_spark(str(LOG_DIRS), "kafka_transaction_state")
     monkeypatch.setattr(sources, "_SHARE_BYTES", 1)
-    assert rows_without_spark(str(LOG_DIRS), sources.KafkaTransactionState) == whole
+    assert rows_without_spark(str(LOG_DIRS), "kafka_transaction_state") == whole
     assert whole
 
 

@@ -19,7 +19,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.runs.run_tables import latest_run
 from txn_analysis.tables import INPUTS, REJECTS, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
-from txn_analysis.warehouse.commits import commit_inputs, commit_run, held_inputs
+from txn_analysis.warehouse.commits import commit_inputs, commit_run, inputs_of
 from txn_analysis.warehouse.delta_folder import DeltaFolder
 from txn_analysis.warehouse.delta_tables import Warehouse
 from txn_analysis.warehouse.opening import open_warehouse
@@ -86,7 +86,7 @@ def test_only_some_rows_and_columns(nightly: Warehouse) -> None:
         {"input_id": "input 7", "ingest_id": "ingest 7"},
     ]
     assert latest_run(nightly, "east's") == f"run {NIGHTS - 1}"
-    assert held_inputs(nightly, ["never read"]) == []
+    assert inputs_of(nightly, input_id=["never read"]) == []
 
 
 MANY = 70  # nights, of which each adds one small file
