@@ -7,7 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.kafka.address import Address
-from txn_analysis.report.figures import all_hidden_by, by_damage
+from txn_analysis.report.figures import all_hidden_by, all_hidden_records, by_damage
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, escape, listed
 from txn_analysis.verdict import Verdict
@@ -74,14 +74,11 @@ class Alike(NamedTuple):
         """How many more there are than the first, and what they hide; escaped."""
         more = len(self.findings) - 1
         partitions = len(self.findings.topic_partitions)
-        hidden = all_hidden_by(report, self.findings)
-        unknown = hidden.count(None)
-        records = count(sum(number or 0 for number in hidden), "record")
+        hidden = all_hidden_records(all_hidden_by(report, self.findings))
         whose = f"of {self.owner} with the same verdict, rule and cause"
-        doubt = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
         return (
             f"{more} more {whose}; together {count(len(self.findings), 'transaction')} on "
-            f"{count(partitions, 'partition')}, {records} hidden{doubt}"
+            f"{count(partitions, 'partition')}, {hidden}"
         )
 
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.judge.applications import blocked_start
+from txn_analysis.judge.applications import blocked_start, framework_of
 from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, duration, iso_utc, listed, shell_word, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.judge.outcome import Judged
     from txn_analysis.report.model import AuditReport, RunItem, WarningItem
@@ -187,6 +187,13 @@ def hidden_records(record_count: int | None) -> str:
     return "an unknown number of records" if record_count is None else count(record_count, "record")
 
 
+def all_hidden_records(of_partitions: Sequence[int | None]) -> str:
+    """The same of some partitions together, and of how many of them the files do not say it."""
+    unknown = of_partitions.count(None)
+    doubt = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
+    return f"{count(sum(number or 0 for number in of_partitions), 'record')} hidden{doubt}"
+
+
 def consequences(impact: Impact | None) -> Iterator[str]:
     """What follows for a blocked partition, beside what is urgent."""
     if impact is None or impact.is_compaction_stopped is not False:
@@ -239,9 +246,17 @@ def warning_subject(item: WarningItem) -> str:
     return f"{clip(item.subject, _ID_WIDTH)}{example}{more}"
 
 
-def is_listed(finding: Finding) -> bool:
-    """Its rule rests on the list of the coordinator's transaction, which has its partition."""
-    return finding.verdict is Verdict.COORDINATED or finding.rule in _OF_A_LISTED_ONE
+def costs_sentence(transactional_id: str | None) -> str:
+    """What a timeout costs an id's framework, behind the words of its end; nothing where it costs nothing."""
+    whose = framework_of(transactional_id or "")[0]
+    return "" if whose.costs is None else f". It looks like {whose.name}: {whose.costs}"
+
+
+def if_listed(finding: Finding) -> str:
+    """Under which condition the end of its id's transaction reaches it; nothing where its rule rests on that list."""
+    if finding.verdict is Verdict.COORDINATED or finding.rule in _OF_A_LISTED_ONE:
+        return ""
+    return f"if the coordinator's transaction lists {finding.topic_partition}, "
 
 
 _OF_A_LISTED_ONE = frozenset({"coordinator_overdue", "stale_data_in_live_transaction"})

@@ -19,11 +19,12 @@ from txn_analysis.plan.abort_plan import window
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.figures import (
     consequences,
+    costs_sentence,
     hidden_records,
     idle_by_brokers,
+    if_listed,
     is_contradicted,
     is_decided_by_clock,
-    is_listed,
     urgent,
 )
 from txn_analysis.report.owner import ending_sentence, stop_sentence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.plan.abort_plan import Window
+    from txn_analysis.plan.standing import ToldFinding
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.model import AuditReport, RunItem
     from txn_analysis.tables import Finding, PartitionHealth
@@ -269,10 +271,8 @@ def ends_sentence(run: RunItem, finding: Finding) -> str | None:
     ending = finding.ending
     if ending is None:
         return None
-    lists = "" if is_listed(finding) else f"if the coordinator's transaction lists {escape(finding.topic_partition)}, "
-    whose = framework_of(finding.transactional_id or "")[0]
-    costs = "" if whose.costs is None or ending.never_times_out else f". It looks like {whose.name}: {whose.costs}"
-    return lists + ending_sentence(ending, run.as_of_ms) + costs
+    costs = "" if ending.never_times_out else costs_sentence(finding.transactional_id)
+    return escape(if_listed(finding)) + ending_sentence(ending, run.as_of_ms) + costs
 
 
 def then_sentence(scene: Scene, finding: Finding) -> str | None:
@@ -291,11 +291,9 @@ def then_sentence(scene: Scene, finding: Finding) -> str | None:
     return f"consumers {verb} offset {following.txn_start_offset}, {held_by}"
 
 
-def name_of(finding: Finding | Neighbour) -> str:
+def name_of(one: Finding | Neighbour | ToldFinding, most: int = _NAME_WIDTH) -> str:
     """Whose transaction it is; escaped."""
-    if finding.transactional_id is None:
-        return f"producer id {finding.producer_id}"
-    return clip(finding.transactional_id, _NAME_WIDTH)
+    return f"producer id {one.producer_id}" if one.transactional_id is None else clip(one.transactional_id, most)
 
 
 def explain_command(address: Address, run_id: str, options: str) -> str:

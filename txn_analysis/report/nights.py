@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.plan.standing import Standing, ToldFinding
+from txn_analysis.report.finding_text import name_of
 from txn_analysis.text import clip, count, escape, iso_utc
 
 if TYPE_CHECKING:
@@ -90,8 +91,7 @@ def history_command(reader: Reader) -> str:
 
 
 def _where(one: ToldFinding) -> str:
-    name = f"producer id {one.producer_id}" if one.transactional_id is None else clip(one.transactional_id, _ID_WIDTH)
-    return f"{escape(str(Address.of_transaction(one)))}, {name}"
+    return f"{escape(str(Address.of_transaction(one)))}, {name_of(one, _ID_WIDTH)}"
 
 
 def _nights(one: StillOpen) -> str:

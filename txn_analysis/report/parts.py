@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from enum import Enum, auto
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.report import figures, headline, nights, upcoming
 from txn_analysis.report.alike import shown_of
-from txn_analysis.report.finding_text import facts, report_command, scene_of, telling, what
+from txn_analysis.report.finding_text import facts, name_of, report_command, scene_of, telling, what
 from txn_analysis.report.steps import steps_of
 from txn_analysis.report.terminal import Paragraph, Weight
 from txn_analysis.report.what_was_read import capped, statements
@@ -131,12 +133,11 @@ def _cells(report: AuditReport, finding: Finding, most: int = _IN_COLUMN) -> tup
     ending = finding.ending if finding.verdict is Verdict.COORDINATED else None
     by = iso_utc(None if ending is None else ending.aborted_by_ms)
     to_the_second = by if by == "unknown" else f"{by[:-5]}Z"
-    name = f"producer id {finding.producer_id}"
     return (
         finding.verdict.value,
         clip(finding.rule, max(most, 30)),
         clip(Address.of_transaction(finding).words, most + 14),
-        name if finding.transactional_id is None else clip(finding.transactional_id, most),
+        name_of(finding, most),
         duration(figures.judged_idle_ms(report.run, finding)),
         _NOT_KNOWN if ending is None else "never" if ending.never_times_out else to_the_second,
     )
@@ -144,10 +145,9 @@ def _cells(report: AuditReport, finding: Finding, most: int = _IN_COLUMN) -> tup
 
 def _since(report: AuditReport, reader: Reader) -> list[Paragraph]:
     """What is new, gone and still there, and the command that tells how it went on; empty where nothing is."""
-    rows = list(nights.night_rows(report, shows_accepted=reader.shows_accepted))
-    kinds = dict.fromkeys(row.kind for row in rows)
-    shown = [one for kind in kinds for one in capped(kind, [row.text for row in rows if row.kind == kind])]
-    if rows and report.since is not None and report.anonymized is None:
+    by_kind = groupby(nights.night_rows(report, shows_accepted=reader.shows_accepted), attrgetter("kind"))
+    shown = [one for kind, rows in by_kind for one in capped(kind, [row.text for row in rows])]
+    if shown and report.since is not None and report.anonymized is None:
         shown.append(Paragraph("history", command=nights.history_command(reader)))
     return shown
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.judge.applications import framework_of
 from txn_analysis.judge.finding import DAY_MS
 from txn_analysis.logic import plus
-from txn_analysis.report.figures import hidden_records, is_listed
+from txn_analysis.report.figures import costs_sentence, hidden_records, if_listed
 from txn_analysis.tables import Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.text import clip, count, escape, iso_utc, listed, size
@@ -106,8 +106,7 @@ def shown(report: AuditReport) -> list[str]:
 
 def _is_of_row(one: Upcoming) -> bool:
     """It is an end that costs nothing, or a word: the row of the finding says it, and `explain`."""
-    costs = framework_of(one.transactional_id or "")[0].costs
-    return one.risk is Risk.LATE or (one.risk is Risk.TIMED_OUT and costs is None)
+    return one.risk is Risk.LATE or (one.risk is Risk.TIMED_OUT and not costs_sentence(one.transactional_id))
 
 
 def _line(group: list[Upcoming]) -> str:
@@ -149,14 +148,13 @@ def _of_finding(finding: Finding, place: PartitionHealth | None, as_of_ms: int |
 
 def _of_ending(finding: Finding, ending: Ending, as_of_ms: int | None) -> Upcoming:
     """When its time is over; or that it was, with what ends it now."""
-    where, framework = finding.topic_partition, framework_of(finding.transactional_id or "")[0]
-    costs = "" if framework.costs is None else f". It looks like {framework.name}: {framework.costs}"
+    where = finding.topic_partition
     if ending.should_have_ended(as_of_ms):
         over = f"its time was over at {iso_utc(ending.times_out_ms)}; no record shows that the coordinator acted"
-        return _upcoming(None, Risk.OVERDUE, where, finding, f"{over}. Else {framework.comes_back}")
-    lists = "" if is_listed(finding) else f"if the coordinator's transaction lists {where}, "
-    by = iso_utc(ending.aborted_by_ms)
-    text = f"{lists}its coordinator aborts it by {by}, unless its client ends it before{costs}"
+        back = framework_of(finding.transactional_id or "")[0].comes_back
+        return _upcoming(None, Risk.OVERDUE, where, finding, f"{over}. Else {back}")
+    aborts = f"{if_listed(finding)}its coordinator aborts it by {iso_utc(ending.aborted_by_ms)}"
+    text = f"{aborts}, unless its client ends it before{costs_sentence(finding.transactional_id)}"
     return _upcoming(ending.times_out_ms, Risk.TIMED_OUT, where, finding, text)
 
 

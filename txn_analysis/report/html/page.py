@@ -112,19 +112,15 @@ def _finding_views(
 def _since_rows(report: AuditReport, views: Sequence[dict[str, Any]]) -> dict[str, list[tuple[str, str | None]]]:
     """What is new, gone and still there, each with the anchor of its row on the page, if it has one."""
     anchors = {view["finding"].finding_id: f"finding-{view['number']}" for view in views}
-    rows: dict[str, list[tuple[str, str | None]]] = {}
-    for row in nights.night_rows(report, shows_accepted=True):
-        rows.setdefault(row.kind, []).append((row.text, anchors.get(row.finding_id or "")))
-    return rows
+    by_kind = groupby(nights.night_rows(report, shows_accepted=True), attrgetter("kind"))
+    return {kind: [(row.text, anchors.get(row.finding_id or "")) for row in rows] for kind, rows in by_kind}
 
 
 def _what_is_counted(held: Sequence[PartitionHealth]) -> str:
     """What the table counts beside the first lines of the page."""
-    records = count(sum(item.hidden_record_count or 0 for item in held), "record")
-    unknown = sum(item.hidden_record_count is None for item in held)
-    more = f", and an unknown number on {count(unknown, 'partition')}" if unknown else ""
+    hidden = figures.all_hidden_records([item.hidden_record_count for item in held])
     return (
-        f"Every partition with an open transaction, also one in progress: {count(len(held), 'partition')}, {records} "
-        f"hidden{more}. The first lines of this page leave out what only transactions in progress hold. "
+        f"Every partition with an open transaction, also one in progress: {count(len(held), 'partition')}, {hidden}"
+        f". The first lines of this page leave out what only transactions in progress hold. "
         "Since when is by the brokers' clocks."
     )
