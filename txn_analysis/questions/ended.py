@@ -25,7 +25,7 @@ from txn_analysis.judge.endings import (
 )
 from txn_analysis.report.formats import Answer, Column, answer_of
 from txn_analysis.runs.ask import ask, asked_batches, is_one_of, views_in
-from txn_analysis.runs.asked_states import histories, record_counts
+from txn_analysis.runs.asked_states import histories
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -166,9 +166,11 @@ def _newest(run: PastRun, of: str, asked: Mapping[str, str], limit: int) -> tupl
     views = views_in(SQL, **asked)
     number: int = ask(run, f"SELECT count(*) AS number FROM {of}", views)["number"][0].as_py()  # noqa: S608 ours
     rows = ask(run, f"SELECT {_STORED} FROM {of} ORDER BY {_NEWEST_FIRST} LIMIT {limit}", views)  # noqa: S608 ours
-    ended, records = counted(rows["producer_id"]), record_counts(run, rows["producer_id"].unique().to_pylist())
+    ended = counted(rows["producer_id"])
+    of_them = f"SELECT producer_id, state_record_count FROM producers WHERE {is_one_of({'producer_id': ended})}"  # noqa: S608 ours
+    known = dict.fromkeys(ended, 0) | dict(zip(*ask(run, of_them, views).to_pydict().values(), strict=True))
     found: list[Ended] = []
-    for producers in _groups({one: {"ended_count": n, "state_record_count": records[one]} for one, n in ended.items()}):
+    for producers in _groups({one: {"ended_count": n, "state_record_count": known[one]} for one, n in ended.items()}):
         found += _explained(run, rows.filter(pc.is_in(rows["producer_id"], pa.array(producers, pa.int64()))))
     return sorted(found, key=_newest_first), number
 

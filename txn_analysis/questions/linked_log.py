@@ -23,7 +23,7 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Self
 
     from txn_analysis.runs.past_run import PastRun
@@ -152,13 +152,10 @@ class LinkedLog:
         if self.copied_to is None:
             yield from self._of(wanted, from_offset, *names)
             return
-        copies: defaultdict[tuple[str, int], list[LinkedPiece]] = defaultdict(list)
-        for piece in wanted:
-            copies[piece.section].append(piece)
         log = _Selected(self._epoch_starts, self.copied_to)
         columns = tuple(dict.fromkeys((*names, "base_offset", "last_offset", "leader_epoch")))
         # The copy that reaches farthest first: of the others is taken what it lacks.
-        for pieces in sorted(copies.values(), key=lambda own: (-own[-1].last_offset, own[0].first_offset)):
+        for pieces in sorted(_by_section(wanted).values(), key=lambda own: (-own[-1].last_offset, own[0].first_offset)):
             for batch in self._of(pieces, from_offset, *columns):
                 rows = log.of(batch)
                 if len(rows):
@@ -170,17 +167,13 @@ class LinkedLog:
         starts: dict[int, int] = {}
         for batch in self._of(self.pieces, 0, "leader_epoch", "base_offset"):
             first = pa.Table.from_batches([batch]).group_by("leader_epoch").aggregate([("base_offset", "min")])
-            for row in first.to_pylist():
-                if row["leader_epoch"] is not None:
-                    known = starts.get(row["leader_epoch"], row["base_offset_min"])
-                    starts[row["leader_epoch"]] = min(known, row["base_offset_min"])
+            for epoch, offset in zip(*first.drop_null().to_pydict().values(), strict=True):
+                starts[epoch] = min(offset, starts.get(epoch, offset))
         return starts
 
     def _of(self, pieces: Sequence[LinkedPiece], from_offset: int, *names: str) -> Iterator[pa.RecordBatch]:
         """The batches of some pieces."""
-        ranges: defaultdict[tuple[str, int], list[LinkedPiece]] = defaultdict(list)
-        for piece in pieces:
-            ranges[piece.section].append(piece)
+        ranges = _by_section(pieces)
         columns = tuple(dict.fromkeys((*names, "last_offset", *_PLACE)))
         asked: dict[str, Any] = {"topic": [self.topic], "partition": [self.partition]}
         asked["input_id"] = sorted({piece.input_id for piece in pieces})
@@ -220,6 +213,13 @@ def joined(ranges: Array) -> Array:
     is_new = np.append(True, begin[1:] > reached[:-1])[: len(begin)]
     is_last = np.append(is_new[1:], True)[: len(begin)]
     return np.stack([begin[is_new], reached[is_last]])
+
+
+def _by_section(pieces: Iterable[LinkedPiece]) -> dict[tuple[str, int], list[LinkedPiece]]:
+    sections = defaultdict[tuple[str, int], list[LinkedPiece]](list)
+    for piece in pieces:
+        sections[piece.section].append(piece)
+    return sections
 
 
 def _are_in(batch: pa.RecordBatch, ranges: dict[tuple[str, int], list[LinkedPiece]]) -> Array:

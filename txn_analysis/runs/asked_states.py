@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,14 +68,6 @@ def _records(batch: pa.RecordBatch, run: PastRun) -> list[StateRecord]:
     return records_of(
         StateRecord, held.drop_columns(["state_partition"]).rename_columns({"held_by": "state_partition"})
     )
-
-
-def record_counts(run: PastRun, producer_ids: Collection[int]) -> Counter[int]:
-    """By producer id, how many records of the coordinator stand for it."""
-    named = f"SELECT unnest([{', '.join(NAMED)}]) AS producer_id FROM transaction_states"  # noqa: S608 ours
-    wanted = is_one_of({"producer_id": producer_ids})
-    rows = ask(run, f"SELECT producer_id, count(*) FROM ({named}) named WHERE {wanted} GROUP BY producer_id")  # noqa: S608 ours
-    return Counter(dict(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
 
 
 def states_naming(run: PastRun, producer_ids: Collection[int], **one_of: Collection[Any]) -> list[StateRecord]:

@@ -184,19 +184,19 @@ def _toml(value: object) -> str:
     return str(value) if isinstance(value, int) else _quoted(str(value))
 
 
+_NOT_PLAIN = re.compile(r'(["\\])|([\ud800-\udfff])|[^ -~]')
+
+
 def _quoted(text: str) -> str:
-    """A basic string of TOML, ASCII alone: ids may hold anything."""
-    return '"' + "".join(_character(one) for one in text) + '"'
+    """A basic string of TOML, ASCII alone: ids may hold anything.
+
+    A lone surrogate is no character of TOML, and no name of a topic; in an id it becomes what UTF-8 makes of it.
+    """
+    return f'"{_NOT_PLAIN.sub(_spelled, text)}"'
 
 
-def _character(one: str) -> str:
-    if one in '"\\':
-        return f"\\{one}"
-    if one.isascii() and one.isprintable():
-        return one
-    code = ord(one)
-    # A lone surrogate is no character of TOML, and no name of a topic; in an id it becomes what UTF-8 makes of it.
-    return "\\uFFFD" if 0xD800 <= code <= 0xDFFF else f"\\U{code:08X}"
+def _spelled(one: re.Match[str]) -> str:
+    return f"\\{one[1]}" if one[1] else "\\uFFFD" if one[2] else f"\\U{ord(one[0]):08X}"
 
 
 def accepted_of(
