@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from txn_analysis import __version__
+from txn_analysis.spark.hidden_pandas import hide_pandas
 from txn_analysis.spark.interrupts import ending_at_once
 
 
@@ -13,6 +14,7 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:  # whoever asks for nothing else need not wait for the options of all verbs
         print(f"txn-analysis {__version__}")
         return
+    hide_pandas()
     with ending_at_once():
         from txn_analysis.cli.main import app  # noqa: PLC0415 half a second, in which it can be interrupted too
 

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.spark.delta import options_of_session
 from txn_analysis.spark.driver_log import is_submitted
+from txn_analysis.spark.hidden_pandas import show_pandas
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.workers import check_spark
@@ -73,6 +74,7 @@ def session(master: str | None = None, app_name: str = "txn-analysis", *, has_ui
         MissingToolError: no usable JDK, or a Spark older than 4.0.
         ConfigError: Spark does not start with its settings.
     """
+    show_pandas()
     with _settings_named():
         return check_spark(_session(master, app_name, has_ui=has_ui))
 

@@ -189,6 +189,17 @@ def test_the_version_is_there_before_any_verb_is_read() -> None:
     assert printed_by(code) == [f"txn-analysis {__version__}", "[]"]
 
 
+def test_no_command_waits_for_pandas() -> None:
+    code = (
+        "import sys; from txn_analysis.__main__ import main\n"
+        "sys.argv = ['txn-analysis', 'copy-kit']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "import pyarrow; print(len(pyarrow.array([7])), 'pandas' in sys.modules)"
+    )
+    assert printed_by(code)[-1] == "1 False"
+
+
 def test_help_does_not_import_spark() -> None:
     code = (
         "import sys; from txn_analysis.cli.main import app\n"

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from txn_analysis.errors import MissingToolError
+from txn_analysis.spark.hidden_pandas import hide_pandas
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.session import session
 
@@ -82,6 +83,18 @@ def test_functions_of_arrow_batches_work(spark: SparkSession) -> None:
     assert frame.mapInArrow(lambda batches: batches, "id BIGINT").count() == 4
     assert by_id.applyInArrow(lambda table: table, "id BIGINT").count() == 4
     assert by_id.cogroup(by_id).applyInArrow(lambda left, _: left, "id BIGINT").count() == 4
+
+
+def test_pandas_is_there_again_for_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_there() -> bool:
+        return any(finder.find_spec("pandas", None) for finder in sys.meta_path)
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    hide_pandas()
+    with pytest.raises(ModuleNotFoundError, match="pandas"):
+        is_there()
+    assert session() is spark
+    assert is_there()
 
 
 def test_running_session_is_taken(spark: SparkSession) -> None:
