@@ -147,7 +147,7 @@ def test_finding_shows_its_cause_with_what_speaks_against_it(open_page: Callable
 
 def test_first_screen_says_what_is_blocked_and_the_page_what_comes_next(open_page: Callable[..., Opened]) -> None:
     page = open_page(whole_page()).page
-    assert "2 partitions, 24 records hidden" in page.locator("header").inner_text()
+    assert "2 partitions (1 by hanging), 24 records hidden" in page.locator("header").inner_text()
     assert "its epoch is 32000" in page.get_by_role("region", name="Early warning").inner_text()
 
 
