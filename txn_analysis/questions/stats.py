@@ -64,9 +64,9 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
     did = [*(_ask(run, "did", part) for part in parts), _ask(run, "bare", asked), _ask(run, "still", asked)]
     longest = [LongTransaction(**row) for part in parts for row in _ask(run, "longest", part).to_pylist()]
     decided, longest_by_coordinator = _decided(run, asked)
-    rows = _added_up([*did, decided], _KEY)
+    rows = _together([*did, decided])  # adding up by producer first would hold many times as much
     groups = _groups(_named(run, rows, by), by, tables.connect_groups)
-    (summed,) = _added_up([rows], []).to_pylist()
+    (summed,) = _added_up(rows, []).to_pylist()
     total = _group(summed, {})
     return StatsAnswer(
         run_id=run.run_id,
@@ -96,14 +96,13 @@ def _longest_first(one: LongTransaction) -> tuple[Any, ...]:
     return -one.duration_ms, one.topic, one.partition, one.txn_start_offset
 
 
-def _added_up(parts: Iterable[pa.Table], by: Sequence[str]) -> pa.Table:
-    """The rows of each group as one; without a group one row of all, which is there even where there is no row.
+def _together(parts: Iterable[pa.Table]) -> pa.Table:
+    """The rows of all parts, each of which has some of the columns of `_ROWS`."""
+    return pa.concat_tables([_ROWS.empty_table(), *parts], promote_options="permissive")
 
-    Args:
-        parts: each has some of the columns of `_ROWS`.
-        by: the columns of a group.
-    """
-    rows = pa.concat_tables([_ROWS.empty_table(), *parts], promote_options="permissive")
+
+def _added_up(rows: pa.Table, by: Sequence[str]) -> pa.Table:
+    """The rows of each group as one; without a group one row of all, which is there even where there is no row."""
     found = rows.group_by([*by], use_threads=False).aggregate([*_HOW.items()])
     columns = [found[name] for name in by]
     columns += [
@@ -123,10 +122,10 @@ def _decided(run: PastRun, asked: Mapping[str, str]) -> tuple[pa.Table, tuple[Lo
     explained = with_records(run, asked)
     for some in iter(lambda: [*islice(explained, _DECISIONS_AT_ONCE)], []):
         longest = nsmallest(MOST_LONGEST, [*longest, *_timed(some)], key=_longest_first)
-        counted.append(_added_up([pa.Table.from_pylist([*map(_row, some)], _ROWS)], _KEY))
+        counted.append(_added_up(pa.Table.from_pylist([*map(_row, some)], _ROWS), _KEY))
         if len(counted) == _PARTS_HELD:
-            counted = [_added_up(counted, _KEY)]
-    return _added_up(counted, _KEY), tuple(longest)
+            counted = [_added_up(_together(counted), _KEY)]
+    return _together(counted), tuple(longest)
 
 
 def _timed(some: Iterable[Ended]) -> Iterator[LongTransaction]:
@@ -182,7 +181,7 @@ def _groups(rows: pa.Table, by: By, connect: ConnectGroups) -> list[Group]:
         frameworks = {owner.name: owner.framework for owner in owners if owner is not None}
         own = pa.array([None if owner is None else owner.name for owner in owners], pa.string())
         rows = rows.drop_columns("name").append_column("name", own.take(pc.index_in(rows["name"], every)))
-    found = [_group(row, frameworks) for row in _added_up([rows], ["name"]).to_pylist()]
+    found = [_group(row, frameworks) for row in _added_up(rows, ["name"]).to_pylist()]
     return sorted(found, key=lambda one: (-one.ended_count, -one.empty_count, one.name is None, one.name or ""))
 
 
