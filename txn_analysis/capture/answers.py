@@ -154,7 +154,7 @@ class Patience:
     give_up_after_ms: int
     say: Callable[[str], None]
     has_given_up: bool = False
-    _said: set[str] = field(default_factory=set)
+    _announced: set[str] = field(default_factory=set)
 
     def ask(self, call: Callable[[], _Answer], again: Callable[[], None] = lambda: None) -> _Answer:
         """The answer to a call; `again` is called before each repetition, and may end it by an error.
@@ -175,8 +175,8 @@ class Patience:
                     raise kind(
                         f"{error}. Given up after {waited_ms // 1000} s (--give-up-after-ms {self.give_up_after_ms})"
                     ) from error
-                if str(error) not in self._said:
-                    self._said.add(str(error))
+                if str(error) not in self._announced:
+                    self._announced.add(str(error))
                     self.say(f"{error}: asked again for up to {self.give_up_after_ms // 1000} s")
             self.clock.wait(pause_ms)
             pause_ms = min(2 * pause_ms, _LONGEST_PAUSE_MS)

@@ -161,13 +161,13 @@ class _Run:
         return {place: Ends(stable[place], high[place]) for place in high}
 
     def _asked(self, led: Sequence[Leadership], *, is_committed: bool) -> dict[TopicPartition, int]:
-        found: dict[TopicPartition, int] = {}
+        offsets: dict[TopicPartition, int] = {}
         left = list(led)
 
         def ask() -> None:
             nonlocal left
             answers = self._brokers.end_offsets(left, is_committed=is_committed)
-            found.update({place: each for place, each in answers.items() if isinstance(each, int)})
+            offsets.update({place: each for place, each in answers.items() if isinstance(each, int)})
             self._outcome.failures += [str(each) for each in answers.values() if isinstance(each, CaptureError)]
             later = {place: each for place, each in answers.items() if not isinstance(each, int | CaptureError)}
             if later:
@@ -179,7 +179,7 @@ class _Run:
             self._patience.ask(ask)
         except CaptureError as error:
             self._outcome.failures.append(str(error))
-        return found
+        return offsets
 
     def _capture(self, place: TopicPartition, *, is_whole_log: bool) -> None:
         is_described = place.topic != STATE_TOPIC

@@ -68,11 +68,15 @@ class KafkaBrokers:
             CaptureError: none does, or it refuses who asks.
         """
         servers = [word.strip() for word in bootstrap.split(",") if word.strip()]
-        own = {"bootstrap_servers": servers, "receive_message_max_bytes": _MAX_FRAME_BYTES, "client_id": "txn-capture"}
+        defaults = {
+            "bootstrap_servers": servers,
+            "receive_message_max_bytes": _MAX_FRAME_BYTES,
+            "client_id": "txn-capture",
+        }
         self._bootstrap = bootstrap
         self._is_sasl = "sasl_mechanism" in config
         self._net = NetworkSelector()
-        self._manager = KafkaConnectionManager(self._net, **(own | dict(config)))
+        self._manager = KafkaConnectionManager(self._net, **(defaults | dict(config)))
         self._net.start()
         try:
             self._connect(timeout_ms)
@@ -96,8 +100,8 @@ class KafkaBrokers:
                         f"{self._bootstrap}: the broker hangs up when it is told who asks. Check user, password and"
                         " mechanism in the --command-config"
                     )
-        said = [e for e in reasons if not isinstance(e, errors.KafkaTimeoutError)]
-        why = f"no broker answers ({said[-1]})" if said else "no broker answers"
+        refusals = [e for e in reasons if not isinstance(e, errors.KafkaTimeoutError)]
+        why = f"no broker answers ({refusals[-1]})" if refusals else "no broker answers"
         raise CaptureError(
             f"{self._bootstrap}: {why}. Check the address, the port's protocol (security.protocol), and who you are"
         )
@@ -137,7 +141,7 @@ class KafkaBrokers:
 
     def leaders(self, topics: Collection[str] | None) -> list[Leadership]:
         """Of some topics, or of all that may be seen, by the newest of a few brokers' answers."""
-        found: dict[TopicPartition, Leadership] = {}
+        newest: dict[TopicPartition, Leadership] = {}
         failure: UnavailableError | None = None
         answered = 0
         for node_id in self.cluster().broker_ids:
@@ -147,15 +151,15 @@ class KafkaBrokers:
                 failure = error
                 continue
             for led in _leaderships(answer):
-                known = found.get(led.place)
+                known = newest.get(led.place)
                 if known is None or (led.leader_epoch or 0) > (known.leader_epoch or 0):
-                    found[led.place] = led
+                    newest[led.place] = led
             answered += 1
             if answered == _ASKED_FOR_LEADERS:
                 break
         if not answered:
             raise NobodyAnswersError(f"no broker answers: {failure}")
-        return sorted(found.values(), key=lambda led: led.place)
+        return sorted(newest.values(), key=lambda led: led.place)
 
     def end_offsets(self, led: Iterable[Leadership], *, is_committed: bool) -> dict[TopicPartition, int | Exception]:
         """The high watermark of each partition, or its last stable offset; what kept one from being answered."""
@@ -171,10 +175,10 @@ class KafkaBrokers:
     def _list_offsets(
         self, led: Iterable[Leadership], when: int, isolation: int
     ) -> dict[TopicPartition, int | Exception]:
-        found: dict[TopicPartition, int | Exception] = {}
+        offsets: dict[TopicPartition, int | Exception] = {}
         for node_id, of_node in _by_leader(led).items():
             if node_id is None:
-                found |= {each.place: UnavailableError(f"{each.place}: it has no leader") for each in of_node}
+                offsets |= {each.place: UnavailableError(f"{each.place}: it has no leader") for each in of_node}
                 continue
             request = ListOffsetsRequest(
                 replica_id=-1, isolation_level=isolation, topics=_offsets_wanted(of_node, when), timeout_ms=30_000
@@ -182,13 +186,13 @@ class KafkaBrokers:
             try:
                 answer = self._ask(request, node_id)
             except UnavailableError as error:
-                found |= {each.place: error for each in of_node}
+                offsets |= {each.place: error for each in of_node}
                 continue
             for topic in answer.topics:
                 for row in topic.partitions:
                     place = TopicPartition(topic.name, row.partition_index)
-                    found[place] = problem_of(row.error_code, place, "ListOffsets", "Describe") or row.offset
-        return found
+                    offsets[place] = problem_of(row.error_code, place, "ListOffsets", "Describe") or row.offset
+        return offsets
 
     def epoch_start(self, led: Leadership) -> int | None:
         """Where the newest epoch begins: where the epochs below it end."""
@@ -259,17 +263,19 @@ class KafkaBrokers:
 
     def transactions(self) -> list[dict[str, object]] | None:
         """What all coordinators say of their transactional ids; of those alone that may be seen."""
-        found: list[dict[str, object]] = []
+        transactions: list[dict[str, object]] = []
         for node_id in self.cluster().broker_ids:
             try:
                 listed = self._ask(ListTransactionsRequest(), node_id)
                 ids = [row.transactional_id for row in listed.transaction_states]
                 for at in range(0, len(ids), _IDS_AT_ONCE):
                     request = DescribeTransactionsRequest(transactional_ids=ids[at : at + _IDS_AT_ONCE])
-                    found += [_transaction(node_id, row) for row in self._ask(request, node_id).transaction_states]
+                    transactions += [
+                        _transaction(node_id, row) for row in self._ask(request, node_id).transaction_states
+                    ]
             except UnknownRequestError:
                 return None
-        return sorted(found, key=lambda row: str(row["transactional_id"]))
+        return sorted(transactions, key=lambda row: str(row["transactional_id"]))
 
     def stored_bytes(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int] | None:
         """The largest replica of each partition; None without the right to ask (DESCRIBE on the cluster)."""
@@ -278,15 +284,15 @@ class KafkaBrokers:
             by_topic[place.topic].append(place.partition)
         kind = DescribeLogDirsRequest.DescribableLogDirTopic
         topics = [kind(topic=name, partitions=numbers) for name, numbers in by_topic.items()]
-        found: dict[TopicPartition, int] = defaultdict(int)
+        largest_bytes: dict[TopicPartition, int] = defaultdict(int)
         for node_id in self.cluster().broker_ids:
             try:
                 answer = self._ask(DescribeLogDirsRequest(topics=topics), node_id)
             except (UnavailableError, CaptureError, UnknownRequestError):
                 return None
             for row in (row for log_dir in answer.results for topic in log_dir.topics for row in _sizes(topic)):
-                found[row[0]] = max(found[row[0]], row[1])
-        return dict(found) if found else None
+                largest_bytes[row[0]] = max(largest_bytes[row[0]], row[1])
+        return dict(largest_bytes) if largest_bytes else None
 
 
 def _sizes(topic: Any) -> list[tuple[TopicPartition, int]]:
@@ -309,18 +315,18 @@ def _leaderships(answer: Any) -> Iterator[Leadership]:
 
 
 def _topic_id(topic: Any) -> str | None:
-    found = getattr(topic, "topic_id", None)
-    if not found:
+    topic_id = getattr(topic, "topic_id", None)
+    if not topic_id:
         return None
-    raw = found if isinstance(found, bytes) else found.bytes
+    raw = topic_id if isinstance(topic_id, bytes) else topic_id.bytes
     return base64.urlsafe_b64encode(raw).rstrip(b"=").decode() if any(raw) else None
 
 
 def _by_leader(led: Iterable[Leadership]) -> dict[int | None, list[Leadership]]:
-    found: dict[int | None, list[Leadership]] = defaultdict(list)
+    by_leader: dict[int | None, list[Leadership]] = defaultdict(list)
     for each in led:
-        found[each.leader_id].append(each)
-    return found
+        by_leader[each.leader_id].append(each)
+    return by_leader
 
 
 def _offsets_wanted(led: Iterable[Leadership], when: int) -> list[Any]:

@@ -63,10 +63,10 @@ def problem_of(code: int, place: TopicPartition, request: str, operation: str) -
         return RefusedError(operation, "Cluster", "kafka-cluster", request)
     if issubclass(kind, errors.OffsetOutOfRangeError):
         return OffsetGoneError(str(place))
-    said = f"{place}: {request} is answered by {kind.__name__} ({code})"
+    refusal = f"{place}: {request} is answered by {kind.__name__} ({code})"
     if issubclass(kind, _CHANGED):
-        return LeaderChangedError(said)
-    return UnavailableError(said) if issubclass(kind, _LATER) else CaptureError(said)
+        return LeaderChangedError(refusal)
+    return UnavailableError(refusal) if issubclass(kind, _LATER) else CaptureError(refusal)
 
 
 def raise_problem(code: int, place: TopicPartition, request: str, operation: str) -> None:
@@ -79,19 +79,19 @@ def raise_problem(code: int, place: TopicPartition, request: str, operation: str
 @contextmanager
 def connection_failures() -> Iterator[list[Exception]]:
     """Why no connection was made, which the library of this version only logs."""
-    found: list[Exception] = []
+    reasons: list[Exception] = []
 
     class Kept(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             args = record.args if isinstance(record.args, tuple) else ()
-            found.extend(each for each in args if isinstance(each, Exception))
+            reasons.extend(each for each in args if isinstance(each, Exception))
 
     logger, kept = logging.getLogger("kafka"), Kept()
     # What goes wrong is said once, by this program.
     logger.propagate = False
     logger.addHandler(kept)
     try:
-        yield found
+        yield reasons
     finally:
         logger.removeHandler(kept)
         logger.addHandler(logging.NullHandler())

@@ -143,22 +143,22 @@ _OF_NO_CONCERN = re.compile(
 
 def read_properties(text: str) -> dict[str, str]:
     """A file of Java properties: comments, continued lines and escapes (`java.util.Properties.load`)."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for line in re.sub(r"(?<!\\)((?:\\\\)*)\\\n\s*", r"\1", text.replace("\r\n", "\n")).splitlines():
         if not line.strip() or line.lstrip()[0] in "#!":
             continue
         matched = _LINE.fullmatch(line)
         name, value = (matched[1], matched[2]) if matched else (line.strip(), "")
-        found[_unescaped(name)] = _unescaped(value).rstrip()
-    return found
+        properties[_unescaped(name)] = _unescaped(value).rstrip()
+    return properties
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 
 
 def _unescaped(text: str) -> str:
-    def char(found: re.Match[str]) -> str:
-        word = found[1]
+    def char(escape: re.Match[str]) -> str:
+        word = escape[1]
         return chr(int(word[1:], 16)) if len(word) > 1 else _ESCAPES.get(word, word)
 
     return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", char, text)
@@ -178,14 +178,14 @@ def client_config(properties: Mapping[str, str], where: str) -> dict[str, Any]:
     protocol = left.pop("security.protocol", "PLAINTEXT").upper()
     if protocol not in _PROTOCOLS:
         raise ConfigError(f"{where}: security.protocol={protocol}: it is one of {', '.join(_PROTOCOLS)}")
-    found: dict[str, Any] = {"security_protocol": protocol}
+    config: dict[str, Any] = {"security_protocol": protocol}
     if "client.id" in left:
-        found["client_id"] = left.pop("client.id")
+        config["client_id"] = left.pop("client.id")
     if "request.timeout.ms" in left:
-        found["request_timeout_ms"] = _number("request.timeout.ms", left.pop("request.timeout.ms"), where)
+        config["request_timeout_ms"] = _number("request.timeout.ms", left.pop("request.timeout.ms"), where)
     is_sasl, is_tls = protocol.startswith("SASL"), protocol.endswith("SSL")
-    found |= _sasl(left, where) if is_sasl else {}
-    found |= _tls(left, where) if is_tls else {}
+    config |= _sasl(left, where) if is_sasl else {}
+    config |= _tls(left, where) if is_tls else {}
     unknown = sorted(
         name
         for name in left
@@ -195,7 +195,7 @@ def client_config(properties: Mapping[str, str], where: str) -> dict[str, Any]:
     )
     if unknown:
         raise ConfigError(f"{where}: {', '.join(unknown)}: not understood here. Take it out, or see docs/capture.md")
-    return found
+    return config
 
 
 def _number(name: str, value: str, where: str) -> int:
@@ -209,16 +209,16 @@ def _sasl(left: dict[str, str], where: str) -> dict[str, Any]:
     if mechanism not in _MECHANISMS:
         raise ConfigError(f"{where}: sasl.mechanism={mechanism}: it is one of {', '.join(_MECHANISMS)}")
     options = dict(_JAAS_OPTION.findall(left.pop("sasl.jaas.config", "")))
-    found: dict[str, Any] = {"sasl_mechanism": mechanism}
+    config: dict[str, Any] = {"sasl_mechanism": mechanism}
     if mechanism == "GSSAPI":
         service = left.pop("sasl.kerberos.service.name", options.get("serviceName"))
-        return found | ({} if service is None else {"sasl_kerberos_service_name": service})
+        return config | ({} if service is None else {"sasl_kerberos_service_name": service})
     if mechanism == "AWS_MSK_IAM":
-        return found
+        return config
     if not {"username", "password"} <= options.keys():
         raise ConfigError(f'{where}: sasl.jaas.config: username="…" and password="…" are wanted for {mechanism}')
     names = {"sasl_plain_username": options["username"], "sasl_plain_password": options["password"]}
-    return found | {name: re.sub(r"\\(.)", r"\1", value) for name, value in names.items()}
+    return config | {name: re.sub(r"\\(.)", r"\1", value) for name, value in names.items()}
 
 
 def _tls(left: dict[str, str], where: str) -> dict[str, Any]:
@@ -236,9 +236,9 @@ def _tls(left: dict[str, str], where: str) -> dict[str, Any]:
         trusted = _pem(left, "ssl.truststore.location", "ssl.truststore.certificates")
         if trusted is not None:
             context = ssl.create_default_context(cadata=trusted) if context.check_hostname else _unnamed(trusted)
-        own = _pem(left, "ssl.keystore.location", "ssl.keystore.certificate.chain")
-        if own is not None:
-            _load_own(context, own + "\n" + left.pop("ssl.keystore.key", ""), password)
+        certificate = _pem(left, "ssl.keystore.location", "ssl.keystore.certificate.chain")
+        if certificate is not None:
+            _load_own(context, certificate + "\n" + left.pop("ssl.keystore.key", ""), password)
     except (OSError, ssl.SSLError, ValueError) as error:
         raise ConfigError(f"{where}: a certificate or key cannot be read: {error}. {_TO_PEM}") from error
     return {"ssl_context": context}

@@ -263,12 +263,12 @@ def described_producers(led: Leadership, answer: Sequence[ProducerAnswer], first
 
 def small_files(led: Leadership, epoch_start: int | None) -> dict[str, str]:
     """What Kafka itself keeps beside segments, by name: the topic's id, and where the newest leader epoch begins."""
-    found = {}
+    texts = {}
     if led.topic_id is not None:
-        found["partition.metadata"] = f"version: 0\ntopic_id: {led.topic_id}\n"
+        texts["partition.metadata"] = f"version: 0\ntopic_id: {led.topic_id}\n"
     if led.leader_epoch is not None and epoch_start is not None:
-        found["leader-epoch-checkpoint"] = f"0\n1\n{led.leader_epoch} {epoch_start}\n"
-    return found
+        texts["leader-epoch-checkpoint"] = f"0\n1\n{led.leader_epoch} {epoch_start}\n"
+    return texts
 
 
 def checkpoint(offsets: Mapping[TopicPartition, int]) -> str:

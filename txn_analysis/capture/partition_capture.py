@@ -107,12 +107,12 @@ class PartitionCapture:
 
     def _led(self, place: TopicPartition) -> Leadership:
         def asked() -> Leadership:
-            found = [led for led in self._brokers.leaders([place.topic]) if led.place == place]
-            if not found:
+            leaderships = [led for led in self._brokers.leaders([place.topic]) if led.place == place]
+            if not leaderships:
                 raise CaptureError(f"{place}: the topic has no such partition")
-            if found[0].leader_id is None:
+            if leaderships[0].leader_id is None:
                 raise UnavailableError(f"{place}: it has no leader")
-            return found[0]
+            return leaderships[0]
 
         return self._patience.ask(asked)
 
@@ -154,10 +154,10 @@ class PartitionCapture:
 
     def _end(self, led: Leadership, *, is_committed: bool = False) -> int:
         def asked() -> int:
-            found = self._brokers.end_offsets([led], is_committed=is_committed)[led.place]
-            if isinstance(found, Exception):
-                raise found
-            return found
+            offset = self._brokers.end_offsets([led], is_committed=is_committed)[led.place]
+            if isinstance(offset, Exception):
+                raise offset
+            return offset
 
         return self._ask(led, asked)
 

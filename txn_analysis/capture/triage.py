@@ -84,17 +84,17 @@ def whole_batches(data: bytes, below: int | None = None) -> RawBatches | None:
     blocks = list(_blocks(data))
     if not blocks:
         return None
-    found = Headers.joined(blocks)
-    count = len(found) if below is None else int((found.last_offset < below).sum())
+    headers = Headers.joined(blocks)
+    count = len(headers) if below is None else int((headers.last_offset < below).sum())
     if not count:
         return None
-    found = found.part(0, count)
-    is_control = ~found.is_legacy & (found.number("attributes") & CONTROL > 0)
+    headers = headers.part(0, count)
+    is_control = ~headers.is_legacy & (headers.number("attributes") & CONTROL > 0)
     return RawBatches(
-        data=data[: int(found.position[-1] + found.size[-1])],
-        first_offset=int(found.base_offset[0]),
-        next_offset=int(found.last_offset[-1]) + 1,
-        marked=frozenset(found.number("producer_id")[is_control].tolist()),
+        data=data[: int(headers.position[-1] + headers.size[-1])],
+        first_offset=int(headers.base_offset[0]),
+        next_offset=int(headers.last_offset[-1]) + 1,
+        marked=frozenset(headers.number("producer_id")[is_control].tolist()),
     )
 
 
@@ -117,7 +117,7 @@ def look_back(fetch: Fetch, start: int, log_start: int, wanted: set[int], budget
         wanted: producers whose last end marker is sought.
         budget_bytes: of all that is fetched for it.
     """
-    found: list[RawBatches] = []
+    batches: list[RawBatches] = []
     marked: set[int] = set()
     window = _FIRST_WINDOW_OFFSETS
     while start > log_start and budget_bytes > 0 and not (marked and wanted <= marked):
@@ -126,10 +126,10 @@ def look_back(fetch: Fetch, start: int, log_start: int, wanted: set[int], budget
         budget_bytes -= cost
         if data is None:
             break
-        found = [*data, *found]
+        batches = [*data, *batches]
         marked |= {producer for part in data for producer in part.marked}
         start, window = first, window * _GROWTH
-    return found
+    return batches
 
 
 def _up_to(fetch: Fetch, first: int, stop: int, budget_bytes: int) -> tuple[list[RawBatches] | None, int]:

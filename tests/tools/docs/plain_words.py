@@ -16,7 +16,6 @@ from tests.tools.repository import ROOT
 SHORTEST, LONGEST, MOST_PERCENT = 5, 25, 3  # what is shorter is a label
 NO_NAMES = {"found", "own", "told", "said", "held", "taken"}  # with an underscore or without
 MOST_NAMES = {
-    "capture": 29,
     "cli": 21,
     "engine": 5,
     "files": 11,
