@@ -102,9 +102,9 @@ def find_hanging(findings: Iterable[Finding], filters: Filters, since: Iterable[
     `since`: findings of another run; what hung there already is left out.
     """
     asked = asked_about(findings, filters, since, has_state=True)
-    found = [finding for finding in asked if finding.verdict is Verdict.HANGING]
+    hanging_findings = [finding for finding in asked if finding.verdict is Verdict.HANGING]
     order = attrgetter("topic", "partition", "txn_start_offset", "producer_id")
-    return answer_of(FIND_HANGING, sorted(found, key=order))
+    return answer_of(FIND_HANGING, sorted(hanging_findings, key=order))
 
 
 def asked_about(
@@ -118,12 +118,12 @@ def asked_about(
         since: findings of another run; what hung there already is not asked about.
         has_state: at least one partition of `__transaction_state` was given.
     """
-    known, found = {finding.finding_id for finding in since if finding.verdict is Verdict.HANGING}, []
+    known, open_findings = {finding.finding_id for finding in since if finding.verdict is Verdict.HANGING}, []
     for finding in findings:
         is_in_doubt = finding.verdict is Verdict.INCONCLUSIVE or not has_state
         if finding.finding_id not in known and filters.has(finding, in_doubt=is_in_doubt):
-            found.append(finding)
-    return found
+            open_findings.append(finding)
+    return open_findings
 
 
 def list_transactions(states: Iterable[StateRecord], as_of_ms: int | None, filters: Filters) -> Answer:
@@ -131,13 +131,13 @@ def list_transactions(states: Iterable[StateRecord], as_of_ms: int | None, filte
 
     A `duration_ms` keeps running transactions whose start is known; topics and partitions keep those that list one.
     """
-    found = sorted(
+    rows = sorted(
         (record.transactional_id, _coordinator(record), record.producer_id, record.state)
         for record in states
         # A Dead id is being removed: Kafka's coordinator leaves it out as well.
         if not record.is_tombstone and record.state != "Dead" and _is_wanted(record, as_of_ms, filters)
     )
-    return Answer(LIST, tuple(found))
+    return Answer(LIST, tuple(rows))
 
 
 def _is_wanted(record: StateRecord, as_of_ms: int | None, filters: Filters) -> bool:
@@ -199,8 +199,8 @@ def last_producers(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
 def describe_producers(tables: RunTables, filters: Filters, *, is_all: bool) -> Answer:
     """The wanted producers; each with its topic and partition where those of all partitions are asked for."""
     columns = DESCRIBE_ALL_PRODUCERS if is_all else DESCRIBE_PRODUCERS
-    found = last_producers(tables.finished, **filters.rows).columns[-len(columns) :]
-    return Answer(columns, tuple(zip(*(column.to_pylist() for column in found), strict=True)))
+    column_values = last_producers(tables.finished, **filters.rows).columns[-len(columns) :]
+    return Answer(columns, tuple(zip(*(column.to_pylist() for column in column_values), strict=True)))
 
 
 def _coordinator(record: StateRecord) -> str | None:
@@ -266,10 +266,10 @@ def in_words(outcomes: Sequence[Outcome], open_plan: Unverified | None) -> str:
 
 def json_text(answer: BaseModel | Iterable[BaseModel]) -> str:
     """An answer as one object, or several as a list of objects, and a newline; ASCII only."""
-    found = (
+    json_value = (
         answer.model_dump(mode="json") if hasattr(answer, "model_dump") else [i.model_dump(mode="json") for i in answer]
     )
-    return json.dumps(found, indent=2, ensure_ascii=True) + "\n"
+    return json.dumps(json_value, indent=2, ensure_ascii=True) + "\n"
 
 
 def schema_text(kind: Any) -> str:

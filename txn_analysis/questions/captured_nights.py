@@ -98,8 +98,8 @@ def captured_nights(warehouse: Warehouse, settings: Settings, cluster: str | Non
         ConfigError: the file of `accepted` was not understood.
         WarehouseError: there is no such warehouse, or no such cluster in it.
     """
-    held = {(one.cluster, one.name): one for one in captures(warehouse, cluster)}
-    if cluster is not None and not held:
+    captures_by_place = {(one.cluster, one.name): one for one in captures(warehouse, cluster)}
+    if cluster is not None and not captures_by_place:
         others = sorted({one.cluster for one in captures(warehouse)})
         there = f"give --cluster {' or '.join(map(shell_word, others))}, or " if others else ""
         what = f"cluster {escape(cluster)} has no capture yet"
@@ -109,12 +109,12 @@ def captured_nights(warehouse: Warehouse, settings: Settings, cluster: str | Non
     for run in sorted(warehouse.records(RunRecord, RUNS, **of_cluster), key=attrgetter("run_number")):
         runs[run.cluster, run.capture].append(run)
     last = {place: of_place[-1] for place, of_place in runs.items()}
-    told = _told_of_clusters(warehouse, settings, last.values())
+    answers = _answers_of_clusters(warehouse, settings, last.values())
     nights = []
-    for place in {*held, *last}:
+    for place in {*captures_by_place, *last}:
         ids = tuple(run.run_id for run in runs[place])
-        capture = held.get(place) or Capture(*place, last[place].as_of_ms, 0, 0, ids)
-        nights.append(_night(capture, last.get(place), told))
+        capture = captures_by_place.get(place) or Capture(*place, last[place].as_of_ms, 0, 0, ids)
+        nights.append(_night(capture, last.get(place), answers))
     return sorted(nights, key=_order)
 
 
@@ -122,11 +122,11 @@ def _order(night: CapturedNight) -> tuple[str, bool, int, str]:
     return night.capture.cluster, night.copied_ms is not None, night.copied_ms or 0, night.capture.name
 
 
-def _night(capture: Capture, run: RunRecord | None, told: Mapping[str, _Told]) -> CapturedNight:
+def _night(capture: Capture, run: RunRecord | None, answers: Mapping[str, _Told]) -> CapturedNight:
     if run is None:
         return CapturedNight(capture, capture.newest_moment_ms, "not judged")
     by_itself = _Told(_answer(Outcome(run.outcome), run.verdict_counts or {}))
-    return CapturedNight(capture, run.as_of_ms, *told.get(run.run_id, by_itself))
+    return CapturedNight(capture, run.as_of_ms, *answers.get(run.run_id, by_itself))
 
 
 class _Told(NamedTuple):
@@ -135,16 +135,16 @@ class _Told(NamedTuple):
     accepted: int | None = None
 
 
-def _told_of_clusters(warehouse: Warehouse, settings: Settings, runs: Iterable[RunRecord]) -> dict[str, _Told]:
+def _answers_of_clusters(warehouse: Warehouse, settings: Settings, runs: Iterable[RunRecord]) -> dict[str, _Told]:
     """By their ids, what the newest runs of each cluster tell."""
     dated = defaultdict[str, list[tuple[int, str, RunRecord]]](list)
     for run in runs:
         if run.as_of_ms is not None:
             dated[run.cluster].append((run.as_of_ms, run.run_id, run))
-    found: dict[str, _Told] = {}
-    for cluster, own in dated.items():
-        found |= _told(warehouse, settings, cluster, [run for *_, run in sorted(own)][-MOST_TOLD:])
-    return found
+    answers: dict[str, _Told] = {}
+    for cluster, dated_runs in dated.items():
+        answers |= _answers_in(warehouse, settings, cluster, [run for *_, run in sorted(dated_runs)][-MOST_TOLD:])
+    return answers
 
 
 def _answer(outcome: Outcome, verdicts: Mapping[str, int] | Mapping[Verdict, int]) -> str:
@@ -156,10 +156,10 @@ def _answer(outcome: Outcome, verdicts: Mapping[str, int] | Mapping[Verdict, int
     return f"{suspect} suspect" if suspect else "nothing hangs"
 
 
-def _told(warehouse: Warehouse, settings: Settings, cluster: str, runs: Sequence[RunRecord]) -> dict[str, _Told]:
+def _answers_in(warehouse: Warehouse, settings: Settings, cluster: str, runs: Sequence[RunRecord]) -> dict[str, _Told]:
     """By their runs, the answer, and what is new, gone, still there and accepted."""
     decided = decisions_of(warehouse, settings, cluster)
-    found: dict[str, _Told] = {}
+    answers: dict[str, _Told] = {}
     unsure: dict[str, tuple[RunRecord, FindingRows]] = {}
     for night in told_nights(warehouse, runs, prunes_of(warehouse, cluster)):
         run = night.run
@@ -172,12 +172,12 @@ def _told(warehouse: Warehouse, settings: Settings, cluster: str, runs: Sequence
                 unsure[run.run_id] = run, opened
         since = None if night.since is None else night.since.without(counted)
         against = None if since is None else Against(len(since.new), len(since.gone), len(since.still))
-        found[run.run_id] = _Told(_answer(outcome, opened.verdict_counts), against, len(counted))
+        answers[run.run_id] = _Told(_answer(outcome, opened.verdict_counts), against, len(counted))
     for run_id, sight in _sights(warehouse, [*unsure]).items():
         run, opened = unsure[run_id]
         outcome = outcome_of(opened, has_state=_has_state(run), sight=sight)
-        found[run_id] = found[run_id]._replace(answer=_answer(outcome, opened.verdict_counts))
-    return found
+        answers[run_id] = answers[run_id]._replace(answer=_answer(outcome, opened.verdict_counts))
+    return answers
 
 
 def _has_state(run: RunRecord) -> bool:
@@ -189,5 +189,5 @@ def _sights(warehouse: Warehouse, run_ids: Sequence[str]) -> dict[str, Sight]:
     if not run_ids:
         return {}
     rows = warehouse.held(PARTITION_HEALTH, "run_id", *JUDGED_BY, run_id=run_ids)
-    own = ((run_id, rows.filter(pc.equal(rows["run_id"], run_id))) for run_id in run_ids)
-    return {run_id: Sight.of(records_of(PartitionHealth, logs)) for run_id, logs in own}
+    rows_of_runs = ((run_id, rows.filter(pc.equal(rows["run_id"], run_id))) for run_id in run_ids)
+    return {run_id: Sight.of(records_of(PartitionHealth, logs)) for run_id, logs in rows_of_runs}

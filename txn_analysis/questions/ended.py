@@ -128,18 +128,18 @@ def asked_ended(run: PastRun, filters: Filters, wanted: str) -> dict[str, str]:
         filters: which are wanted.
         wanted: what else is asked of them, as a condition.
     """
-    ids, own = {}, "TRUE"
+    ids, producer_condition = {}, "TRUE"
     if filters.transactional_id_patterns:
         every = ask(run, "SELECT DISTINCT transactional_id FROM pairs", views_in(SQL))["transactional_id"]
         ids = {"transactional_id": [*filter(filters.has_id, every.to_pylist())]}
         theirs = f"SELECT DISTINCT producer_id FROM pairs WHERE {is_one_of(ids)}"  # noqa: S608 ours
-        own = is_one_of({"producer_id": ask(run, theirs, views_in(SQL))["producer_id"].to_pylist()})
+        producer_condition = is_one_of({"producer_id": ask(run, theirs, views_in(SQL))["producer_id"].to_pylist()})
     return {
         "rows": is_one_of(filters.rows),
         "places": is_one_of(filters.places),
         "wanted": f"{is_one_of(filters.rows)} AND {wanted}",
         "whose": is_one_of(ids),
-        "own": own,
+        "own": producer_condition,
         "explains_ms": str(explains_before_ms(run.settings.max_clock_skew_ms)),
     }
 
@@ -169,10 +169,10 @@ def _newest(run: PastRun, of: str, asked: Mapping[str, str], limit: int) -> tupl
     ended = counted(rows["producer_id"])
     of_them = f"SELECT producer_id, state_record_count FROM producers WHERE {is_one_of({'producer_id': ended})}"  # noqa: S608 ours
     known = dict.fromkeys(ended, 0) | dict(zip(*ask(run, of_them, views).to_pydict().values(), strict=True))
-    found: list[Ended] = []
+    transactions: list[Ended] = []
     for producers in _groups({one: {"ended_count": n, "state_record_count": known[one]} for one, n in ended.items()}):
-        found += _explained(run, rows.filter(pc.is_in(rows["producer_id"], pa.array(producers, pa.int64()))))
-    return sorted(found, key=_newest_first), number
+        transactions += _explained(run, rows.filter(pc.is_in(rows["producer_id"], pa.array(producers, pa.int64()))))
+    return sorted(transactions, key=_newest_first), number
 
 
 def _groups(sizes: Mapping[int, Mapping[str, int]]) -> Iterator[list[int]]:
@@ -188,19 +188,19 @@ def _groups(sizes: Mapping[int, Mapping[str, int]]) -> Iterator[list[int]]:
 def _explained(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
     known = histories(run, set(rows["producer_id"].unique().to_pylist()))
     of_producer = {
-        producer_id: {name: IdHistory(records) for name, records in own.items()} for producer_id, own in known.items()
+        producer_id: {name: IdHistory(records) for name, records in ids.items()} for producer_id, ids in known.items()
     }
     for one in with_previous_ends(run, rows):
         yield ended_with(one, of_producer.get(one.producer_id, {}), run.settings.max_clock_skew_ms)
 
 
-def _newest_that_fit(found: Iterable[Ended], filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:
+def _newest_that_fit(transactions: Iterable[Ended], filters: Filters, wanted: EndedFilters) -> tuple[list[Ended], int]:
     """The transactions whose end is as it is asked for: the newest ones, and how many there are."""
     number = 0
 
     def fitting() -> Iterator[Ended]:
         nonlocal number
-        for one in found:
+        for one in transactions:
             fits_cause = wanted.cause in {None, one.ending.cause.name}
             fits_stale = not wanted.is_stale or one.ending.stale_because is not None
             if fits_cause and fits_stale and filters.has_id(one.transactional_id):
@@ -225,10 +225,10 @@ def with_previous_ends(run: PastRun, rows: pa.Table) -> Iterator[EndedTransactio
     of_them = is_one_of({name: rows[name].unique().to_pylist() for name in _KEY})
     for batch in asked_batches(run, f"SELECT {names} FROM ended_transactions WHERE {of_them}"):  # noqa: S608 ours
         ends = pa.Table.from_batches([batch.append_column("at", batch["end_offset"])]).sort_by("at")
-        found = asked.join_asof(ends, "at", [*_KEY], tolerance=-_ANY_DISTANCE)
-        found = found.filter(pc.greater(found["end_offset"], pa.array(previous).take(found["place"])))
-        previous[found["place"].to_numpy()] = found["end_offset"].to_numpy()
-        times_ms[found["place"].to_numpy()] = found["end_timestamp_ms"].to_pylist()
+        nearest = asked.join_asof(ends, "at", [*_KEY], tolerance=-_ANY_DISTANCE)
+        nearest = nearest.filter(pc.greater(nearest["end_offset"], pa.array(previous).take(nearest["place"])))
+        previous[nearest["place"].to_numpy()] = nearest["end_offset"].to_numpy()
+        times_ms[nearest["place"].to_numpy()] = nearest["end_timestamp_ms"].to_pylist()
     listed = (row for batch in rows.to_batches(_HELD_ROWS) for row in batch.to_pylist())
     for row, before_ms in zip(listed, times_ms.tolist(), strict=True):
         yield EndedTransaction(**row, previous_end_ms=before_ms)

@@ -257,9 +257,9 @@ def _explanation(
 ) -> Explanation:
     name = finding.transactional_id
     events = timeline(batches, _records_around(opened, history), opened.producer_id)
-    said = {name: getattr(finding, name) for name in Explanation.model_fields if name in Finding._fields}
+    finding_fields = {name: getattr(finding, name) for name in Explanation.model_fields if name in Finding._fields}
     return Explanation(
-        **said,
+        **finding_fields,
         facts=tuple(facts(scene, finding)),
         events=tuple(events),
         rules=finding.rules_asked,
@@ -307,19 +307,19 @@ def _meant(batch: pa.RecordBatch, opened: Transaction) -> tuple[pa.Array, ...]:
 
 
 def _nearest(
-    found: dict[int, LoggedBatch], count: int, batch: pa.RecordBatch, is_meant: pa.Array
+    batches_by_offset: dict[int, LoggedBatch], count: int, batch: pa.RecordBatch, is_meant: pa.Array
 ) -> dict[int, LoggedBatch]:
-    """Of what was found, and the rows that are meant, those at the smallest offsets, or (a negative count) the largest.
+    """Of some batches, and the rows that are meant, those at the smallest offsets, or (a negative count) the largest.
 
     Copies and captures hold the same batch; of each place in the log one is enough to be read.
     """
     places = np.flatnonzero(pc.fill_null(is_meant, fill_value=False).to_numpy(zero_copy_only=False))
     if not len(places):
-        return found
+        return batches_by_offset
     kept = slice(count) if count > 0 else slice(count, None)
     _, first = np.unique(batch["base_offset"].to_numpy()[places], return_index=True)
     nearest = records_of(LoggedBatch, batch.take(places[first[kept]]))
-    every = {one.base_offset: one for one in nearest} | found
+    every = {one.base_offset: one for one in nearest} | batches_by_offset
     return {offset: every[offset] for offset in sorted(every)[kept]}
 
 

@@ -128,13 +128,13 @@ class LinkedLog:
     @cached_property
     def gaps(self) -> tuple[Gap, ...]:
         """Where one file ends and the next one begins later; inside a file a hole is compaction, and no gap."""
-        found, reached = [], self.pieces[:1]
+        gaps, reached = [], self.pieces[:1]
         for piece in self.pieces[1:]:
             end = max(before.last_offset for before in reached)
             if piece.first_offset > end + 1 and not any(before.goes_on_in(piece) for before in reached):
-                found.append(Gap(end + 1, piece.first_offset - 1))
+                gaps.append(Gap(end + 1, piece.first_offset - 1))
             reached = (*(before for before in reached if before.last_offset >= end), piece)
-        return tuple(found)
+        return tuple(gaps)
 
     @property
     def end_offset(self) -> int | None:
@@ -154,8 +154,9 @@ class LinkedLog:
             return
         log = _Selected(self._epoch_starts, self.copied_to)
         columns = tuple(dict.fromkeys((*names, "base_offset", "last_offset", "leader_epoch")))
+        copies = _by_section(wanted).values()
         # The copy that reaches farthest first: of the others is taken what it lacks.
-        for pieces in sorted(_by_section(wanted).values(), key=lambda own: (-own[-1].last_offset, own[0].first_offset)):
+        for pieces in sorted(copies, key=lambda copy: (-copy[-1].last_offset, copy[0].first_offset)):
             for batch in self._of(pieces, from_offset, *columns):
                 rows = log.of(batch)
                 if len(rows):
@@ -192,17 +193,17 @@ class _Selected:
         starts = np.array([epoch_starts[epoch] for epoch in self._epochs.tolist()], np.int64)
         # Where the first batch of any later epoch begins.
         self._ends = np.append(np.minimum.accumulate(starts[::-1])[::-1], end_offset)
-        self._taken = np.empty((2, 0), np.int64)
+        self._ranges = np.empty((2, 0), np.int64)
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows that are of the log, and of no batch before."""
         base, last = batch["base_offset"].to_numpy(), batch["last_offset"].to_numpy()
         later = np.searchsorted(self._epochs, numbers(batch["leader_epoch"], ABSENT), "right")
-        place = np.searchsorted(self._taken[0], base, "right") - 1
-        is_taken = (place >= 0) & (base < self._taken[1][place]) if self._taken.shape[1] else np.zeros(len(base), bool)
-        is_new = (base < self._ends[later]) & ~is_taken
-        own = np.stack([base[is_new], last[is_new] + 1])
-        self._taken = joined(np.concatenate([self._taken, own], axis=1))
+        place = np.searchsorted(self._ranges[0], base, "right") - 1
+        is_copy = (place >= 0) & (base < self._ranges[1][place]) if self._ranges.shape[1] else np.zeros(len(base), bool)
+        is_new = (base < self._ends[later]) & ~is_copy
+        new_ranges = np.stack([base[is_new], last[is_new] + 1])
+        self._ranges = joined(np.concatenate([self._ranges, new_ranges], axis=1))
         return batch.filter(pa.array(is_new))
 
 
@@ -225,13 +226,13 @@ def _by_section(pieces: Iterable[LinkedPiece]) -> dict[tuple[str, int], list[Lin
 def _are_in(batch: pa.RecordBatch, ranges: dict[tuple[str, int], list[LinkedPiece]]) -> Array:
     """Which rows lie in one of some ranges of their section."""
     inputs, sections = batch["input_id"], batch["section_index"].to_numpy()
-    positions, found = batch["position"].to_numpy(), np.zeros(len(batch), bool)
-    held = {*inputs.unique().to_pylist()}
+    positions, is_in_range = batch["position"].to_numpy(), np.zeros(len(batch), bool)
+    input_ids = {*inputs.unique().to_pylist()}
     for (input_id, section_index), pieces in ranges.items():
-        if input_id not in held:
+        if input_id not in input_ids:
             continue
         is_there = pc.equal(inputs, input_id).to_numpy(zero_copy_only=False) & (sections == section_index)
         starts, ends = (np.array(sorted(getattr(p, name) for p in pieces)) for name in LinkedPiece._fields[3:5])
         place = np.searchsorted(starts, positions, "right") - 1
-        found |= is_there & (place >= 0) & (positions < ends[place])
-    return found
+        is_in_range |= is_there & (place >= 0) & (positions < ends[place])
+    return is_in_range

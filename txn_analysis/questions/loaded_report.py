@@ -81,12 +81,12 @@ def load_report(
     tables = run_tables(warehouse, settings.cluster, run_id)
     run = tables.run
     check_seen(tables, Filters(topics))
-    own = warehouse.records(ReadInput, INPUTS, cluster=[run.cluster], capture=[run.capture])
+    inputs = warehouse.records(ReadInput, INPUTS, cluster=[run.cluster], capture=[run.capture])
     findings = FindingRows.of_batches(tables.batches(FINDINGS, *SHOWN))
     since = since_last_night(warehouse, run, findings)
     accepted, forgotten = accepted_of(warehouse, settings, run, findings), tables.forgotten_captures
     return build_report(
-        run, own, tables.health(), findings, topics, forgotten, since=since, accepted=accepted, prunes=tables.prunes
+        run, inputs, tables.health(), findings, topics, forgotten, since=since, accepted=accepted, prunes=tables.prunes
     )
 
 
@@ -178,10 +178,10 @@ def series(places: Mapping[Place, Shown], as_of_ms: int | None) -> dict[str, str
 
 
 def _by_place(rows: pa.Table) -> defaultdict[Place, list[dict[str, Any]]]:
-    found: defaultdict[Place, list[dict[str, Any]]] = defaultdict(list)
+    rows_by_place: defaultdict[Place, list[dict[str, Any]]] = defaultdict(list)
     for row in rows.to_pylist():
-        found[row.pop("topic"), row.pop("partition")].append(row)
-    return found
+        rows_by_place[row.pop("topic"), row.pop("partition")].append(row)
+    return rows_by_place
 
 
 def _timeline(

@@ -97,7 +97,7 @@ class _Asked:
         return None
 
     @cached_property
-    def found(self) -> Found:
+    def content(self) -> Found:
         batch, health = self.batch, self.health
         if batch is not None:
             return _found_in(batch, self.transaction)
@@ -128,7 +128,7 @@ class _Asked:
 
     @property
     def _is_in_log(self) -> bool:
-        return self.found not in {Found.DELETED, Found.NOT_IN_FILES, Found.BEYOND_END}
+        return self.content not in {Found.DELETED, Found.NOT_IN_FILES, Found.BEYOND_END}
 
     @property
     def _stable(self) -> int | None:
@@ -136,8 +136,8 @@ class _Asked:
 
         The broker's is then the start, or the log start if that is above it (`UnifiedLog`).
         """
-        health, held = self.health, self.blocker
-        if held is None or held.txn_start_offset >= (health.first_offset or 0):
+        health, blocker = self.health, self.blocker
+        if blocker is None or blocker.txn_start_offset >= (health.first_offset or 0):
             return health.last_stable_offset
         is_known = health.last_stable_offset == health.log_start_offset
         return health.last_stable_offset if is_known else None
@@ -152,7 +152,7 @@ class _Asked:
             topic=health.topic,
             partition=health.partition,
             offset=self.offset,
-            found=self.found,
+            found=self.content,
             gets=gets if not missing or gets is Gets.OUT_OF_RANGE else Gets.UNKNOWN,
             is_told=not missing,
             batch=self.batch,
@@ -173,13 +173,13 @@ class _Asked:
     def _gets(self) -> Gets:
         """What a consumer gets there, if all that the run knows of the log is true."""
         stable = self.health.last_stable_offset
-        if self.found is Found.DELETED:
+        if self.content is Found.DELETED:
             return Gets.OUT_OF_RANGE
-        if self.found in {Found.NOT_IN_FILES, Found.BEYOND_END} or stable is None:
+        if self.content in {Found.NOT_IN_FILES, Found.BEYOND_END} or stable is None:
             return Gets.UNKNOWN
         if self.offset >= stable:
             return Gets.NOTHING_YET
-        return Gets.RECORD if self.found in {Found.DATA, Found.COMMITTED_DATA} else Gets.SKIPS
+        return Gets.RECORD if self.content in {Found.DATA, Found.COMMITTED_DATA} else Gets.SKIPS
 
     @cached_property
     def _open_from(self) -> int | None:
@@ -192,11 +192,11 @@ class _Asked:
     def _next_record(self, gets: Gets, runs: list[Run]) -> int | None:
         if gets is Gets.RECORD:
             return self.offset
-        own = next((run for run in runs if run.first_offset == self.offset), None)
-        if own is None:
+        run_here = next((run for run in runs if run.first_offset == self.offset), None)
+        if run_here is None:
             return None
-        found = [own.last_offset + 1, *([] if self._open_from is None else [self._open_from])]
-        return None if min(found) == self.health.last_stable_offset else min(found)
+        next_offsets = [run_here.last_offset + 1, *([] if self._open_from is None else [self._open_from])]
+        return None if min(next_offsets) == self.health.last_stable_offset else min(next_offsets)
 
     def _blocked_by(self) -> Blocker | None:
         if self.blocker is None:
@@ -216,7 +216,7 @@ class _Asked:
 
     def _missing(self, gets: Gets) -> Iterator[str]:
         """What leaves the answer open, and what would settle it."""
-        if self.found is Found.DELETED:
+        if self.content is Found.DELETED:
             return
         yield from self._missing_here()
         health = self.health
@@ -231,17 +231,17 @@ class _Asked:
     def _missing_here(self) -> Iterator[str]:
         """Of the offset itself."""
         health, gap = self.health, self.log.gap_at(self.offset)
-        if self.found is Found.BEYOND_END:
+        if self.content is Found.BEYOND_END:
             end = "holds no batch" if health.end_offset is None else f"ends at offset {health.end_offset}"
             yield f"the copied log {end}: copy the partition again"
         elif gap is not None:
             where = f"offsets {gap.first_offset} to {gap.last_offset} lie between two files"
             yield f"{where}: compaction may have removed them, or a file was not copied"
-        elif self.found is Found.NOT_IN_FILES and not any(p.kind in _CLIENT_TEXT for p in health.problems):
+        elif self.content is Found.NOT_IN_FILES and not any(p.kind in _CLIENT_TEXT for p in health.problems):
             yield self._why_in_no_file()
         if self.batch is not None and self.batch.is_doubted:
             yield "the batch is damaged, or may be text of a client: copy the file again, or give a shallow dump too"
-        if self.found is Found.ENDED_DATA and self.offset < (health.last_stable_offset or 0):
+        if self.content is Found.ENDED_DATA and self.offset < (health.last_stable_offset or 0):
             yield "the dump does not say whether its transaction was committed: give one with --deep-iteration"
 
     def _why_in_no_file(self) -> str:

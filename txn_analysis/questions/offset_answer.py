@@ -271,15 +271,15 @@ def _lag(answer: OffsetAnswer) -> str:
     to_end = f"{answer.lag_to_end} to the end {answer.end_offset}, as lag exporters do"
     if answer.lag_to_last_stable is None:
         return to_end
-    own = f"{answer.lag_to_last_stable} to the last stable offset {answer.last_stable_offset}"
+    to_stable = f"{answer.lag_to_last_stable} to the last stable offset {answer.last_stable_offset}"
     whose = f"as a read_committed consumer at {answer.offset} reports it"
-    return f"{own}, {whose}; {to_end}"
+    return f"{to_stable}, {whose}; {to_end}"
 
 
-def _blocked(held: Blocker) -> str:
-    named = "no transactional id" if held.transactional_id is None else clip(held.transactional_id, _ID_WIDTH)
-    whose = f"producer id {held.producer_id}, {named}"
-    return f"from offset {held.txn_start_offset} on, by the open transaction of {whose}: {held.verdict} ({held.rule})"
+def _blocked(txn: Blocker) -> str:
+    named = "no transactional id" if txn.transactional_id is None else clip(txn.transactional_id, _ID_WIDTH)
+    whose = f"producer id {txn.producer_id}, {named}"
+    return f"from offset {txn.txn_start_offset} on, by the open transaction of {whose}: {txn.verdict} ({txn.rule})"
 
 
 def bounded_sentence(bounded: BoundedReader) -> str:

@@ -83,23 +83,23 @@ class OldEvidence:
         of_captures: defaultdict[str, list[ReadInput]] = defaultdict(list)
         for item in self.inputs:
             of_captures[item.capture].append(item)
-        kept = [item for capture, own in of_captures.items() if capture not in self.old for item in own]
+        kept = [item for capture, items in of_captures.items() if capture not in self.old for item in items]
         contents = {item.content for item in kept}
         for item in kept:
             self._keep(item)
-        found = {}
-        for capture, own in ((capture, of_captures[capture]) for capture in self.old):
-            whys = (self._why_needed(item) for item in own if item.content not in contents)
+        why_of_capture = {}
+        for capture, items in ((capture, of_captures[capture]) for capture in self.old):
+            whys = (self._why_needed(item) for item in items if item.content not in contents)
             why = self.why_all_stay or next((why for why in whys if why is not None), None)
             if why is None and capture in self._with_records:
                 why = f"{STATE_TOPIC}: no newer file has what it says of what is open"
             if why is not None:
-                found[capture] = why
-                for item in own:
+                why_of_capture[capture] = why
+                for item in items:
                     self._keep(item)
-        return dict(reversed(found.items()))
+        return dict(reversed(why_of_capture.items()))
 
-    def taken(self) -> list[ReadInput]:
+    def unneeded_inputs(self) -> list[ReadInput]:
         """The files of old captures that bear on no answer any more."""
         return [item for item in self.inputs if item.capture in self.old and item.capture not in self.why_kept]
 
@@ -125,17 +125,17 @@ class OldEvidence:
 
     @cached_property
     def _open_at(self) -> defaultdict[tuple[str, int], list[OpenThere]]:
-        found: defaultdict[tuple[str, int], list[OpenThere]] = defaultdict(list)
+        open_at: defaultdict[tuple[str, int], list[OpenThere]] = defaultdict(list)
         for one in self._open:
-            found[one.topic, one.partition].append(one)
-        return found
+            open_at[one.topic, one.partition].append(one)
+        return open_at
 
     @cached_property
     def _health(self) -> dict[tuple[str, int], PartitionHealth]:
         return {(one.topic, one.partition): one for one in self.tables.health()}
 
     @cached_property
-    def _told(self) -> set[tuple[str, int]]:
+    def _reported_places(self) -> set[tuple[str, int]]:
         return {(finding.topic, finding.partition) for finding in self._findings if finding.verdict in TOLD}
 
     @cached_property
@@ -149,7 +149,7 @@ class OldEvidence:
     def _is_settled(self, place: tuple[str, int]) -> bool:
         """Nothing of the partition's past can change an answer about it: its log is whole from what is open on."""
         health, open_here = self._health[place], self._open_at.get(place, [])
-        if place in self._told:
+        if place in self._reported_places:
             return False
         if not health.is_in_capture:
             return not open_here
@@ -185,7 +185,7 @@ class OldEvidence:
         place = section.topic, section.partition
         if section.kind == STATE:
             return "no newer file begins so early"
-        if place in self._told or self._open_at.get(place):
+        if place in self._reported_places or self._open_at.get(place):
             return "a transaction is open there"
         if section.kind == LOG and self._settled.get(place, False):
             return "its log goes on behind newer copies"
@@ -212,8 +212,8 @@ class OldEvidence:
     @cached_property
     def _since_ms(self) -> int | None:
         """What the coordinator recorded before bears on nothing that is open; None where all of it may."""
-        told = [one for one in self._open if (one.topic, one.partition) in self._told]
-        if any(one.first_appended_after_ms is None or not one.is_txn_start_exact for one in told):
+        reported_transactions = [one for one in self._open if (one.topic, one.partition) in self._reported_places]
+        if any(one.first_appended_after_ms is None or not one.is_txn_start_exact for one in reported_transactions):
             return None
         times = [one.first_appended_after_ms for one in self._open if one.first_appended_after_ms is not None]
         skew_ms = self.tables.finished.settings.max_clock_skew_ms
@@ -239,12 +239,12 @@ class OldEvidence:
 
 def partitions_of(items: Iterable[ReadInput]) -> list[tuple[str, int | None]]:
     """The partitions of whose logs, snapshots or records some files are; without a number, of an export."""
-    found: defaultdict[str, set[int | None]] = defaultdict(set)
+    numbers_by_topic: defaultdict[str, set[int | None]] = defaultdict(set)
     for item in items:
         for section in item.sections:
             if section.kind in {LOG, STATE, SNAPSHOT, DESCRIBED}:
-                found[section.topic].add(section.partition)
+                numbers_by_topic[section.topic].add(section.partition)
             elif section.kind.startswith(_CONSOLE):
-                found[STATE_TOPIC].add(None)
-    places = ((topic, number) for topic, numbers in found.items() for number in numbers)
+                numbers_by_topic[STATE_TOPIC].add(None)
+    places = ((topic, number) for topic, numbers in numbers_by_topic.items() for number in numbers)
     return sorted(places, key=lambda place: (place[0], -1 if place[1] is None else place[1]))

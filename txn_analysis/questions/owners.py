@@ -213,8 +213,8 @@ def _missing_of_state(tables: RunTables, wanted: Iterable[int]) -> Iterator[str]
 
 
 def _opened(run: PastRun, **one_of: Any) -> list[Opened]:
-    found = records_of(Opened, run.held(FINDINGS, *Opened._fields, **one_of))
-    return sorted(found, key=attrgetter("topic", "partition", "txn_start_offset"))
+    opened = records_of(Opened, run.held(FINDINGS, *Opened._fields, **one_of))
+    return sorted(opened, key=attrgetter("topic", "partition", "txn_start_offset"))
 
 
 def _written(tables: RunTables, producer_ids: Sequence[int]) -> list[Written]:

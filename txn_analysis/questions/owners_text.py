@@ -132,7 +132,7 @@ def _together(opened: Iterable[Opened]) -> list[tuple[Opened, list[Opened]]]:
     groups: dict[tuple[object, ...], list[Opened]] = {}
     for one in opened:
         groups.setdefault((one.transactional_id, one.producer_id, one.verdict, one.rule), []).append(one)
-    ordered = (sorted(own, key=lambda one: not one.blocks_partition) for own in groups.values())
+    ordered = (sorted(group, key=lambda one: not one.blocks_partition) for group in groups.values())
     return [(first, others) for first, *others in ordered]
 
 

@@ -136,11 +136,11 @@ def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_
     old = [name for name in older if (age_ms := ages[name]) is not None and age_ms < before_ms]
     inputs = warehouse.records(ReadInput, INPUTS, cluster=[cluster])
     evidence = OldEvidence(run_tables(warehouse, cluster, newest.run_id), inputs, old[::-1], before_ms)
-    taken = evidence.taken() if old else []
+    gone_inputs = evidence.unneeded_inputs() if old else []
     old_runs = [run for run in runs if run.as_of_ms is not None and run.as_of_ms < before_ms]
     needed = {newest.run_id, *_needed_runs(warehouse, cluster, newest, runs)} if old_runs else set[str]()
     gone_runs = tuple(run.run_id for run in old_runs if run.run_id not in needed)
-    gone = {(item.capture, item.input_id) for item in taken}
+    gone = {(item.capture, item.input_id) for item in gone_inputs}
     gone_captures = {capture for capture, _ in gone}
     item = PrunedItem(
         cluster=cluster,
@@ -149,19 +149,19 @@ def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_
         captures=tuple(name for name in old if name in gone_captures),
         captures_kept=tuple(evidence.why_kept),
         kept=tuple(KeptCapture(capture=name, why=why) for name, why in evidence.why_kept.items()),
-        input_count=len(taken),
+        input_count=len(gone_inputs),
         runs=gone_runs,
         runs_kept=tuple(run.run_id for run in old_runs if run.run_id in needed),
         why=evidence.why_all_stay if old else None,
     )
-    if not taken and not gone_runs:
+    if not gone_inputs and not gone_runs:
         return _Going(item)
     stay = [run.run_number for run in warehouse.records(RunRecord, RUNS) if run.run_id not in gone_runs]
     moments = {capture.name: capture.newest_moment_ms for capture in known}
-    record = _record(warehouse, item, taken, now_ms, grace_ms, max(stay))
+    record = _record(warehouse, item, gone_inputs, now_ms, grace_ms, max(stay))
     record = record._replace(newest_moment_ms=moments[newest.capture])
     size = _size(warehouse, record)
-    rows = size.row_count + len(taken) + len(gone_runs)
+    rows = size.row_count + len(gone_inputs) + len(gone_runs)
     shown = item.model_copy(update={"prune_id": record.prune_id, "row_count": rows, "size_bytes": size.size_bytes})
     return _Going(shown, record, tuple(TakenInput(cluster, *place) for place in sorted(gone)))
 
@@ -174,8 +174,8 @@ def _newest_whole(runs: Sequence[RunRecord], known: Sequence[Capture]) -> RunRec
 
 def _age_ms(capture: Capture, runs: Sequence[RunRecord]) -> int | None:
     """When a capture was copied, as its last run was told or found it; else its newest moment."""
-    told = [run.as_of_ms for run in runs if run.capture == capture.name and run.as_of_ms is not None]
-    return told[-1] if told else capture.newest_moment_ms
+    copied_ms = [run.as_of_ms for run in runs if run.capture == capture.name and run.as_of_ms is not None]
+    return copied_ms[-1] if copied_ms else capture.newest_moment_ms
 
 
 def _needed_runs(warehouse: Warehouse, cluster: str, newest: RunRecord, runs: Sequence[RunRecord]) -> set[str]:
@@ -185,8 +185,8 @@ def _needed_runs(warehouse: Warehouse, cluster: str, newest: RunRecord, runs: Se
     order = {run.run_id: (run.as_of_ms or 0, run.run_number) for run in runs}
     first = dict[str, str]()
     if ids:
-        held = warehouse.held(FINDINGS, "run_id", "finding_id", run_id=[*order], finding_id=ids)
-        for run_id, name in zip(*(column.to_pylist() for column in held.columns), strict=True):
+        finding_rows = warehouse.held(FINDINGS, "run_id", "finding_id", run_id=[*order], finding_id=ids)
+        for run_id, name in zip(*(column.to_pylist() for column in finding_rows.columns), strict=True):
             first[name] = min(first.get(name, run_id), run_id, key=order.__getitem__)
     known = repairs.nights(warehouse, cluster, newest.run_id)
     still = {outcome.record.run_id for outcome in repairs.verify(known) if not outcome.repair.is_done}
@@ -194,18 +194,18 @@ def _needed_runs(warehouse: Warehouse, cluster: str, newest: RunRecord, runs: Se
 
 
 def _record(
-    warehouse: Warehouse, item: PrunedItem, taken: Sequence[ReadInput], now_ms: int, grace_ms: int, last_number: int
+    warehouse: Warehouse, item: PrunedItem, inputs: Sequence[ReadInput], now_ms: int, grace_ms: int, last_number: int
 ) -> Prune:
     """The row of `prunes`; content that another capture has is not taken."""
-    gone = {(item.cluster, one.capture, one.input_id) for one in taken}
+    gone = {(item.cluster, one.capture, one.input_id) for one in inputs}
     named = warehouse.held(INPUTS, "cluster", "capture", "input_id", "ingest_id").to_pylist()
     stays = {
         TakenContent(row["ingest_id"], row["input_id"])
         for row in named
         if (row["cluster"], row["capture"], row["input_id"]) not in gone
     }
-    contents = {TakenContent(one.ingest_id, one.input_id) for one in taken} - stays
-    of_content = [one for one in taken if TakenContent(one.ingest_id, one.input_id) in contents]
+    contents = {TakenContent(one.ingest_id, one.input_id) for one in inputs} - stays
+    of_content = [one for one in inputs if TakenContent(one.ingest_id, one.input_id) in contents]
     what = repr((item.cluster, item.captures, item.runs, sorted(gone), now_ms))
     return Prune(
         prune_id="prune-" + blake2b(what.encode(), digest_size=6).hexdigest(),
@@ -227,7 +227,7 @@ def _size(warehouse: Warehouse, record: Prune) -> Size:
     """How much the rows are that a prune takes, beside those of `runs` and `inputs`."""
     contents = {*record.contents}
     named = {*warehouse.records(TakenContent, INPUTS)} - contents
-    found = Size()
+    total = Size()
     for table, keys in keys_of({*record.runs}, contents, {content.ingest_id for content in named}):
-        found = found.plus(warehouse.size(table, keys))
-    return found
+        total = total.plus(warehouse.size(table, keys))
+    return total

@@ -98,7 +98,7 @@ class Ahead:
     unknown_offset: int | None = None
     _delivered: list[Array] = field(default_factory=list)
     _skipped: list[Array] = field(default_factory=list)
-    _held: int = 0
+    _range_count: int = 0
 
     @classmethod
     def of(cls, log: LinkedLog, transactions: pa.Table, from_offset: int, last_stable_offset: int) -> Self:
@@ -120,16 +120,16 @@ class Ahead:
         is_ahead = ~is_hidden & (last >= self.from_offset)
         unknown = base[is_ahead & (fate == Fate.UNKNOWN)]
         if len(unknown):
-            found = int(max(unknown.min(), self.from_offset))
-            self.unknown_offset = found if self.unknown_offset is None else min(found, self.unknown_offset)
+            offset = int(max(unknown.min(), self.from_offset))
+            self.unknown_offset = offset if self.unknown_offset is None else min(offset, self.unknown_offset)
         gives = is_ahead & (fate == Fate.DELIVERED)
         self._delivered.append(joined(np.stack([base[gives], last[gives] + 1])))
         skips = is_ahead & ~gives
         self._skipped.append(np.stack([base[skips], batch["size_bytes"].to_numpy()[skips].astype(np.int64)]))
-        self._held += self._delivered[-1].shape[1]
-        if self._held > 2 * _HELD_RANGES:
+        self._range_count += self._delivered[-1].shape[1]
+        if self._range_count > 2 * _HELD_RANGES:
             self._delivered = [joined(np.concatenate(self._delivered, axis=1))]
-            self._held = self._delivered[0].shape[1]
+            self._range_count = self._delivered[0].shape[1]
 
     def runs(self) -> Iterator[Run]:
         """The runs without a record that begin at or above `from_offset`, below the last stable offset, in order.

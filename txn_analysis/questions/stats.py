@@ -103,10 +103,10 @@ def _together(parts: Iterable[pa.Table]) -> pa.Table:
 
 def _added_up(rows: pa.Table, by: Sequence[str]) -> pa.Table:
     """The rows of each group as one; without a group one row of all, which is there even where there is no row."""
-    found = rows.group_by([*by], use_threads=False).aggregate([*_HOW.items()])
-    columns = [found[name] for name in by]
+    group_rows = rows.group_by([*by], use_threads=False).aggregate([*_HOW.items()])
+    columns = [group_rows[name] for name in by]
     columns += [
-        pc.fill_null(found[f"{name}_{how}"], 0) if how == "sum" else found[f"{name}_{how}"]
+        pc.fill_null(group_rows[f"{name}_{how}"], 0) if how == "sum" else group_rows[f"{name}_{how}"]
         for name, how in _HOW.items()
     ]
     return pa.table(columns, names=[*by, *_HOW])
@@ -131,8 +131,8 @@ def _decided(run: PastRun, asked: Mapping[str, str]) -> tuple[pa.Table, tuple[Lo
 def _timed(some: Iterable[Ended]) -> Iterator[LongTransaction]:
     for ended, name, ending in some:
         if ending.took_ms is not None:
-            own = {field: getattr(ended, field) for field in LongTransaction._fields[:-2]}
-            yield LongTransaction(**own, transactional_id=name, duration_ms=ending.took_ms)
+            ended_fields = {field: getattr(ended, field) for field in LongTransaction._fields[:-2]}
+            yield LongTransaction(**ended_fields, transactional_id=name, duration_ms=ending.took_ms)
 
 
 def _row(one: Ended) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _slices(run: PastRun, asked: Mapping[str, str], bounds: Mapping[str, Any]) -
         return ()
     step_ms = (last_ms - first_ms) // _MOST_SLICES + 1
     rows = _ask(run, "slices", {**asked, "first_ms": str(first_ms), "step_ms": str(step_ms)})
-    counts = {slice_: own for slice_, *own in zip(*rows.to_pydict().values(), strict=True)}
+    counts = {slice_: outcome_counts for slice_, *outcome_counts in zip(*rows.to_pydict().values(), strict=True)}
     starts = range(first_ms, last_ms + 1, step_ms)
     return tuple(EndedSlice(start, start + step_ms, *counts.get(n, (0, 0, 0))) for n, start in enumerate(starts))
 
@@ -179,20 +179,20 @@ def _groups(rows: pa.Table, by: By, connect: ConnectGroups) -> list[Group]:
         every = pc.unique(rows["name"])
         owners = [None if name is None else application_of(name, connect) for name in every.to_pylist()]
         frameworks = {owner.name: owner.framework for owner in owners if owner is not None}
-        own = pa.array([None if owner is None else owner.name for owner in owners], pa.string())
-        rows = rows.drop_columns("name").append_column("name", own.take(pc.index_in(rows["name"], every)))
-    found = [_group(row, frameworks) for row in _added_up(rows, ["name"]).to_pylist()]
-    return sorted(found, key=lambda one: (-one.ended_count, -one.empty_count, one.name is None, one.name or ""))
+        owner_names = pa.array([None if owner is None else owner.name for owner in owners], pa.string())
+        rows = rows.drop_columns("name").append_column("name", owner_names.take(pc.index_in(rows["name"], every)))
+    groups = [_group(row, frameworks) for row in _added_up(rows, ["name"]).to_pylist()]
+    return sorted(groups, key=lambda one: (-one.ended_count, -one.empty_count, one.name is None, one.name or ""))
 
 
-def _group(own: Mapping[str, Any], frameworks: Mapping[str | None, str | None]) -> Group:
+def _group(row: Mapping[str, Any], frameworks: Mapping[str | None, str | None]) -> Group:
     return Group(
-        **{"name": None} | {column: own[column] for column in Group._fields if column in own},
-        framework=frameworks.get(own.get("name")),
-        unexplained_abort_count=own["aborted_count"] - sum(own[column] for column in CAUSES.values()),
-        mean_duration_ms=_mean(own["duration_sum_ms"], own["timed_count"]),
-        mean_coordinator_duration_ms=_mean(own["coordinator_duration_sum_ms"], own["coordinator_timed_count"]),
-        mean_marker_wait_ms=_mean(own["marker_wait_sum_ms"], own["decided_count"]),
+        **{"name": None} | {column: row[column] for column in Group._fields if column in row},
+        framework=frameworks.get(row.get("name")),
+        unexplained_abort_count=row["aborted_count"] - sum(row[column] for column in CAUSES.values()),
+        mean_duration_ms=_mean(row["duration_sum_ms"], row["timed_count"]),
+        mean_coordinator_duration_ms=_mean(row["coordinator_duration_sum_ms"], row["coordinator_timed_count"]),
+        mean_marker_wait_ms=_mean(row["marker_wait_sum_ms"], row["decided_count"]),
     )
 
 

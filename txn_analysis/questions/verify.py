@@ -74,8 +74,8 @@ class Nights:
     def findings_of(self, runs: Sequence[str], places: Collection[ProducerPlace]) -> list[Finding]:
         """The findings, in some of the runs, of some producers on their partitions."""
         names, producers = (*SINGLE_VALUES, *_WHY), sorted({producer_id for *_, producer_id in places})
-        found = self.tables.warehouse.held(FINDINGS, *names, run_id=runs, producer_id=producers)
-        return [finding for finding in records_of(Finding, found) if finding.producer_place in places]
+        rows = self.tables.warehouse.held(FINDINGS, *names, run_id=runs, producer_id=producers)
+        return [finding for finding in records_of(Finding, rows) if finding.producer_place in places]
 
     def health_of(self, runs: Sequence[str], findings: Iterable[Finding]) -> dict[_PlaceInRun, SeenPartition]:
         """The health of the partitions of some findings in some of the runs, by run, topic and partition."""
@@ -158,8 +158,8 @@ def _was_done(outcome: Outcome, by_ms: int | None) -> bool:
 def unaccepted(known: Nights, outcomes: Iterable[Outcome], settings: Settings) -> list[Outcome]:
     """The outcomes without those that are not done, and whose finding in the run that looks somebody accepted."""
     run, findings = known.tables.run, known.tables.findings()
-    said = accepted_of(known.tables.warehouse, settings, run, findings)
-    accepted = {one.finding_id for one in said if one.standing is Standing.ACCEPTED}
+    decisions = accepted_of(known.tables.warehouse, settings, run, findings)
+    accepted = {one.finding_id for one in decisions if one.standing is Standing.ACCEPTED}
     return [one for one in outcomes if one.repair.is_done or one.record.finding_id not in accepted]
 
 
@@ -226,17 +226,17 @@ class Past:
 
 def past(known: Nights) -> list[Past]:
     """Every transaction that one of the runs called hanging, sorted by topic, partition and start."""
-    found = []
+    hung_transactions = []
     seen = Seen(known.hanging, known.health_of([*known.order], known.hanging))
     of_finding: defaultdict[str, list[Finding]] = defaultdict(list)
     for finding in known.hanging:
         of_finding[finding.finding_id].append(finding)
     for outcome in _outcomes(known, known.runs, seen):
-        own = of_finding[outcome.record.finding_id]
-        findings = tuple(sorted(own, key=lambda finding: known.order[finding.run_id]))
-        found.append(Past(outcome, findings, _ended_in(outcome, findings, known, seen)))
-    times = Counter(one.kind for one in found)
-    return [replace(one, times=times[one.kind]) for one in found]
+        findings_of_id = of_finding[outcome.record.finding_id]
+        findings = tuple(sorted(findings_of_id, key=lambda finding: known.order[finding.run_id]))
+        hung_transactions.append(Past(outcome, findings, _ended_in(outcome, findings, known, seen)))
+    times = Counter(one.kind for one in hung_transactions)
+    return [replace(one, times=times[one.kind]) for one in hung_transactions]
 
 
 def _ended_in(outcome: Outcome, findings: Sequence[Finding], known: Nights, seen: Seen) -> str | None:

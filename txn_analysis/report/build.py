@@ -90,8 +90,8 @@ def build_report(
         costly = [one for one in costly if one.topic in topics]
         since = since and since.of_topics(topics, finding_items.told(ToldFinding))
         judged = judged.model_copy(update={"verdict_counts": _counts(finding_items.verdict_counts)})
-        own = {*finding_items.column("finding_id").to_pylist()}
-        accepted = [one for one in accepted if one.finding_id in own]
+        finding_ids = {*finding_items.column("finding_id").to_pylist()}
+        accepted = [one for one in accepted if one.finding_id in finding_ids]
     of_run = [] if topics else json.loads(run.warnings)
     upcoming, left_out_count = upcoming_of(finding_items, partitions, run.as_of_ms)
     report = AuditReport(
@@ -269,15 +269,15 @@ def _remedies(report: AuditReport) -> tuple[Remedy, ...]:
         _kind(one.rule, state, of_log.get((one.topic, one.partition), Lack.LOG_NOT_WHOLE))
         for one in doubtful.told(ToldFinding)
     ]
-    of_kind = {kind: doubtful.where([kind == own for own in kinds]) for kind in sorted({*kinds})}
+    of_kind = {kind: doubtful.where([kind == of_finding for of_finding in kinds]) for kind in sorted({*kinds})}
     is_vouched, is_part = bool(run.parameters.get("transaction_state_complete")), bool(coverage.asked)
-    found = [
+    remedies = [
         _remedy(
             rule, Doubtful(rows, state, run.as_of_ms, is_vouched, lack, _strange(rows, problems)), is_partial=is_part
         )
         for (rule, lack), rows in of_kind.items()
     ]
-    return tuple(sorted(found, key=lambda remedy: -remedy.transaction_count))
+    return tuple(sorted(remedies, key=lambda remedy: -remedy.transaction_count))
 
 
 def _strange(findings: FindingRows, problems: Mapping[tuple[str, int], Sequence[Problem]]) -> str:
@@ -328,8 +328,8 @@ _MOST_FOLDERS = 4
 def looks_like(clusters: TwoClusters) -> str:
     """What was seen; without a full stop, not escaped."""
     if clusters.other_capture is not None:
-        own, other = [f" ({_named(side)})" for side in clusters.sides] or ("", "")
-        both = f"this capture{own} and capture {clusters.other_capture}{other} in this warehouse"
+        these_folders, other_folders = [f" ({_named(side)})" for side in clusters.sides] or ("", "")
+        both = f"this capture{these_folders} and capture {clusters.other_capture}{other_folders} in this warehouse"
         what = f"{both} look like those of two clusters"
     else:
         number = "two" if len(clusters.sides) <= 2 else str(len(clusters.sides))

@@ -96,11 +96,11 @@ def by_damage(report: AuditReport, findings: Iterable[Finding]) -> FindingRows:
 
 def all_hidden_by(report: AuditReport, findings: FindingRows) -> list[int | None]:
     """Of each finding what it hides; see `hidden_by`."""
-    found: list[int | None] = [0] * len(findings)
+    hidden_counts: list[int | None] = [0] * len(findings)
     blocking = np.flatnonzero(findings.column("blocks_partition").to_numpy(zero_copy_only=False))
     for place, one in zip(blocking.tolist(), findings.at(blocking).told(_Blocking), strict=True):
-        found[place] = hidden_by(report, one)
-    return found
+        hidden_counts[place] = hidden_by(report, one)
+    return hidden_counts
 
 
 def hidden_by(report: AuditReport, finding: _Blocking | Finding) -> int | None:
@@ -234,8 +234,8 @@ def warnings_left_out(report: AuditReport) -> str | None:
     kinds = Counter(item.kind for item in report.warnings) - Counter(i.kind for i in soonest_warnings(report))
     if not kinds:
         return None
-    said = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-    return f"{count(kinds.total(), 'more early warning')} not shown: {said}. All are in `warnings` of:"
+    by_kind = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+    return f"{count(kinds.total(), 'more early warning')} not shown: {by_kind}. All are in `warnings` of:"
 
 
 def warning_subject(item: WarningItem) -> str:

@@ -165,8 +165,8 @@ def _short_reads(finding: Finding, hidden: int | None) -> Iterator[str]:
     Of the hidden records those of the transaction itself are not committed; of the others some may be aborted, or open
     as well, which `explain --offset` tells apart.
     """
-    own = finding.record_count
-    most = None if hidden is None or own is None else hidden - own
+    record_count = finding.record_count
+    most = None if hidden is None or record_count is None else hidden - record_count
     if most is None or most > 0:
         missed = "what is committed above" if most is None else f"up to {count(most, 'committed record')}"
         yield f"bounded readers miss {missed} without an error"

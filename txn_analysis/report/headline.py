@@ -191,13 +191,13 @@ def _may_lack(prune: PruneItem) -> str:
 
 def narrowed(report: AuditReport) -> str | None:
     """That a report is about some topics alone, or its run about some partitions; None where it is about all."""
-    said = []
+    sentences = []
     if report.coverage.asked:
-        said.append(f"This run judged only {_asked(report)}, with __transaction_state.")
+        sentences.append(f"This run judged only {_asked(report)}, with __transaction_state.")
     if report.topics:
         topics = listed([clip(topic, _TOPIC_WIDTH) for topic in report.topics], MOST_PLACES)
-        said.append(f"This report shows only {topics}.")
-    return " ".join(said) or None
+        sentences.append(f"This report shows only {topics}.")
+    return " ".join(sentences) or None
 
 
 def left_out(report: AuditReport) -> Iterator[str]:
@@ -233,8 +233,8 @@ def doubts(report: AuditReport) -> Iterator[Statement]:
     yield from _quiet_since(report)
     clusters = report.coverage.clusters
     if clusters is not None and not has_no_answer:
-        said, remedy = looks_like(clusters), what_to_do(clusters, report.run)
-        yield _doubt(escape(f"{said[0].upper()}{said[1:]}: {remedy}."), Verdict.SUSPECT)
+        suspicion, remedy = looks_like(clusters), what_to_do(clusters, report.run)
+        yield _doubt(escape(f"{suspicion[0].upper()}{suspicion[1:]}: {remedy}."), Verdict.SUSPECT)
     yield from _of_captures(report.run)
     for name, reason in sorted(report.coverage.disproved.items()):
         yield _doubt(

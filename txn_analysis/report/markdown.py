@@ -99,7 +99,7 @@ def _part(part: Part) -> Iterator[str]:
     if part.title:
         yield from ("", f"## {marked(part.title)}", "")
     if part.form in {Form.FINDING, Form.FACTS}:
-        yield from _told(part.paragraphs)
+        yield from _labelled(part.paragraphs)
         return
     for number, (_, text, facts, command, _) in enumerate(part.paragraphs, start=1):
         sign = f"{number}. " if part.form is Form.STEPS else "- "
@@ -109,7 +109,7 @@ def _part(part: Part) -> Iterator[str]:
         yield from _fenced(command)
 
 
-def _told(paragraphs: Iterable[Paragraph]) -> Iterator[str]:
+def _labelled(paragraphs: Iterable[Paragraph]) -> Iterator[str]:
     """Paragraphs behind their labels; several of one label below it, as the facts of each."""
     for label, same in groupby(paragraphs, lambda one: one.label):
         first, *others = same

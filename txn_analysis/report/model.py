@@ -56,8 +56,8 @@ class InJson(GroupedMetadata):
             shown: its fields, in order; all where none is named.
             needed: fields that are always there, though the record has a default for rows without their column.
         """
-        said = {name: get_type_hints(p.fget)["return"] for name, p in vars(kind).items() if isinstance(p, property)}
-        hints, defaults = get_type_hints(kind) | said, kind._field_defaults
+        types = {name: get_type_hints(p.fget)["return"] for name, p in vars(kind).items() if isinstance(p, property)}
+        hints, defaults = get_type_hints(kind) | types, kind._field_defaults
         fields: dict[str, Any] = {
             one: (_IN_JSON.get(hints[one], hints[one]), ... if one in needed else defaults.get(one, ...))
             for one in shown or kind._fields

@@ -63,13 +63,13 @@ def night_rows(report: AuditReport, *, shows_accepted: bool) -> Iterator[NightRo
         for one in since.gone:
             yield NightRow("gone", f"{_where(one)}: was {one.verdict.value}")
         for still in since.still:
-            said = f"{_nights(still)}, first in the files of {iso_utc(still.first_as_of_ms)}"
-            yield NightRow("still there", f"{_where(findings[still.finding_id])}: {said}", still.finding_id)
+            how_long = f"{_nights(still)}, first in the files of {iso_utc(still.first_as_of_ms)}"
+            yield NightRow("still there", f"{_where(findings[still.finding_id])}: {how_long}", still.finding_id)
     for kind, is_counted in (("came back", False), ("accepted", True)):
         for decided in report.accepted if shows_accepted or not is_counted else ():
             if (decided.standing is Standing.ACCEPTED) is is_counted:
-                found = findings[decided.finding_id]
-                yield NightRow(kind, f"{_where(found)}: {found.verdict.value}, {_decision(decided)}", found.finding_id)
+                txn = findings[decided.finding_id]
+                yield NightRow(kind, f"{_where(txn)}: {txn.verdict.value}, {_decision(decided)}", txn.finding_id)
 
 
 def _unaccepted_since(report: AuditReport) -> Since | None:
@@ -79,10 +79,10 @@ def _unaccepted_since(report: AuditReport) -> Since | None:
 
 def _decision(decided: AcceptedFinding) -> str:
     by = f" by {clip(decided.accepted_by, _ID_WIDTH)}" if decided.accepted_by is not None else ""
-    said = f"accepted until {iso_utc(decided.until_ms)}{by}: {clip(decided.reason, _REASON_WIDTH)}"
+    decision = f"accepted until {iso_utc(decided.until_ms)}{by}: {clip(decided.reason, _REASON_WIDTH)}"
     if decided.standing is Standing.EVIDENCE_CHANGED:
-        return f"{said}; since then changed: {', '.join(decided.changed)}"
-    return f"{said}; that moment has passed" if decided.standing is Standing.EXPIRED else said
+        return f"{decision}; since then changed: {', '.join(decided.changed)}"
+    return f"{decision}; that moment has passed" if decided.standing is Standing.EXPIRED else decision
 
 
 def history_command(reader: Reader) -> str:

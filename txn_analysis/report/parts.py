@@ -94,8 +94,8 @@ def _left_out(rows: FindingRows) -> str:
     named = [f"{number} of {clip(topic, 40)}" for topic, number in topics[:_MOST_TOPICS]]
     if rest := len(topics) - len(named):
         named.append(f"the rest of {count(rest, 'other topic')}")
-    said = ", ".join(f"{number} {verdict.value}" for verdict, number in rows.verdict_counts.most_common())
-    return f"{count(len(rows), 'more open transaction')} not shown: {said}; {', '.join(named)}."
+    by_verdict = ", ".join(f"{number} {verdict.value}" for verdict, number in rows.verdict_counts.most_common())
+    return f"{count(len(rows), 'more open transaction')} not shown: {by_verdict}; {', '.join(named)}."
 
 
 def _row(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> tuple[str, tuple[str, ...]]:

@@ -144,7 +144,7 @@ def _of_producers_to_end(findings: FindingRows) -> FindingRows:
 def _sending(report: AuditReport, returning: FindingRows, moments: Iterable[int | None]) -> Paragraph:
     """How the script is run, with the producers to end first, and the moments by which the aborts are dated."""
     ids = [name for name in returning.column("transactional_id").unique().to_pylist() if name is not None]
-    windows = [found for ms in moments if (found := window_of(report.run, ms)) is not None]
+    windows = [window for ms in moments if (window := window_of(report.run, ms)) is not None]
     when = ""
     if windows and (start := max(w.not_before_ms for w in windows)) < (end := min(w.not_after_ms for w in windows)):
         when = f" from {iso_utc(start)} to {iso_utc(end)}"

@@ -51,14 +51,14 @@ class LineProgress(Progress):
     @contextmanager
     def stage(self, name: str, detail: str = "", total_bytes: int | None = None) -> Iterator[Tell | None]:
         """Prints the line when the stage ends, also when it fails."""
-        began = said = time.monotonic()
+        began = last_line_s = time.monotonic()
         outcome, title = "failed after ", _title(name, detail, total_bytes)
 
         def tell(share: float) -> None:
-            nonlocal said
+            nonlocal last_line_s
             now = time.monotonic()
-            if now - said >= self._every_s:
-                said = now
+            if now - last_line_s >= self._every_s:
+                last_line_s = now
                 so_far = f"{duration(int((now - began) * 1000))} so far"
                 self._print(f"{title}: {how_far(share, now - began, total_bytes) or so_far}")
 
@@ -161,15 +161,15 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
     A command or an option between backticks stays on one line, however long: broken over two, it cannot be typed as it
     stands.
     """
-    held = _TO_TYPE.sub(lambda found: found[0].replace(" ", _HELD), text)
+    unbroken_text = _TO_TYPE.sub(lambda match: match[0].replace(" ", _HELD), text)
     lines = textwrap.wrap(
-        held,
+        unbroken_text,
         width,
         initial_indent=first,
         subsequent_indent=rest,
         # A hyphen is part of a topic-partition or an option, never a place to break a line.
         break_on_hyphens=False,
-        break_long_words=_HELD not in held,
+        break_long_words=_HELD not in unbroken_text,
     )
     return [line.replace(_HELD, " ") for line in lines]
 

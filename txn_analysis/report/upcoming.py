@@ -99,7 +99,7 @@ def shown(report: AuditReport) -> list[str]:
         if one.at_ms is not None and not _is_of_row(one):
             whose = (one.topic, one.partition) if one.transactional_id is None else one.transactional_id
             groups.setdefault((one.at_ms, one.risk, whose, one.what), []).append(one)
-    lines = [_line(own) for own in list(groups.values())[:_MOST_SHOWN]]
+    lines = [_line(group) for group in list(groups.values())[:_MOST_SHOWN]]
     more = len(groups) - len(lines) + (report.upcoming_left_out_count if groups else 0)
     return [*lines, f"and {count(more, 'more thing')}: `upcoming` of --format json has them"] if more else lines
 

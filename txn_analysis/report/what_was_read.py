@@ -64,9 +64,9 @@ def _partitions(report: AuditReport) -> Iterator[Paragraph]:
     is_ordinary = _holes_by_compaction(report)
     # Of two clusters each partition would say the same.
     is_said = {"copies_differ"} if report.coverage.clusters else set[str]()
-    broken = _told(report, lambda item, problem: problem.kind not in is_said and not is_ordinary(item, problem))
+    broken = _lines_of(report, lambda item, problem: problem.kind not in is_said and not is_ordinary(item, problem))
     yield from capped("not whole", broken)
-    compacted = _told(report, is_ordinary)
+    compacted = _lines_of(report, is_ordinary)
     yield from capped("compacted", [f"{holes}, as compaction leaves it; nothing open is older" for holes in compacted])
     if agreed := sum(bool(item.witnesses) for item in report.partitions):
         text = f"copies or producer snapshots agree with the log of {count(agreed, 'partition')}"
@@ -90,10 +90,10 @@ def _holes_by_compaction(report: AuditReport) -> Callable[[PartitionHealth, Prob
     return is_ordinary
 
 
-def _told(report: AuditReport, is_wanted: Callable[[PartitionHealth, Problem], bool]) -> list[str]:
+def _lines_of(report: AuditReport, is_wanted: Callable[[PartitionHealth, Problem], bool]) -> list[str]:
     """A line for each partition that has such problems."""
-    found = [(item, [p for p in item.problems if is_wanted(item, p)]) for item in report.partitions]
-    return [f"{escape(item.topic_partition)}: {_problems(problems)}" for item, problems in found if problems]
+    by_partition = [(item, [p for p in item.problems if is_wanted(item, p)]) for item in report.partitions]
+    return [f"{escape(item.topic_partition)}: {_problems(problems)}" for item, problems in by_partition if problems]
 
 
 def _problems(problems: list[Problem]) -> str:
@@ -123,19 +123,19 @@ def _transaction_state(report: AuditReport) -> Iterator[Paragraph]:
 
 def _copying(report: AuditReport) -> Iterator[Paragraph]:
     """What manifests prove of the copying, and what not, an assurance a line."""
-    said = report.coverage.transaction_state.get("copied")
-    if not said:
+    copying = report.coverage.transaction_state.get("copied")
+    if not copying:
         return
-    by = count(said["manifest_count"], "manifest")
-    if said["is_state_last"]:
+    by = count(copying["manifest_count"], "manifest")
+    if copying["is_state_last"]:
         yield Paragraph("copying", f"by {by} __transaction_state was copied after every log, whole, from its leaders")
     else:
         yield Paragraph("copying", f"{by}; not proven: that __transaction_state was copied last, from its leaders")
-        reasons = [said["disproof"]] if said["disproof"] else list(_grouped(said["doubts"]))
+        reasons = [copying["disproof"]] if copying["disproof"] else list(_grouped(copying["doubts"]))
         yield from capped("copying", [escape(str(reason)) for reason in reasons])
-    reached = count(said["reached_count"], "partition")
+    reached = count(copying["reached_count"], "partition")
     yield Paragraph("copying", f"proven to be whole at a moment: the logs of {reached}")
-    unproven = sorted(said["unproven"].items())
+    unproven = sorted(copying["unproven"].items())
     yield from capped(
         "copying", [f"not of {count(number, 'partition')}: {escape(reason)}" for reason, number in unproven]
     )

@@ -46,8 +46,8 @@ def html_report(
     """
     command = None if report.anonymized else f"txn-analysis ended --by application{run_option(report)}{reader.options}"
     shown = sections(report, pictures or Pictures(), command)
-    held = [item for item in report.partitions if item.open_transaction_count]
-    held.sort(key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))
+    open_partitions = [item for item in report.partitions if item.open_transaction_count]
+    open_partitions.sort(key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))
     groups = alike(figures.by_damage(report, report.unaccepted), figures.MOST_FINDINGS, _MOST_ALIKE)
     views = _finding_views(report, reader, groups, shown)
     again = report_command(report, reader)
@@ -63,11 +63,11 @@ def html_report(
         "table_file": table_file,
         "all_command": None if report.anonymized else f"{again} --format json",
         "report_command": None if report.anonymized else f"{again} --format html -o report.html",
-        "blocked": held[:_MOST_PARTITIONS],
-        "blocked_note": _what_is_counted(held),
+        "blocked": open_partitions[:_MOST_PARTITIONS],
+        "blocked_note": _what_is_counted(open_partitions),
         "sections": shown,
         "read": [
-            (label, list(said)) for label, said in groupby(statements(report, reader.now_ms), attrgetter("label"))
+            (label, list(group)) for label, group in groupby(statements(report, reader.now_ms), attrgetter("label"))
         ],
         "age": figures.age(report, reader.now_ms),
     }
@@ -116,11 +116,11 @@ def _since_rows(report: AuditReport, views: Sequence[dict[str, Any]]) -> dict[st
     return {kind: [(row.text, anchors.get(row.finding_id or "")) for row in rows] for kind, rows in by_kind}
 
 
-def _what_is_counted(held: Sequence[PartitionHealth]) -> str:
+def _what_is_counted(partitions: Sequence[PartitionHealth]) -> str:
     """What the table counts beside the first lines of the page."""
-    hidden = figures.all_hidden_records([item.hidden_record_count for item in held])
+    hidden = figures.all_hidden_records([item.hidden_record_count for item in partitions])
     return (
-        f"Every partition with an open transaction, also one in progress: {count(len(held), 'partition')}, {hidden}"
-        f". The first lines of this page leave out what only transactions in progress hold. "
+        f"Every partition with an open transaction, also one in progress: {count(len(partitions), 'partition')}, "
+        f"{hidden}. The first lines of this page leave out what only transactions in progress hold. "
         "Since when is by the brokers' clocks."
     )
