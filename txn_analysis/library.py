@@ -67,16 +67,16 @@ def audit(spark: SparkSession | None, paths: Path | Iterable[Path], settings: Se
             that was given.
     """
     given = _listed(paths)
-    with _at_work(spark, settings.warehouse) as own:
-        report = pipeline.audit(own, given, settings)
+    with _at_work(spark, settings.warehouse) as session:
+        report = pipeline.audit(session, given, settings)
     return report.with_options(run_options(settings, report.run.cluster))
 
 
 def ingest(spark: SparkSession | None, paths: Path | Iterable[Path], settings: Settings) -> Ingested:
     """Only fill the input tables of the warehouse; arguments and errors as of `audit`."""
     given = _listed(paths)
-    with _at_work(spark, settings.warehouse) as own:
-        return pipeline.ingest(own, given, settings)
+    with _at_work(spark, settings.warehouse) as session:
+        return pipeline.ingest(session, given, settings)
 
 
 def load_report(spark: SparkSession | None, settings: Settings, run_id: str | None = None) -> AuditReport:
@@ -85,8 +85,8 @@ def load_report(spark: SparkSession | None, settings: Settings, run_id: str | No
     Raises:
         WarehouseError: there is no such warehouse, or no such run.
     """
-    with _at_work(spark, settings.warehouse) as own:
-        report = loaded_report.load_report(open_warehouse(own, settings.warehouse), settings, run_id)
+    with _at_work(spark, settings.warehouse) as session:
+        report = loaded_report.load_report(open_warehouse(session, settings.warehouse), settings, run_id)
     return report.with_options(run_options(settings, report.run.cluster))
 
 
@@ -182,8 +182,8 @@ def read(
     if table not in named:
         raise ConfigError(f"table {table}: there is no such table; there are {', '.join(sorted(named))}")
     root = os.fspath(warehouse)
-    with _at_work(spark, root) as own:
-        opened = open_warehouse(own, root)
+    with _at_work(spark, root) as session:
+        opened = open_warehouse(session, root)
         if capture is not None:
             return _rows_of_capture(spark, opened, named[table], cluster, capture)
         tables = run_tables(opened, cluster, run_id)
@@ -223,8 +223,8 @@ def query(
         WarehouseError: there is no such warehouse or run.
     """
     root = os.fspath(warehouse)
-    with _at_work(spark, root) as own:
-        tables = run_tables(open_warehouse(own, root), cluster, run_id)
+    with _at_work(spark, root) as session:
+        tables = run_tables(open_warehouse(session, root), cluster, run_id)
         return ask(tables.finished, sql) if spark is None else _asked_by(spark, tables, question(sql))
 
 
@@ -249,8 +249,8 @@ def _rows_of_capture(
 ) -> DataFrame | pa.Table:
     evidence = Evidence.of_capture_alone(warehouse, cluster, capture)
     if table is INPUTS:
-        own = {"cluster": [cluster], "capture": [capture]}
-        return warehouse.held(table, **own) if spark is None else warehouse.frame(table, **own)
+        row_filter = {"cluster": [cluster], "capture": [capture]}
+        return warehouse.rows(table, **row_filter) if spark is None else warehouse.frame(table, **row_filter)
     if "input_id" not in table.names or "run_id" in table.names:
         raise ConfigError(f"table {table.name}: its rows are a run's: name a run in place of capture {capture}")
     if spark is not None:
@@ -262,8 +262,8 @@ def _rows_of_capture(
 def _frame(tables: RunTables, table: Table) -> DataFrame:
     """The same rows as `RunTables.rows`; Spark's tasks read them."""
     warehouse, run_id = tables.warehouse, tables.run.run_id
-    if (own := tables.finished.own(table)) is not None:
-        return warehouse.frame(table, **own)
+    if (row_filter := tables.finished.row_filter(table)) is not None:
+        return warehouse.frame(table, **row_filter)
     if table is ENDED_TRANSACTIONS:
         ended, piece = warehouse.frame(table), "struct(ingest_id, input_id, section_index, first_position) AS piece"
         pieces = warehouse.frame(PARTITION_HEALTH, run_id=[run_id]).selectExpr("explode(linked_pieces) AS piece")
@@ -286,8 +286,8 @@ def captures(spark: SparkSession | None, warehouse: Path, *, cluster: str | None
         WarehouseError: there is no such warehouse.
     """
     root = os.fspath(warehouse)
-    with _at_work(spark, root) as own:
-        return captures_of(open_warehouse(own, root), cluster)
+    with _at_work(spark, root) as session:
+        return captures_of(open_warehouse(session, root), cluster)
 
 
 def forget(spark: SparkSession | None, warehouse: Path, capture: str, *, cluster: str = "default") -> Forgotten:
@@ -297,8 +297,8 @@ def forget(spark: SparkSession | None, warehouse: Path, capture: str, *, cluster
         WarehouseError: there is no such warehouse or capture, or it cannot be written.
     """
     root = os.fspath(warehouse)
-    with _at_work(spark, root) as own:
-        return forget_capture(open_warehouse(own, root), cluster, capture)
+    with _at_work(spark, root) as session:
+        return forget_capture(open_warehouse(session, root), cluster, capture)
 
 
 def prune(
@@ -322,9 +322,9 @@ def prune(
         keep_ms, grace_ms = parse_age(keep), parse_age(grace)
     except ValueError as error:
         raise ConfigError(f"keep {keep}, grace {grace}: {error}") from error
-    with _at_work(spark, root) as own:
+    with _at_work(spark, root) as session:
         now_ms = time.time_ns() // 1_000_000
-        return prune_warehouse(open_warehouse(own, root), keep_ms, now_ms, grace_ms, is_rehearsal=is_rehearsal)
+        return prune_warehouse(open_warehouse(session, root), keep_ms, now_ms, grace_ms, is_rehearsal=is_rehearsal)
 
 
 def accept(
@@ -361,8 +361,8 @@ def accept(
         until_ms = parse_time(until)
     except ValueError as error:
         raise ConfigError(f"until {until}: {error}") from error
-    with _at_work(spark, root) as own:
-        tables = run_tables(open_warehouse(own, root), cluster, run_id)
+    with _at_work(spark, root) as session:
+        tables = run_tables(open_warehouse(session, root), cluster, run_id)
         decided = decisions.decide(tables, [*findings], until_ms, reason, by)
         decisions.keep(Settings(warehouse=root, accepted=None if file is None else os.fspath(file)), decided)
         return decided
@@ -371,8 +371,8 @@ def accept(
 def _rows(
     spark: SparkSession, root: str, table: Table, cluster: str, run_id: str | None, *, every_run: bool
 ) -> DataFrame:
-    with _at_work(spark, root) as own:
-        tables = run_tables(open_warehouse(own, root), cluster, run_id)
+    with _at_work(spark, root) as session:
+        tables = run_tables(open_warehouse(session, root), cluster, run_id)
         ids = _runs_of(tables) if every_run else [tables.run.run_id]
         return tables.warehouse.frame(table, run_id=ids)  # the runs are finished: these rows count
 

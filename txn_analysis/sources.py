@@ -120,10 +120,12 @@ class _Files(DataSource):
     def schema(self) -> StructType:
         """Columns of the table with its comments; each may be NULL, as Spark 4.2 takes no others."""
         asked = _Asked.of(self.name(), self.options)
-        fields = spark_schema(REJECTS if asked.is_of_rejects else _FORMATS[self.name()].table)
+        declared = spark_schema(REJECTS if asked.is_of_rejects else _FORMATS[self.name()].table)
         path = StructField("path", StringType(), True, {"comment": "the file, as it was named or found"})
-        own = (StructField(field.name, field.dataType, True, field.metadata) for field in fields)
-        return StructType([path if field.name == "input_id" else field for field in own if field.name != "ingest_id"])
+        fields = (StructField(field.name, field.dataType, True, field.metadata) for field in declared)
+        return StructType(
+            [path if field.name == "input_id" else field for field in fields if field.name != "ingest_id"]
+        )
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """As of `DataSource`; a schema that the user gave names the columns that are wanted.
@@ -242,21 +244,21 @@ class _Reader(DataSourceReader):
             remedy = f'Or name other files: .option("rejects", "true") lists what {self._name} left'
             raise InputError(problems, remedy)
         ranges = [part for task in split_ranges(plans, self._format.kinds, _RANGE_BYTES, 1) for part in task]
-        own = {(plan.input_id, s.index) for plan in plans for s in plan.sections if self._is_read(plan, s)}
-        read = read_ranges([part for part in ranges if (part.input_id, part.section.index) in own], "")
+        read_sections = {(plan.input_id, s.index) for plan in plans for s in plan.sections if self._is_read(plan, s)}
+        read = read_ranges([part for part in ranges if (part.input_id, part.section.index) in read_sections], "")
         if self._format.table is LOG_BATCHES:
-            batches = (found for found in _unchanged(read) if isinstance(found, Batches))
+            batches = (output for output in _unchanged(read) if isinstance(output, Batches))
             yield from map(rows_of, together(batches, len, _BATCHES_AT_ONCE))
         else:
-            named = (found for found in _unchanged(read) if not isinstance(found, Batches))
+            named = (output for output in _unchanged(read) if not isinstance(output, Batches))
             yield from (rows for name, rows in named if name == self._format.table.name)
 
     def _rejects(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
-        content, told = Content("", [reject for plan in plans for reject in rejected_outside(plan)]), BatchesByName()
+        content, batches = Content("", [reject for plan in plans for reject in rejected_outside(plan)]), BatchesByName()
         tasks = read_tasks(split_ranges(plans, READ_KINDS, _RANGE_BYTES, 1), "", is_on_spark=False)
-        for _ in tasks.of_tables(tasks.all_rows(), told):
+        for _ in tasks.of_tables(tasks.all_rows(), batches):
             pass  # rows of tables, which nobody asked for
-        content.learn(tables_of(told))
+        content.learn(tables_of(batches))
         content.account(plans)
         yield batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id="")
 
@@ -271,12 +273,12 @@ def _unchanged(read: Iterable[Any]) -> Iterator[Any]:
     Raises:
         InputError: one did: it has rows of both.
     """
-    for found in read:
-        if not isinstance(found, Batches) and found[0] == REJECTED:
-            changed = found[1].filter(pc.equal(found[1]["reason"], CHANGED))
+    for output in read:
+        if not isinstance(output, Batches) and output[0] == REJECTED:
+            changed = output[1].filter(pc.equal(output[1]["reason"], CHANGED))
             if len(changed):
                 raise InputError([f"{changed['input_id'][0].as_py()}: {CHANGED}. Read it again"])
-        yield found
+        yield output
 
 
 def _neighbours(files: Sequence[SourceFile]) -> Callable[[str], list[SourceFile]]:

@@ -38,7 +38,7 @@ def config_file() -> str:
 def _lines(name: str, about: FieldInfo) -> Iterator[str]:
     words = str(about.description)
     is_set = about.default not in (None, ())
-    said = f"{words[:1].upper()}{words[1:]}.{'' if is_set else ' Not set; an example:'}"
-    yield from textwrap.wrap(said, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+    sentence = f"{words[:1].upper()}{words[1:]}.{'' if is_set else ' Not set; an example:'}"
+    yield from textwrap.wrap(sentence, _WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
     value: Any = about.default if is_set else (about.examples or [None])[0]
     yield f"# {name} = {json.dumps(value)}"

@@ -108,36 +108,36 @@ def versions(env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     yield "installed", str(Path(__file__).parents[2])
 
 
-def _needed(name: str, found: str, remedy: str | None = None) -> Check:
+def _needed(name: str, present: str, remedy: str | None = None) -> Check:
     """What every audit needs; there is something to do where it is missing."""
-    return Check(name=name, is_ok=remedy is None, is_needed=True, found=found, remedy=remedy)
+    return Check(name=name, is_ok=remedy is None, is_needed=True, found=present, remedy=remedy)
 
 
-def _of_spark(name: str, found: str, remedy: str | None = None) -> Check:
-    return _needed(name, found, remedy).model_copy(update={"is_needed": False})
+def _of_spark(name: str, present: str, remedy: str | None = None) -> Check:
+    return _needed(name, present, remedy).model_copy(update={"is_needed": False})
 
 
 def _python() -> Check:
-    found = f"{platform.python_version()}, {sys.executable}"
-    return _needed("Python", found, None if sys.version_info[:2] >= (3, 11) else "install Python 3.11")
+    interpreter = f"{platform.python_version()}, {sys.executable}"
+    return _needed("Python", interpreter, None if sys.version_info[:2] >= (3, 11) else "install Python 3.11")
 
 
 def _packages() -> Iterator[Check]:
     for package, module in _MODULES.items():
-        found, remedy = _version(package) or "not installed", None
+        version, remedy = _version(package) or "not installed", None
         try:
             import_module(module)
         except Exception as error:  # noqa: BLE001 whatever a broken package raises is what is wrong with it
             problem = f"{type(error).__name__}: {error}".partition("\n")[0]
-            found = f"{found}, cannot be imported ({problem})"
+            version = f"{version}, cannot be imported ({problem})"
             remedy = f"install the package anew: pip install --force-reinstall {package}"
-        yield _needed(package, found, remedy)
+        yield _needed(package, version, remedy)
 
 
 def _memory() -> Check:
     free, most = free_memory_bytes(), most_in_memory_bytes()
-    found = f"{size(free)} free, {os.cpu_count()} cores; this process judges up to {size(most)} of files"
-    return _needed("memory", found)
+    limits = f"{size(free)} free, {os.cpu_count()} cores; this process judges up to {size(most)} of files"
+    return _needed("memory", limits)
 
 
 def _disks(settings: Settings) -> Iterator[Check]:
@@ -179,9 +179,9 @@ def _spark() -> Check:
 def _delta(env: Mapping[str, str]) -> Check:
     """Without it audits run alike; with it a session that is started here reads and registers tables by Delta."""
     jars = delta_jars(env)
-    found = f"{len(jars)} jars in {jars[0].parent}" if jars else "no jars, which only --register needs"
+    available = f"{len(jars)} jars in {jars[0].parent}" if jars else "no jars, which only --register needs"
     remedy = None if jars else "start Spark once with spark.jars.packages=io.delta:delta-spark_…: docs/lakehouse.md"
-    return _of_spark("Delta", found, remedy)
+    return _of_spark("Delta", available, remedy)
 
 
 def _missing_for_a_cluster(settings: Settings, env: Mapping[str, str]) -> Iterator[str]:
@@ -201,24 +201,24 @@ def _version(package: str) -> str | None:
         return None
 
 
-def machine_text(found: Machine) -> str:
+def machine_text(host: Machine) -> str:
     """The same for people: first whether audits run here, then a line for each thing."""
-    lines = [_answer(found), ""]
-    for check in found.checks:
+    lines = [_answer(host), ""]
+    for check in host.checks:
         lines.append(f"{'ok' if check.is_ok else 'MISSING' if check.is_needed else '-':8}{check.name:16}{check.found}")
         if check.remedy is not None:
             lines.append(f"{'':24}to do: {check.remedy}")
-    needs = "A cluster of Spark would need as well:" if found.cluster else "For a cluster nothing is missing here."
+    needs = "A cluster of Spark would need as well:" if host.cluster else "For a cluster nothing is missing here."
     lines += ["", needs]
-    lines += [f"        {missing}" for missing in found.cluster]
+    lines += [f"        {missing}" for missing in host.cluster]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _answer(found: Machine) -> str:
-    missing = [check.name for check in found.checks if check.is_needed and not check.is_ok]
+def _answer(host: Machine) -> str:
+    missing = [check.name for check in host.checks if check.is_needed and not check.is_ok]
     if missing:
         return f"No audit runs here: {listed(missing, len(missing))} is missing."
-    most = size(found.most_local_bytes)
-    if found.is_spark_ready:
+    most = size(host.most_local_bytes)
+    if host.is_spark_ready:
         return f"Audits run here: up to {most} of files in the command's own process, more by Spark's tasks."
     return f"Audits run here, of up to {most} of files. More needs Spark, and Spark needs Java."

@@ -191,7 +191,7 @@ def forget_old(asked: ForgetOld) -> int:
         return deliver_schema(asked.targets, PruneAnswer)
     settings = asked.settings()
     given = (settings.keep_ms, asked.older_than_ms), (settings.prune_grace_ms, asked.grace_ms)
-    keep_ms, grace_ms = (usual if said is None else said for usual, said in given)
+    keep_ms, grace_ms = (usual if flag is None else flag for usual, flag in given)
     if not keep_ms:
         raise ConfigError("give --capture NAME, or --older-than AGE, such as 90d (keep_ms in the settings), above 0")
     answer = _forgotten(settings, keep_ms, grace_ms or 0, is_rehearsal=asked.dry_run)

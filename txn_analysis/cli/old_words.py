@@ -55,8 +55,8 @@ def _by_default(rest: list[str]) -> list[str]:
 
 def _without(rest: list[str], *options: str) -> list[str]:
     """The words without some options, each of which has one value."""
-    told = [word for word in rest if word.partition("=")[0] not in options or "=" not in word]
-    return [word for word, before in zip(told, ["", *told], strict=False) if not {word, before} & {*options}]
+    words = [word for word in rest if word.partition("=")[0] not in options or "=" not in word]
+    return [word for word, before in zip(words, ["", *words], strict=False) if not {word, before} & {*options}]
 
 
 def _answered(word: str, today: str, text: str) -> NoReturn:

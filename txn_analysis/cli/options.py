@@ -116,8 +116,8 @@ class Parsed(click.ParamType[Any]):
         try:
             return self._parse(value)
         except ValueError as error:
-            said = str(error)
-            self.fail(said if value and said.startswith(value) else f"{clip(value, 80)}: {said}", param, ctx)
+            problem = str(error)
+            self.fail(problem if value and problem.startswith(value) else f"{clip(value, 80)}: {problem}", param, ctx)
 
 
 class Option(click.Option):
@@ -190,12 +190,12 @@ moment, age, address = Parsed(parse_time), Parsed(parse_age), Parsed(Address.of)
 
 
 def _transaction(text: str) -> Address:
-    found = Address.of(text)
-    if not found.is_transaction:
+    address = Address.of(text)
+    if not address.is_transaction:
         raise ValueError(
-            f"{text}: is an offset; a transaction that begins there is {found._replace(is_transaction=True)}"
+            f"{text}: is an offset; a transaction that begins there is {address._replace(is_transaction=True)}"
         )
-    return found
+    return address
 
 
 transaction = Parsed(_transaction)

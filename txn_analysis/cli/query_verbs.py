@@ -83,13 +83,13 @@ def _note_what_is_not_listed(opened: Sequence[Finding], more: str, *, has_state:
     """On stderr, what the exit code rests on beside the rows."""
     doubtful = in_doubt(opened, has_state=has_state)
     others = [row for row in opened if fail_on.severity <= row.verdict.severity < Verdict.HANGING.severity]
-    for found, what in (
+    for unlisted, what in (
         (others, f"at or above --fail-on {fail_on.value}"),
         (doubtful, "of which it could not be told"),
     ):
-        if found:
-            places = listed(sorted({f"{escape(row.topic)}-{row.partition}" for row in found}), _MOST_PLACES)
-            note(f"{count(len(found), 'open transaction')} {what}, on {places}; more says: {more}")
+        if unlisted:
+            places = listed(sorted({f"{escape(row.topic)}-{row.partition}" for row in unlisted}), _MOST_PLACES)
+            note(f"{count(len(unlisted), 'open transaction')} {what}, on {places}; more says: {more}")
 
 
 @verb("list", "txn-analysis list --state Ongoing --duration-filter 60000", ROWS)
@@ -164,8 +164,8 @@ def query(asked: _Query) -> int:
     from txn_analysis.runs.ask import ask, cells
 
     with asked_run(asked.settings(), asked.run_id) as tables:
-        found = ask(tables.finished, asked.sql)
-    deliver(asked.targets, rows(Answer(tuple(map(Column, found.column_names)), cells(found))))
+        table = ask(tables.finished, asked.sql)
+    deliver(asked.targets, rows(Answer(tuple(map(Column, table.column_names)), cells(table))))
     return 0
 
 

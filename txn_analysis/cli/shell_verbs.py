@@ -32,7 +32,7 @@ def version(*, is_verbose: bool) -> None:
     if is_verbose:
         from txn_analysis.cli.doctor import versions  # the first line needs nothing of it
 
-        emit("".join(f"{name:13}{found}\n" for name, found in versions(os.environ)), None)
+        emit("".join(f"{name:13}{installed}\n" for name, installed in versions(os.environ)), None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +54,6 @@ def doctor(asked: _Doctor) -> int:
 
     if asked.schema:
         return deliver_schema(asked.targets, Machine)
-    found = machine(settings, os.environ, __version__)
-    deliver(asked.targets, one(found, lambda: machine_text(found)))
-    return 0 if found.can_audit else 2
+    host = machine(settings, os.environ, __version__)
+    deliver(asked.targets, one(host, lambda: machine_text(host)))
+    return 0 if host.can_audit else 2

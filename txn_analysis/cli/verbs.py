@@ -127,10 +127,10 @@ def verb(
                 note_ignored(asked, foreign, is_of_run=not reads_files)
                 raise click.exceptions.Exit(body(asked))
 
-        own, of_all = asked_class.parameters(), len(Request.parameters())
-        names = {spelling for param in own for spelling in param.opts}
+        options, of_all = asked_class.parameters(), len(Request.parameters())
+        names = {spelling for param in options for spelling in param.opts}
         settings = [*setting_options(names, foreign)]
-        params = [*own[of_all:], *output_options(forms), *settings, *own[:of_all]]
+        params = [*options[of_all:], *output_options(forms), *settings, *options[:of_all]]
         epilog = "\b\nExample:\n" + "\n".join(f"  {line}" for line in example.splitlines())
         return kind(name, params=params, callback=run, help=inspect.getdoc(body), epilog=epilog, context_settings=LOOKS)
 

@@ -125,7 +125,7 @@ def _explain_offset(asked: _Explain, place: Address) -> int:
         check_seen(tables, Filters((place.topic,), (place.partition,)))
         return explain_offset(tables.finished, place.topic, place.partition, place.offset)
 
-    return _told(asked, OffsetAnswer, answer, offset_text)
+    return _print(asked, OffsetAnswer, answer, offset_text)
 
 
 def _explain_owner(asked: _Explain) -> int:
@@ -139,10 +139,10 @@ def _explain_owner(asked: _Explain) -> int:
             return owners.who_is_id(tables, asked.transactional_id)
         return owners.who_is_producer(tables, asked.producer_id or 0)
 
-    return _told(asked, owners.OwnerAnswer, answer, owner_text)
+    return _print(asked, owners.OwnerAnswer, answer, owner_text)
 
 
-def _told(asked: _Explain, kind: Any, answered: Callable[[RunTables], Any], text_of: Callable[[Any, str], str]) -> int:
+def _print(asked: _Explain, kind: Any, answered: Callable[[RunTables], Any], text_of: Callable[[Any, str], str]) -> int:
     """Prints an answer that the files may not tell; its text names commands for the same cluster."""
     from txn_analysis.report.figures import run_options
 

@@ -25,33 +25,33 @@ class HdfsStore:
     def __init__(self, root: str) -> None:
         from deltalake.fs import DeltaStorageHandler
 
-        with _said():
+        with _worded():
             self._handler: Any = DeltaStorageHandler(root)
 
     def listed(self, prefix: str) -> Iterator[Found]:
         """As of `Store`."""
         from pyarrow.fs import FileSelector
 
-        with _said():
+        with _worded():
             infos = self._handler.get_file_info_selector(FileSelector(prefix, allow_not_found=True, recursive=True))
-        yield from (_found(info) for info in infos if info.is_file)
+        yield from (_file_of(info) for info in infos if info.is_file)
 
-    def found(self, key: str) -> Found | None:
+    def head(self, key: str) -> Found | None:
         """As of `Store`."""
-        with _said():
+        with _worded():
             (info,) = self._handler.get_file_info([key])
-        return _found(info) if info.is_file else None
+        return _file_of(info) if info.is_file else None
 
     def read(self, key: str, start: int, end: int, version: Version) -> bytes:
         """As of `Store`."""
-        with _said():
+        with _worded():
             file = self._handler.open_input_file(key)
             try:
                 file.seek(start)
                 data = bytes(file.read(end - start))
             finally:
                 file.close()
-        now = self.found(key) if version.tag else None
+        now = self.head(key) if version.tag else None
         if version.tag and (now is None or now.version != version):
             raise ChangedError
         return data
@@ -60,23 +60,23 @@ class HdfsStore:
         """As of `Store`."""
         source = io.BytesIO(data) if isinstance(data, bytes) else data
         # The handler's own stream refuses Arrow's buffers; a buffered one hands it bytes, of what is smaller than it.
-        with _said(), pa.BufferedOutputStream(self._handler.open_output_stream(key, None), 2 * _STEP_BYTES) as stream:
+        with _worded(), pa.BufferedOutputStream(self._handler.open_output_stream(key, None), 2 * _STEP_BYTES) as stream:
             while piece := source.read(_STEP_BYTES):
                 stream.write(piece)
 
     def drop(self, keys: Sequence[str]) -> None:
         """As of `Store`."""
         for key in keys:
-            with suppress(FileNotFoundError), _said():
+            with suppress(FileNotFoundError), _worded():
                 self._handler.delete_file(key)
 
 
-def _found(info: Any) -> Found:
+def _file_of(info: Any) -> Found:
     return Found(info.path.strip("/"), Version(str(info.mtime_ns), info.size))
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _worded() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:

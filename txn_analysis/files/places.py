@@ -56,15 +56,15 @@ def place_of(given: str) -> Place | None:
     Raises:
         PlaceError: the URI is of a scheme that is not known, or names no bucket, or has credentials in it.
     """
-    found = _URI.match(given)
-    if found is None or found[1].lower() == "file":
+    uri = _URI.match(given)
+    if uri is None or uri[1].lower() == "file":
         return None
-    scheme = found[1].lower()
+    scheme = uri[1].lower()
     if scheme not in SCHEMES:
         raise PlaceError(
             f"no storage that is known begins with {scheme}://. Give a path, or a URI with {SHOWN_SCHEMES}"
         )
-    authority, _, key = given[found.end() :].partition("/")
+    authority, _, key = given[uri.end() :].partition("/")
     user, at, _ = authority.rpartition("@")
     # abfss://container@account.dfs.core.windows.net is a name; user:password@ is none.
     if at and (":" in user or not scheme.startswith("abfs")):

@@ -97,10 +97,10 @@ class RemoteFile:
     def __init__(self, place: Place, version: Version | None = None) -> None:
         self._store, self._key = store_of(place), place.key
         if version is None:
-            found = self._store.found(place.key)
-            if found is None:
+            head = self._store.head(place.key)
+            if head is None:
                 raise FileNotFoundError("there is no such object")
-            version = found.version
+            version = head.version
         self._version, self.size_bytes = version, version.size_bytes
         self._blocks: dict[int, Future[Piece]] = {}  # by their numbers, the last used ones last
         self._coming: list[int] = []

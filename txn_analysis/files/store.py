@@ -92,7 +92,7 @@ class Store(Files, Protocol):
     object.
     """
 
-    def found(self, key: str) -> Found | None:
+    def head(self, key: str) -> Found | None:
         """One object; None where there is none."""
 
     def put(self, key: str, data: bytes | IO[bytes]) -> None:
@@ -124,20 +124,20 @@ class _ObjectStore:
         options: dict[str, Any] = {"client_options": client_options(root)}
         if has_profile(root):
             options["credential_provider"] = _profile()
-        with _said():
+        with _worded():
             self._store: Any = from_url(
                 root, retry_config={"max_retries": _TRIES - 1, "retry_timeout": _RETRIES_FOR}, **options
             )
 
     def listed(self, prefix: str) -> Iterator[Found]:
-        with _said():
+        with _worded():
             for page in self._store.list(prefix or None, chunk_size=_PAGE):
-                yield from map(_found, page)
+                yield from map(_object_of, page)
 
-    def found(self, key: str) -> Found | None:
+    def head(self, key: str) -> Found | None:
         try:
-            with _said():
-                return _found(self._store.head(key))
+            with _worded():
+                return _object_of(self._store.head(key))
         except FileNotFoundError:
             return None
 
@@ -147,7 +147,7 @@ class _ObjectStore:
         if version.tag and not is_dated:
             options["if_match"] = version.tag  # compared by the store itself
         try:
-            with _said():
+            with _worded():
                 got = self._store.get(key, options=options)
                 if is_dated and _date(got.meta) != version.tag:
                     raise ChangedError
@@ -158,12 +158,12 @@ class _ObjectStore:
             raise
 
     def put(self, key: str, data: bytes | IO[bytes]) -> None:
-        with _said():
+        with _worded():
             self._store.put(key, data)
 
     def drop(self, keys: Sequence[str]) -> None:
         for start in range(0, len(keys), _DELETED_AT_ONCE):
-            with suppress(FileNotFoundError), _said():
+            with suppress(FileNotFoundError), _worded():
                 self._store.delete([*keys[start : start + _DELETED_AT_ONCE]])
 
 
@@ -175,7 +175,7 @@ def _profile() -> Any:
     return Boto3CredentialProvider()
 
 
-def _found(meta: Any) -> Found:
+def _object_of(meta: Any) -> Found:
     return Found(meta["path"], Version(meta["e_tag"] or _date(meta), meta["size"]))
 
 
@@ -185,7 +185,7 @@ def _date(meta: Any) -> str:
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _worded() -> Iterator[None]:
     """What a store answers meanwhile is said in the words of the problem.
 
     Raises:
@@ -208,8 +208,8 @@ def _said() -> Iterator[None]:
 
 
 def _status(error: Exception) -> str | None:
-    found = _STATUS.search(str(error))
-    return found[1].strip() if found else None
+    status = _STATUS.search(str(error))
+    return status[1].strip() if status else None
 
 
 def _in_words(error: Exception) -> str:
@@ -241,7 +241,7 @@ def found_below(place: Place) -> tuple[str, list[Found]]:
     if glob is None:
         return place.key, [*store.listed(place.key)]
     folder, parts = place.key[: glob.start()].rpartition("/")[0], place.key.split("/")
-    return folder, [found for found in store.listed(folder) if _is_named(found.key.split("/"), parts)]
+    return folder, [each for each in store.listed(folder) if _is_named(each.key.split("/"), parts)]
 
 
 def has_glob(place: Place) -> bool:

@@ -122,7 +122,7 @@ def rows_in_doubt(findings: FindingRows, *, has_state: bool) -> FindingRows:
     if not has_state:
         return findings
     inconclusive = findings.of_verdict(Verdict.INCONCLUSIVE)
-    return inconclusive.where([_is_open_question(one) for one in inconclusive.told(Answered)])
+    return inconclusive.where([_is_open_question(one) for one in inconclusive.records(Answered)])
 
 
 def _is_open_question(finding: Judged) -> bool:

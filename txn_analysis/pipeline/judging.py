@@ -303,7 +303,7 @@ def _record_of(
     connect: ConnectGroups,
 ) -> RunRecord:
     settings = run.settings
-    outcome = outcome_of(findings.told(Answered), has_state=state.seen_count > 0, sight=Sight.of(health))
+    outcome = outcome_of(findings.records(Answered), has_state=state.seen_count > 0, sight=Sight.of(health))
     # Whoever reads the run later counts on as many partitions of the state.
     counted = {
         "transaction_state_partitions": state.count.used,

@@ -149,7 +149,7 @@ def plan_aborts(spark: Spark, settings: Settings, progress: Progress | None = No
         WarehouseError: the capture was not judged with these settings.
     """
     run = _run_to_write(spark, settings)
-    if not len(run.held(RUNS, "run_id")):
+    if not len(run.result_rows(RUNS, "run_id")):
         raise _not_yet(run, "judged", "jobs/judge.py", FINDINGS)
     with (progress or Progress()).stage("planning") as tell, followed(tell):
         run.replace(plan_of(run).to_batches(), ABORT_PLAN)

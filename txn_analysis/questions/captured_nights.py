@@ -188,6 +188,6 @@ def _sights(warehouse: Warehouse, run_ids: Sequence[str]) -> dict[str, Sight]:
     """Of each run whether it looked at all that could hang."""
     if not run_ids:
         return {}
-    rows = warehouse.held(PARTITION_HEALTH, "run_id", *JUDGED_BY, run_id=run_ids)
+    rows = warehouse.rows(PARTITION_HEALTH, "run_id", *JUDGED_BY, run_id=run_ids)
     rows_of_runs = ((run_id, rows.filter(pc.equal(rows["run_id"], run_id))) for run_id in run_ids)
     return {run_id: Sight.of(records_of(PartitionHealth, logs)) for run_id, logs in rows_of_runs}

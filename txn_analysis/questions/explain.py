@@ -241,7 +241,8 @@ def _scenes(tables: RunTables, places: set[tuple[str, int]]) -> dict[tuple[str, 
     run, groups = run_item(tables.run), tables.connect_groups
     topics, partitions = ({place[at] for place in places} for at in (0, 1))
     open_at = defaultdict[tuple[str, int], list[Neighbour]](list)
-    for row in tables.held(FINDINGS, *_PLACE, *Neighbour._fields, topic=topics, partition=partitions).to_pylist():
+    rows = tables.result_rows(FINDINGS, *_PLACE, *Neighbour._fields, topic=topics, partition=partitions)
+    for row in rows.to_pylist():
         row["verdict"] = Verdict(row["verdict"])
         open_at[row.pop("topic"), row.pop("partition")].append(Neighbour(**row))
     health = {(one.topic, one.partition): one for one in tables.health()}

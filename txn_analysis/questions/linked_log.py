@@ -93,7 +93,7 @@ class LinkedLog:
     def of(cls, run: PastRun, topic: str, partition: int) -> Self:
         """The log of a partition that the run saw."""
         place: dict[str, Any] = {"topic": [topic], "partition": [partition]}
-        health = run.held(PARTITION_HEALTH, "linked_pieces", "first_offset", "end_offset", **place)
+        health = run.result_rows(PARTITION_HEALTH, "linked_pieces", "first_offset", "end_offset", **place)
         linked = {*records_of(UsedBatchRange, health["linked_pieces"].combine_chunks().flatten())}
         wanted = [name for name in LinkedPiece._fields if name != "capture_rank"]
         every = sorted(

@@ -104,7 +104,7 @@ def worst_places(report: AuditReport) -> dict[Place, Shown]:
     """
     partitions = report.partitions_by_place
     verdicts = defaultdict(list)
-    for one in report.findings.of_verdict(*TOLD).told(ToldFinding):
+    for one in report.findings.of_verdict(*TOLD).records(ToldFinding):
         verdicts[one.topic, one.partition].append(one.verdict.severity)
     ranked = sorted(verdicts, key=lambda place: (-max(verdicts[place]), -_hidden(partitions.get(place)), place))
     windows = {place: _window(partitions.get(place)) for place in ranked}

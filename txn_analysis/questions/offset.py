@@ -62,8 +62,8 @@ class _Asked:
     @classmethod
     def of(cls, run: PastRun, topic: str, partition: int, offset: int) -> _Asked:
         place: dict[str, Any] = {"topic": [topic], "partition": [partition]}
-        (health,) = records_of(PartitionHealth, run.held(PARTITION_HEALTH, *JUDGED_BY, **place))
-        findings = records_of(Finding, run.held(FINDINGS, *SINGLE_VALUES, **place))
+        (health,) = records_of(PartitionHealth, run.result_rows(PARTITION_HEALTH, *JUDGED_BY, **place))
+        findings = records_of(Finding, run.result_rows(FINDINGS, *SINGLE_VALUES, **place))
         return cls(run, LinkedLog.of(run, topic, partition), health, offset, tuple(findings))
 
     @cached_property

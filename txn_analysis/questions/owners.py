@@ -213,7 +213,7 @@ def _missing_of_state(tables: RunTables, wanted: Iterable[int]) -> Iterator[str]
 
 
 def _opened(run: PastRun, **one_of: Any) -> list[Opened]:
-    opened = records_of(Opened, run.held(FINDINGS, *Opened._fields, **one_of))
+    opened = records_of(Opened, run.result_rows(FINDINGS, *Opened._fields, **one_of))
     return sorted(opened, key=attrgetter("topic", "partition", "txn_start_offset"))
 
 

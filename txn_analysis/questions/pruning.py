@@ -185,7 +185,7 @@ def _needed_runs(warehouse: Warehouse, cluster: str, newest: RunRecord, runs: Se
     order = {run.run_id: (run.as_of_ms or 0, run.run_number) for run in runs}
     first = dict[str, str]()
     if ids:
-        finding_rows = warehouse.held(FINDINGS, "run_id", "finding_id", run_id=[*order], finding_id=ids)
+        finding_rows = warehouse.rows(FINDINGS, "run_id", "finding_id", run_id=[*order], finding_id=ids)
         for run_id, name in zip(*(column.to_pylist() for column in finding_rows.columns), strict=True):
             first[name] = min(first.get(name, run_id), run_id, key=order.__getitem__)
     known = repairs.nights(warehouse, cluster, newest.run_id)
@@ -198,7 +198,7 @@ def _record(
 ) -> Prune:
     """The row of `prunes`; content that another capture has is not taken."""
     gone = {(item.cluster, one.capture, one.input_id) for one in inputs}
-    named = warehouse.held(INPUTS, "cluster", "capture", "input_id", "ingest_id").to_pylist()
+    named = warehouse.rows(INPUTS, "cluster", "capture", "input_id", "ingest_id").to_pylist()
     stays = {
         TakenContent(row["ingest_id"], row["input_id"])
         for row in named

@@ -68,13 +68,13 @@ class Nights:
     @cached_property
     def hanging(self) -> list[Finding]:
         """Every finding, in any of the runs, of a producer and partition that one of them calls hanging."""
-        hung = self.tables.warehouse.held(FINDINGS, *_PRODUCER, run_id=[*self.order], verdict=[Verdict.HANGING.value])
+        hung = self.tables.warehouse.rows(FINDINGS, *_PRODUCER, run_id=[*self.order], verdict=[Verdict.HANGING.value])
         return self.findings_of([*self.order], set(zip(*(column.to_pylist() for column in hung.columns), strict=True)))
 
     def findings_of(self, runs: Sequence[str], places: Collection[ProducerPlace]) -> list[Finding]:
         """The findings, in some of the runs, of some producers on their partitions."""
         names, producers = (*SINGLE_VALUES, *_WHY), sorted({producer_id for *_, producer_id in places})
-        rows = self.tables.warehouse.held(FINDINGS, *names, run_id=runs, producer_id=producers)
+        rows = self.tables.warehouse.rows(FINDINGS, *names, run_id=runs, producer_id=producers)
         return [finding for finding in records_of(Finding, rows) if finding.producer_place in places]
 
     def health_of(self, runs: Sequence[str], findings: Iterable[Finding]) -> dict[_PlaceInRun, SeenPartition]:
@@ -91,7 +91,7 @@ class Nights:
         """
         warehouse, last = self.tables.warehouse, dict[str, str]()
         long = {run.run_id for run in plans if run.planned is None}
-        names = warehouse.held(ABORT_PLAN, "run_id", "finding_id", run_id=sorted(long)).to_pylist() if long else []
+        names = warehouse.rows(ABORT_PLAN, "run_id", "finding_id", run_id=sorted(long)).to_pylist() if long else []
         of_long: defaultdict[str, list[str]] = defaultdict(list)
         for row in names:
             of_long[row["run_id"]].append(row["finding_id"])
@@ -187,7 +187,7 @@ def unverified(known: Nights, outcomes: Iterable[Outcome], since: str | None = N
         return None
     if last.as_of_ms is None:
         runs = [run.run_id for run in warehouse.records(RunRecord, RUNS, cluster=[last.cluster])]
-    plan = warehouse.held(ABORT_PLAN, "finding_id", run_id=runs)["finding_id"].to_pylist()
+    plan = warehouse.rows(ABORT_PLAN, "finding_id", run_id=runs)["finding_id"].to_pylist()
     number = len({*plan} - {outcome.record.finding_id for outcome in outcomes})
     return Unverified(last.run_id, number, last.as_of_ms is not None) if number else None
 

@@ -61,7 +61,7 @@ class Alike(NamedTuple):
     @property
     def others(self) -> str:
         """Where those behind the first are, as far as there is room, and how many of their ids to fence; escaped."""
-        first, *others = self.findings.told(_Member)
+        first, *others = self.findings.records(_Member)
         places = [escape(str(Address.of_transaction(one))) for one in others]
         is_hanging = first.verdict is Verdict.HANGING
         can_write = (one for one in others if one.is_producer_live or one.producer_may_return)
@@ -150,7 +150,7 @@ def repeated(findings: FindingRows, *, of_one_id: bool) -> list[Alike]:
 def _groups(findings: FindingRows, *, of_one_id: bool = False) -> list[tuple[str, FindingRows]]:
     """The owner and the members of each group, where those of one transactional id follow each other."""
     groups: dict[tuple[Any, ...], dict[str | int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for place, one in enumerate(findings.told(_Member)):
+    for place, one in enumerate(findings.records(_Member)):
         name, producer_id = one.transactional_id, one.producer_id
         owner: tuple[str, str | int] = ("producer id", producer_id) if name is None else ("transactional id", name)
         if of_one_id and (name is None or one.verdict is Verdict.HANGING):

@@ -76,7 +76,7 @@ def build_report(
     input_items = sorted(inputs, key=attrgetter("path"))
     finding_items = FindingRows.of(findings).worst_first()
     # As many as there are partitions at most.
-    costly = finding_items.where(finding_items.column("impact").is_valid()).told(_Costly)
+    costly = finding_items.where(finding_items.column("impact").is_valid()).records(_Costly)
     impacts = {(one.topic, one.partition): one.impact for one in costly}
     partitions = sorted(
         (one._replace(impact=impacts.get((one.topic, one.partition))) for one in health),
@@ -88,7 +88,7 @@ def build_report(
         partitions = [item for item in partitions if item.topic in topics]
         finding_items = finding_items.where_one_of("topic", topics)
         costly = [one for one in costly if one.topic in topics]
-        since = since and since.of_topics(topics, finding_items.told(ToldFinding))
+        since = since and since.of_topics(topics, finding_items.records(ToldFinding))
         judged = judged.model_copy(update={"verdict_counts": _counts(finding_items.verdict_counts)})
         finding_ids = {*finding_items.column("finding_id").to_pylist()}
         accepted = [one for one in accepted if one.finding_id in finding_ids]
@@ -179,7 +179,7 @@ def _prune_item(prune: Prune, findings: FindingRows) -> PruneItem:
     has_states = any(topic == STATE_TOPIC for topic, _ in places)
     lacking = (
         finding.finding_id
-        for finding in findings.of_verdict(Verdict.INCONCLUSIVE).told(ToldFinding)
+        for finding in findings.of_verdict(Verdict.INCONCLUSIVE).records(ToldFinding)
         if has_states or (finding.topic, finding.partition) in places
     )
     return PruneItem(
@@ -267,7 +267,7 @@ def _remedies(report: AuditReport) -> tuple[Remedy, ...]:
     of_log = {place: lack_of_log(one.kind for one in its) for place, its in problems.items()}
     kinds = [
         _kind(one.rule, state, of_log.get((one.topic, one.partition), Lack.LOG_NOT_WHOLE))
-        for one in doubtful.told(ToldFinding)
+        for one in doubtful.records(ToldFinding)
     ]
     of_kind = {kind: doubtful.where([kind == of_finding for of_finding in kinds]) for kind in sorted({*kinds})}
     is_vouched, is_part = bool(run.parameters.get("transaction_state_complete")), bool(coverage.asked)
@@ -282,7 +282,7 @@ def _remedies(report: AuditReport) -> tuple[Remedy, ...]:
 
 def _strange(findings: FindingRows, problems: Mapping[tuple[str, int], Sequence[Problem]]) -> str:
     """Where the first log of some findings has lines of others; empty where none has."""
-    of_these = [one for f in findings.told(ToldFinding) for one in problems.get((f.topic, f.partition), ())]
+    of_these = [one for f in findings.records(ToldFinding) for one in problems.get((f.topic, f.partition), ())]
     return next((one.reason.rpartition("; ")[0] for one in of_these if one.kind == ProblemKind.LINES_OF_OTHERS), "")
 
 

@@ -87,7 +87,7 @@ def by_damage(report: AuditReport, findings: Iterable[Finding]) -> FindingRows:
     """
     rows = FindingRows.of(findings)
     # First what keeps a framework from its start.
-    groups, every = report.coverage.connect_groups, rows.told(_Blocking)
+    groups, every = report.coverage.connect_groups, rows.records(_Blocking)
     stops = [
         one.blocks_partition and blocked_start(one.transactional_id, one.topic, groups) is not None for one in every
     ]
@@ -98,7 +98,7 @@ def all_hidden_by(report: AuditReport, findings: FindingRows) -> list[int | None
     """Of each finding what it hides; see `hidden_by`."""
     hidden_counts: list[int | None] = [0] * len(findings)
     blocking = np.flatnonzero(findings.column("blocks_partition").to_numpy(zero_copy_only=False))
-    for place, one in zip(blocking.tolist(), findings.at(blocking).told(_Blocking), strict=True):
+    for place, one in zip(blocking.tolist(), findings.at(blocking).records(_Blocking), strict=True):
         hidden_counts[place] = hidden_by(report, one)
     return hidden_counts
 
@@ -167,7 +167,7 @@ def clock_sentence(report: AuditReport) -> str | None:
     counts = report.findings.verdict_counts
     if not any(counts[verdict] for verdict in (Verdict.HANGING, Verdict.SUSPECT, Verdict.INCONCLUSIVE)):
         return None
-    number = sum(is_decided_by_clock(report.run, one) for one in report.findings.told(_Times))
+    number = sum(is_decided_by_clock(report.run, one) for one in report.findings.records(_Times))
     if not number:
         return None
     of = len(report.findings)

@@ -83,7 +83,7 @@ def scene_of(report: AuditReport, finding: Finding) -> Scene:
         report.run,
         report.coverage.connect_groups,
         report.partitions_by_place.get((finding.topic, finding.partition)),
-        lambda: report.findings_on(finding.topic, finding.partition).told(Neighbour),
+        lambda: report.findings_on(finding.topic, finding.partition).records(Neighbour),
         has_commands=report.anonymized is None,
     )
 

@@ -363,12 +363,12 @@ class AuditReport(Item):
         if not self.coverage.has_state:
             return self.findings[:0]
         inconclusive = self.unaccepted.of_verdict(Verdict.INCONCLUSIVE)
-        return inconclusive.where([one.is_recent is True for one in inconclusive.told(Answered)])
+        return inconclusive.where([one.is_recent is True for one in inconclusive.records(Answered)])
 
     def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
         """How the run came out for somebody who asks for what is at or above a verdict."""
         has_state = self.coverage.has_state
-        return outcome_of(self.unaccepted.told(Answered), has_state=has_state, sight=self.sight, fail_on=fail_on)
+        return outcome_of(self.unaccepted.records(Answered), has_state=has_state, sight=self.sight, fail_on=fail_on)
 
     @property
     def sight(self) -> Sight:

@@ -56,7 +56,7 @@ def night_rows(report: AuditReport, *, shows_accepted: bool) -> Iterator[NightRo
     since = _unaccepted_since(report)
     if since is None and not report.accepted:
         return
-    findings = {one.finding_id: one for one in report.findings.told(ToldFinding)}
+    findings = {one.finding_id: one for one in report.findings.records(ToldFinding)}
     if since is not None:
         for name in since.new:
             yield NightRow("new", f"{_where(findings[name])}: {findings[name].verdict.value}", name)

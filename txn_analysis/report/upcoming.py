@@ -80,7 +80,7 @@ def upcoming_of(
     def each() -> Iterator[Upcoming]:
         nonlocal number
         for start in range(0, len(findings), _AT_ONCE):
-            for finding in findings[start : start + _AT_ONCE].told(Finding, *SINGLE_VALUES, "impact"):
+            for finding in findings[start : start + _AT_ONCE].records(Finding, *SINGLE_VALUES, "impact"):
                 for one in _of_finding(finding, places.get((finding.topic, finding.partition)), as_of_ms):
                     number += 1
                     yield one

@@ -53,17 +53,17 @@ def ask(run: PastRun, sql: str, more: Mapping[str, str] | None = None) -> pa.Tab
     if asks_columns := _DESCRIBE.fullmatch(question(sql)):
         return _columns(run, asks_columns[1])
     with _in_words():
-        found = _reader(run, sql, more).read_all()
-    if not found.num_columns:
+        answer = _reader(run, sql, more).read_all()
+    if not answer.num_columns:
         raise ConfigError(f"no question: it has no columns. Give one SELECT over {_known()}")
-    return found
+    return answer
 
 
 def _columns(run: PastRun, name: str) -> pa.Table:
     """One row per column of a table or view, under the words of Spark's DESCRIBE."""
-    found = ask(run, f"SELECT * FROM {name} LIMIT 0").schema  # noqa: S608 a word
+    schema = ask(run, f"SELECT * FROM {name} LIMIT 0").schema  # noqa: S608 a word
     comments = {c.name: c.comment for table in needed(name) if table in _TABLES for c in _TABLES[table].columns}
-    names, types = found.names, [str(field.type) for field in found]
+    names, types = schema.names, [str(field.type) for field in schema]
     return pa.table({"col_name": names, "comment": [comments.get(name) for name in names], "data_type": types})
 
 
@@ -84,7 +84,7 @@ def _in_words() -> Iterator[None]:
 
 
 def _reader(run: PastRun, sql: str, more: Mapping[str, str] | None) -> pa.RecordBatchReader:
-    text, own = question(sql), {**views(), **(more or {})}
+    text, selects = question(sql), {**views(), **(more or {})}
     builder = QueryBuilder()
     builder.execute(f"SET datafusion.runtime.memory_limit = '{_MEMORY}'").read_all()
     # Else a filtered UNION of columns that the tables comment differently is refused.
@@ -94,7 +94,7 @@ def _reader(run: PastRun, sql: str, more: Mapping[str, str] | None) -> pa.Record
         if name.startswith(_STORED):
             _register(builder, _TABLES[stored], _opened(run, _TABLES[stored]))
         else:
-            view = own[name] if name in own else _rows_of(run, _TABLES[name])
+            view = selects[name] if name in selects else _rows_of(run, _TABLES[name])
             builder.execute(f"CREATE VIEW {name} AS {view}").read_all()
     # Whatever writes, or reads a file, is no body of a view.
     builder.execute(f"CREATE VIEW {ASKED} AS {text}").read_all()
@@ -110,9 +110,9 @@ def _plain(kind: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_string_view(kind) else kind
 
 
-def cells(found: pa.Table) -> tuple[tuple[Any, ...], ...]:
+def cells(rows: pa.Table) -> tuple[tuple[Any, ...], ...]:
     """The rows as every form can print them: times in ISO 8601, nested values as JSON."""
-    return tuple(zip(*([_cell(value) for value in column.to_pylist()] for column in found.columns), strict=True))
+    return tuple(zip(*([_cell(value) for value in column.to_pylist()] for column in rows.columns), strict=True))
 
 
 def _cell(value: Any) -> Any:
@@ -133,8 +133,8 @@ def _opened(run: PastRun, table: Table) -> DeltaTable:
 
 def _register(builder: QueryBuilder, table: Table, stored: DeltaTable) -> None:
     """Columns that came since the table was written are NULL."""
-    name, held = f"{_STORED}{table.name}", {field.name for field in stored.schema().fields}
-    later = [column for column in table.names if column not in held]
+    name, stored_names = f"{_STORED}{table.name}", {field.name for field in stored.schema().fields}
+    later = [column for column in table.names if column not in stored_names]
     builder.register(f"files_of_{table.name}" if later else name, stored)
     if later:
         columns = ", ".join(f"NULL AS `{column}`" for column in later)
@@ -157,24 +157,24 @@ def needed(text: str, more: Mapping[str, str] | None = None, *, has_tables: bool
         more: views beside those of `views.sql`.
         has_tables: whether the tables of the run are there already, so that they rest on nothing.
     """
-    found: dict[str, None] = {}
-    own = {**views(), **(more or {})}
-    known = {*own, *_names()}
+    needed_names: dict[str, None] = {}
+    selects = {**views(), **(more or {})}
+    known = {*selects, *_names()}
 
     def add(words: Iterable[str]) -> None:
         for name in words:
-            if name in found or name not in known:
+            if name in needed_names or name not in known:
                 continue
-            if name in own:
-                add(_words(own[name]))
+            if name in selects:
+                add(_words(selects[name]))
             elif name in _TABLES and not has_tables:
                 add([f"{_STORED}{name}"])
                 if name == ENDED_TRANSACTIONS.name:
                     add([f"{_STORED}{PARTITION_HEALTH.name}"])
-            found[name] = None
+            needed_names[name] = None
 
     add(_words(text))
-    return [*found]
+    return [*needed_names]
 
 
 def _words(text: str) -> list[str]:
@@ -190,8 +190,8 @@ def views() -> dict[str, str]:
 
 def views_in(file: Path, **values: object) -> dict[str, str]:
     """The views of a file by name, each as a SELECT, with values (conditions, numbers) for `$name` in it."""
-    found = _VIEW.findall(file.read_text(encoding="utf-8"))
-    return {name: Template(text).safe_substitute(values) for name, text in found}
+    definitions = _VIEW.findall(file.read_text(encoding="utf-8"))
+    return {name: Template(text).safe_substitute(values) for name, text in definitions}
 
 
 def is_one_of(wanted: Mapping[str, Iterable[object]]) -> str:
@@ -222,8 +222,8 @@ def _known() -> str:
 def _rows_of(run: PastRun, table: Table) -> str:
     """The rows of a table that are the run's. Ingests stand there as literals, so that no file of others is opened."""
     stored = f"{_STORED}{table.name}"
-    if (own := run.own(table)) is not None:
-        return f"SELECT * FROM {stored} WHERE {is_one_of(own)}"  # noqa: S608 literals of ours
+    if (row_filter := run.row_filter(table)) is not None:
+        return f"SELECT * FROM {stored} WHERE {is_one_of(row_filter)}"  # noqa: S608 literals of ours
     if table is ENDED_TRANSACTIONS:
         run_id = _listed([run.run_id])
         ingests = _listed(run.linked_pieces["ingest_id"].unique().to_pylist())
@@ -255,8 +255,8 @@ def _listed(values: Iterable[object]) -> str:
     return ", ".join(quoted) or "NULL"
 
 
-def _refused(said: str) -> AuditError:
-    words = " ".join(said.split())
+def _refused(message: str) -> AuditError:
+    words = " ".join(message.split())
     if "Resources exhausted" in words or "memory" in words.lower():
         return AuditError(f"the question needs more than {_MEMORY} of memory: ask for fewer rows, by WHERE or LIMIT")
     return ConfigError(f"no question that can be answered: {words}. Give one SELECT over {_known()}")

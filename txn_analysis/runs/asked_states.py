@@ -48,7 +48,7 @@ def current_states(run: PastRun, **one_of: Collection[Any]) -> pa.Table:
         Rows of `NEWEST_RECORDS`.
     """
     if run.has_current_states:
-        return run.held(CURRENT_STATES, *NEWEST_RECORDS.names, **one_of)
+        return run.result_rows(CURRENT_STATES, *NEWEST_RECORDS.names, **one_of)
     return newest_records(*_in_order(run, **one_of))
 
 
@@ -56,17 +56,17 @@ def _in_order(run: PastRun, **one_of: Collection[Any]) -> tuple[pa.Table, InOrde
     """Records of the coordinator, and those of each id in their order."""
     placing = run.placing
     batches = run.evidence.batches(TRANSACTION_STATES, *_COLUMNS, **one_of)
-    held = [with_held_by(batch, placing.partition_count, placing.text_exports) for batch in batches]
-    rows = pa.Table.from_batches(held, held[0].schema if held else STATES)
+    located = [with_held_by(batch, placing.partition_count, placing.text_exports) for batch in batches]
+    rows = pa.Table.from_batches(located, located[0].schema if located else STATES)
     return rows, by_id(rows, np.zeros(len(rows), np.int64), np.full(len(rows), placing.dumped_rank))
 
 
 def _records(batch: pa.RecordBatch, run: PastRun) -> list[StateRecord]:
-    held = with_held_by(batch, run.placing.partition_count, run.placing.text_exports)
-    lists = pc.coalesce(held["topic_partitions"], pa.scalar([], held["topic_partitions"].type))
-    held = held.set_column(held.schema.get_field_index("topic_partitions"), "topic_partitions", lists)
+    located = with_held_by(batch, run.placing.partition_count, run.placing.text_exports)
+    lists = pc.coalesce(located["topic_partitions"], pa.scalar([], located["topic_partitions"].type))
+    located = located.set_column(located.schema.get_field_index("topic_partitions"), "topic_partitions", lists)
     return records_of(
-        StateRecord, held.drop_columns(["state_partition"]).rename_columns({"held_by": "state_partition"})
+        StateRecord, located.drop_columns(["state_partition"]).rename_columns({"held_by": "state_partition"})
     )
 
 
@@ -86,12 +86,12 @@ def histories(run: PastRun, producer_ids: Collection[int]) -> dict[int, dict[str
     """
     naming = " OR ".join(is_one_of({name: producer_ids}) for name in NAMED)
     ids = ask(run, f"SELECT DISTINCT transactional_id FROM transaction_states WHERE {naming}")["transactional_id"]  # noqa: S608 ours
-    found: defaultdict[int, dict[str, History]] = defaultdict(dict)
+    by_producer: defaultdict[int, dict[str, History]] = defaultdict(dict)
     for name, records in sorted(of_ids(run, {*ids.to_pylist()} - {None}).items()):
         named: set[Any] = {producer_id for record in records for producer_id in record.producer_ids}
         for producer_id in named.intersection(producer_ids):
-            found[producer_id][name] = records
-    return dict(found)
+            by_producer[producer_id][name] = records
+    return dict(by_producer)
 
 
 def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, History]:
@@ -100,7 +100,7 @@ def of_ids(run: PastRun, transactional_ids: Collection[str]) -> dict[str, Histor
         return {}
     rows, ordered = _in_order(run, transactional_id=sorted(transactional_ids))
     histories = histories_of(rows, np.zeros(len(rows), np.int64), ordered)["history"]
-    return {own[0].transactional_id: own for own in histories_in(histories)}
+    return {history[0].transactional_id: history for history in histories_in(histories)}
 
 
 def _names(batch: pa.RecordBatch, producer_ids: pa.Array) -> pa.Array:

@@ -89,11 +89,11 @@ def read_decisions(settings: Settings) -> list[Decision]:
 
 def _decisions(file: str, text: str) -> list[Decision]:
     try:
-        found = tomllib.loads(text)
+        document = tomllib.loads(text)
     except ValueError as problem:
         raise ConfigError(f"{file}: is not TOML, entries of [[accepted]]: {problem}") from problem
     try:
-        return [entry.decision() for entry in _File.model_validate(found).accepted]
+        return [entry.decision() for entry in _File.model_validate(document).accepted]
     except ValidationError as refused:
         lines = [f"{file}: {_problem(error)}" for error in refused.errors(include_url=False)]
         raise ConfigError("\n".join(lines)) from refused
@@ -159,8 +159,8 @@ def _others(file: str, text: str, places: Set[tuple[str, Any]]) -> str:
 
 def _problem(error: ErrorDetails) -> str:
     where = [f"entry {part + 1}" if isinstance(part, int) else str(part) for part in error["loc"]]
-    said = f"{', '.join(where[1:] or where)}: {what_is_wrong(error)}"
-    return f"{said}; `txn-analysis accept --format toml` prints entries"
+    problem = f"{', '.join(where[1:] or where)}: {what_is_wrong(error)}"
+    return f"{problem}; `txn-analysis accept --format toml` prints entries"
 
 
 def toml_of(decisions: Iterable[Decision]) -> str:
@@ -171,9 +171,9 @@ def toml_of(decisions: Iterable[Decision]) -> str:
 def _entry(decision: Decision) -> str:
     assert decision.until_ms is not None
     moment = dt.datetime.fromtimestamp(decision.until_ms / 1000, dt.UTC)
-    said = {name: getattr(decision, name) for name in Entry.model_fields if hasattr(decision, name)}
-    said |= {"until": moment, "by": decision.accepted_by}
-    return "".join(f"{name} = {_toml(said[name])}\n" for name in Entry.model_fields if said[name] is not None)
+    fields = {name: getattr(decision, name) for name in Entry.model_fields if hasattr(decision, name)}
+    fields |= {"until": moment, "by": decision.accepted_by}
+    return "".join(f"{name} = {_toml(fields[name])}\n" for name in Entry.model_fields if fields[name] is not None)
 
 
 def _toml(value: object) -> str:
@@ -253,10 +253,10 @@ def decide(
     if run.as_of_ms is not None and until_ms <= run.as_of_ms:
         copied = iso_utc(run.as_of_ms)
         raise ConfigError(f"--until {iso_utc(until_ms)}: is not after the files of run {run.run_id} ({copied})")
-    told = [finding for finding in findings if finding.verdict in TOLD]
-    wanted = told if names is None else wanted_findings(findings, names, run.run_id)
-    found = (decision_about(finding, run.cluster, until_ms, reason, accepted_by) for finding in wanted)
-    return sorted(found, key=lambda one: one.place)
+    reported = [finding for finding in findings if finding.verdict in TOLD]
+    wanted = reported if names is None else wanted_findings(findings, names, run.run_id)
+    decided = (decision_about(finding, run.cluster, until_ms, reason, accepted_by) for finding in wanted)
+    return sorted(decided, key=lambda one: one.place)
 
 
 def wanted_findings(findings: Sequence[Finding], names: Iterable[str], run_id: str) -> list[Finding]:

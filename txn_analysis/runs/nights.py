@@ -37,7 +37,7 @@ def runs_behind(warehouse: Warehouse, last: RunRecord) -> list[RunRecord]:
     newest = {run.capture: run for run in sorted(runs, key=attrgetter("run_number"))}
     dated = [(run.as_of_ms, run) for run in newest.values() if run.as_of_ms is not None]
     before = [(at_ms, run) for at_ms, run in dated if last.as_of_ms is not None and at_ms < last.as_of_ms]
-    return [run for _, run in sorted(before, key=lambda found: found[0])]
+    return [run for _, run in sorted(before, key=lambda pair: pair[0])]
 
 
 def since_last_night(warehouse: Warehouse, run: RunRecord, findings: FindingRows) -> Since | None:
@@ -60,10 +60,10 @@ def since_last_night(warehouse: Warehouse, run: RunRecord, findings: FindingRows
     shown = behind[:MOST_NIGHTS]
     if not shown:
         return None
-    told = findings.of_verdict(*TOLD).told(ToldFinding)
-    producers = sorted({one.producer_id for one in told})
+    findings_tonight = findings.of_verdict(*TOLD).records(ToldFinding)
+    producers = sorted({one.producer_id for one in findings_tonight})
     is_all = len(shown) == len(behind) and whole_from_ms is None
-    return since(told, _nights(warehouse, shown, producers), is_all=is_all)
+    return since(findings_tonight, _nights(warehouse, shown, producers), is_all=is_all)
 
 
 def _whole_from_ms(prunes: Iterable[Prune]) -> int | None:
@@ -96,26 +96,26 @@ def told_nights(warehouse: Warehouse, runs: Sequence[RunRecord], prunes: Iterabl
         prunes: of the cluster.
     """
     whole_from_ms = _whole_from_ms(prunes)
-    told: dict[str, Night] = {}
+    nights: dict[str, Night] = {}
     for start in range(0, len(runs), _MANY):
         some = runs[start : start + _MANY]
-        found: defaultdict[str, list[Finding]] = defaultdict(list)
-        rows = warehouse.held(FINDINGS, *SINGLE_VALUES, run_id=[run.run_id for run in some])
+        by_run: defaultdict[str, list[Finding]] = defaultdict(list)
+        rows = warehouse.rows(FINDINGS, *SINGLE_VALUES, run_id=[run.run_id for run in some])
         for one in records_of(Finding, rows):
-            found[one.run_id].append(one)
+            by_run[one.run_id].append(one)
         for number, run in enumerate(some, start):
-            findings = tuple(found[run.run_id])
+            findings = tuple(by_run[run.run_id])
             behind = _compared(run, reversed(runs[:number]), whole_from_ms) if run.asked is None else iter(())
             last = next(behind, None)
-            night = None if last is None else told.get(last.run_id)
+            night = None if last is None else nights.get(last.run_id)
             against = None if night is None else since(findings, iter([night]), is_all=False)
             yield ToldNight(run, findings, against)
-            said = tuple(_told(one) for one in findings if one.verdict in TOLD)
-            told[run.run_id] = Night(run.run_id, run.capture, run.as_of_ms or 0, said)
-            told.pop(runs[number - _MANY].run_id if number >= _MANY else "", None)
+            reported = tuple(_told_finding(one) for one in findings if one.verdict in TOLD)
+            nights[run.run_id] = Night(run.run_id, run.capture, run.as_of_ms or 0, reported)
+            nights.pop(runs[number - _MANY].run_id if number >= _MANY else "", None)
 
 
-def _told(finding: Finding) -> ToldFinding:
+def _told_finding(finding: Finding) -> ToldFinding:
     return ToldFinding(*(getattr(finding, name) for name in ToldFinding._fields))
 
 
@@ -125,11 +125,11 @@ def _nights(warehouse: Warehouse, runs: Sequence[RunRecord], producers: Sequence
     while start < len(runs):
         some = runs[start : start + number]
         only = {"producer_id": producers} if start else {}
-        told: defaultdict[str, list[ToldFinding]] = defaultdict(list)
+        by_run: defaultdict[str, list[ToldFinding]] = defaultdict(list)
         ids, verdicts = [one.run_id for one in some], [verdict.value for verdict in TOLD]
         for one in warehouse.records(ToldFinding, FINDINGS, run_id=ids, verdict=verdicts, **only):
-            told[one.run_id].append(one)
+            by_run[one.run_id].append(one)
         for run in some:
             assert run.as_of_ms is not None
-            yield Night(run.run_id, run.capture, run.as_of_ms, tuple(told[run.run_id]))
+            yield Night(run.run_id, run.capture, run.as_of_ms, tuple(by_run[run.run_id]))
         start, number = start + number, max(_FEW, 2 * number)

@@ -73,10 +73,10 @@ class Evidence:
     @cached_property
     def sections(self) -> list[InputSection]:
         """The sections of what was recognised, as far as this capture and their own is asked for their partitions."""
-        found = ((item, section) for item in self.inputs if item.kind is not None for section in sections_of(item))
+        sections = ((item, section) for item in self.inputs if item.kind is not None for section in sections_of(item))
         return [
             s
-            for item, s in found
+            for item, s in sections
             if is_asked(self.asked, s.topic, s.partition) and is_asked(item.asked, s.topic, s.partition)
         ]
 
@@ -217,9 +217,9 @@ class RunRows:
         """The run's own rows of a result table as records, where there are few; see `Warehouse.records`."""
         return self.warehouse.records(kind, table, run_id=[self.run_id], **one_of)
 
-    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
-        """The run's own rows of a result table as Arrow, where there are few; see `Warehouse.held`."""
-        return self.warehouse.held(table, *names, run_id=[self.run_id], **one_of)
+    def result_rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """The run's own rows of a result table as Arrow, where there are few; see `Warehouse.rows`."""
+        return self.warehouse.rows(table, *names, run_id=[self.run_id], **one_of)
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """The run's own rows of a result table of any size, one batch after another; see `Warehouse.batches`."""
@@ -227,7 +227,7 @@ class RunRows:
 
     def health(self) -> list[PartitionHealth]:
         """What is known of each partition, without its producers, to judge by."""
-        return records_of(PartitionHealth, self.held(PARTITION_HEALTH, *JUDGED_BY))
+        return records_of(PartitionHealth, self.result_rows(PARTITION_HEALTH, *JUDGED_BY))
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class PastRun(RunRows):
     settings: Settings
     as_of_ms: int | None
 
-    def own(self, table: Table) -> dict[str, Collection[Any]] | None:
+    def row_filter(self, table: Table) -> dict[str, Collection[Any]] | None:
         """The columns, each with its values, that say which rows are the run's; None where its files say it."""
         if "run_id" in table.names:
             return {"run_id": [self.run_id]}
@@ -257,7 +257,7 @@ class PastRun(RunRows):
 
         As many as there are ranges of text.
         """
-        lists = self.held(PARTITION_HEALTH, "linked_pieces")["linked_pieces"].combine_chunks()
+        lists = self.result_rows(PARTITION_HEALTH, "linked_pieces")["linked_pieces"].combine_chunks()
         return pa.Table.from_struct_array(lists.flatten())
 
     @cached_property
@@ -288,7 +288,7 @@ class PastRun(RunRows):
 
 def finished_run(warehouse: Warehouse, run: RunRecord) -> PastRun:
     """A run that was completed before, with the settings and the evidence that it had."""
-    said = {name: value for name, value in json.loads(run.parameters).items() if name in Settings.model_fields}
+    parameters = {name: value for name, value in json.loads(run.parameters).items() if name in Settings.model_fields}
     place = {"warehouse": str(warehouse.root), "cluster": run.cluster, "capture": run.capture}
-    evidence, settings = Evidence.of_run(warehouse, run), Settings.model_validate(said | place)
+    evidence, settings = Evidence.of_run(warehouse, run), Settings.model_validate(parameters | place)
     return PastRun(warehouse, run.run_id, evidence, settings, run.as_of_ms)

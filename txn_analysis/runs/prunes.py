@@ -80,21 +80,21 @@ def clear(warehouse: Warehouse, now_ms: int) -> Size:
     Raises:
         WarehouseError: as of `take`.
     """
-    prunes, found = prunes_of(warehouse), Size()
+    prunes, cleared = prunes_of(warehouse), Size()
     for prune in prunes:
         if prune.cleared_ms is None and prune.clear_from_ms <= now_ms:
             younger = [one for one in prunes if one.clear_from_ms > now_ms]
             for table, keys in _left(warehouse, prune, younger):
-                found = found.plus(warehouse.size(table, keys))
+                cleared = cleared.plus(warehouse.size(table, keys))
                 warehouse.remove(table, keys)
             done = batch_of(Prune, [prune._replace(cleared_ms=now_ms)], PRUNES.arrow_schema)
             warehouse.replace([done], PRUNES, prune_id=prune.prune_id)
-    return found
+    return cleared
 
 
 def _left(warehouse: Warehouse, prune: Prune, younger: Iterable[Prune]) -> Iterator[tuple[Table, pa.Table]]:
     """The rows of a prune that count for nothing still: tables, each with the keys of the rows."""
-    runs = set(prune.runs) - {*warehouse.held(RUNS, "run_id")["run_id"].to_pylist()}
+    runs = set(prune.runs) - {*warehouse.rows(RUNS, "run_id")["run_id"].to_pylist()}
     named = {*warehouse.records(TakenContent, INPUTS)}
     contents = set(prune.contents) - named
     for other in younger:
@@ -127,7 +127,7 @@ def keys_of(
 
 
 def _keys(table: Table, **values: Sequence[Any]) -> pa.Table:
-    return pa.table({name: pa.array([*own], table.arrow_schema.field(name).type) for name, own in values.items()})
+    return pa.table({name: pa.array([*column], table.arrow_schema.field(name).type) for name, column in values.items()})
 
 
 def check_content(warehouse: Warehouse, contents: Collection[TakenContent]) -> None:
@@ -143,9 +143,9 @@ def check_content(warehouse: Warehouse, contents: Collection[TakenContent]) -> N
         WarehouseError: some of it was taken, and no capture has it.
     """
     prunes = prunes_of(warehouse) if contents else []
-    taken = {content: prune for prune in prunes for content in prune.contents if content in contents}
-    if taken.keys() - {*warehouse.records(TakenContent, INPUTS)}:
-        raise _pruned_meanwhile(warehouse, next(iter(taken.values())))
+    pruned = {content: prune for prune in prunes for content in prune.contents if content in contents}
+    if pruned.keys() - {*warehouse.records(TakenContent, INPUTS)}:
+        raise _pruned_meanwhile(warehouse, next(iter(pruned.values())))
 
 
 def check_evidence(warehouse: Warehouse, contents: Collection[TakenContent], now_ms: int) -> None:
@@ -155,9 +155,9 @@ def check_evidence(warehouse: Warehouse, contents: Collection[TakenContent], now
         WarehouseError: that is so.
     """
     due = [prune for prune in prunes_of(warehouse) if prune.clear_from_ms <= now_ms]
-    taken = {content: prune for prune in due for content in prune.contents if content in contents}
-    if taken.keys() - ({*warehouse.records(TakenContent, INPUTS)} if taken else set()):
-        raise _pruned_meanwhile(warehouse, next(iter(taken.values())))
+    pruned = {content: prune for prune in due for content in prune.contents if content in contents}
+    if pruned.keys() - ({*warehouse.records(TakenContent, INPUTS)} if pruned else set()):
+        raise _pruned_meanwhile(warehouse, next(iter(pruned.values())))
 
 
 def check_order(warehouse: Warehouse, cluster: str, capture: str, moment_ms: int | None) -> None:
@@ -187,10 +187,10 @@ def own_name(warehouse: Warehouse, name: str) -> str:
     The rows of the old one may be deleted at any moment.
     """
     prunes = prunes_of(warehouse)
-    taken = {run for prune in prunes for run in prune.runs}
-    taken |= {content.ingest_id for prune in prunes for content in prune.contents}
-    if name in taken:
-        taken -= {*warehouse.held(RUNS, "run_id", run_id=[name])["run_id"].to_pylist()}
-    while name in taken:
+    pruned_names = {run for prune in prunes for run in prune.runs}
+    pruned_names |= {content.ingest_id for prune in prunes for content in prune.contents}
+    if name in pruned_names:
+        pruned_names -= {*warehouse.rows(RUNS, "run_id", run_id=[name])["run_id"].to_pylist()}
+    while name in pruned_names:
         name = f"{name}-again"
     return name

@@ -69,17 +69,17 @@ def captures(warehouse: Warehouse, cluster: str | None = None) -> list[Capture]:
         WarehouseError: there is no such warehouse, or it is damaged.
     """
     of_cluster = {} if cluster is None else {"cluster": [cluster]}
-    files = warehouse.held(INPUTS, "cluster", "capture", "newest_moment_ms", "size_bytes", **of_cluster)
+    files = warehouse.rows(INPUTS, "cluster", "capture", "newest_moment_ms", "size_bytes", **of_cluster)
     sums: list[Any] = [("newest_moment_ms", "max"), ([], "count_all"), ("size_bytes", "sum")]
     rows = files.group_by(["cluster", "capture"], use_threads=False).aggregate(sums)
     runs = defaultdict[tuple[str, str], list[str]](list)
     for run in sorted(warehouse.records(RunRecord, RUNS, **of_cluster), key=attrgetter("run_number")):
         runs[run.cluster, run.capture].append(run.run_id)
-    found = [
+    unordered = [
         Capture(cluster, name, newest_ms, number, size_bytes, tuple(runs[cluster, name]))
         for cluster, name, newest_ms, number, size_bytes in zip(*rows.to_pydict().values(), strict=True)
     ]
-    return sorted(found, key=_order)
+    return sorted(unordered, key=_order)
 
 
 def _order(capture: Capture) -> tuple[str, bool, int, str]:
@@ -152,8 +152,8 @@ class RunTables(RunRows):
 
     def rows(self, table: Table) -> pa.Table:
         """Of any table the rows that the run wrote, or else those that it rests on, in memory."""
-        if (own := self.finished.own(table)) is not None:
-            return self.warehouse.held(table, **own)
+        if (row_filter := self.finished.row_filter(table)) is not None:
+            return self.warehouse.rows(table, **row_filter)
         if table is ENDED_TRANSACTIONS:
             return ask(self.finished, f"SELECT * FROM {table.name}").select([*table.names]).cast(table.arrow_schema)  # noqa: S608 ours
         batches = [b.select([*table.names]) for b in self.finished.evidence.batches(table, *table.names)]
@@ -161,7 +161,7 @@ class RunTables(RunRows):
 
     def findings(self) -> list[Finding]:
         """The run's findings, without their sentences and causes."""
-        return records_of(Finding, self.held(FINDINGS, *SINGLE_VALUES))
+        return records_of(Finding, self.result_rows(FINDINGS, *SINGLE_VALUES))
 
     @cached_property
     def forgotten_captures(self) -> tuple[str, ...]:
@@ -171,8 +171,8 @@ class RunTables(RunRows):
         """
         if not self.run.earlier_captures:
             return ()
-        held = {*self.warehouse.held(INPUTS, "capture", cluster=[self.run.cluster])["capture"].to_pylist()}
-        gone = [name for name in self.run.earlier_captures if name not in held]
+        present = {*self.warehouse.rows(INPUTS, "capture", cluster=[self.run.cluster])["capture"].to_pylist()}
+        gone = [name for name in self.run.earlier_captures if name not in present]
         pruned = {name for prune in self.prunes for name in prune.captures} if gone else ()
         return tuple(name for name in gone if name not in pruned)
 
@@ -199,15 +199,15 @@ class RunTables(RunRows):
 
     def places(self, *, of_coordinator: bool = False) -> set[tuple[str, int]]:
         """The partitions that the run saw; with those that the coordinator's transactions list, if they are wanted."""
-        held = self.held(PARTITION_HEALTH, "topic", "partition")
-        seen = set(zip(held["topic"].to_pylist(), held["partition"].to_pylist(), strict=True))
+        rows = self.result_rows(PARTITION_HEALTH, "topic", "partition")
+        seen = set(zip(rows["topic"].to_pylist(), rows["partition"].to_pylist(), strict=True))
         if of_coordinator:
             seen.update(place for record in self.current_states() for place in record.topic_partitions)
         return seen
 
     def abort_plan(self) -> list[AbortRecord]:
         """The run's abort plan, in its order."""
-        records = map(AbortRecord.model_validate, self.held(ABORT_PLAN).to_pylist())
+        records = map(AbortRecord.model_validate, self.result_rows(ABORT_PLAN).to_pylist())
         return sorted(records, key=attrgetter("topic", "partition", "producer_id", "txn_start_offset"))
 
     def current_states(self, *transactional_ids: str) -> list[StateRecord]:
@@ -262,22 +262,22 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
     Raises:
         WarehouseError: there is no such capture, or the warehouse cannot be written.
     """
-    found = {each.name: each for each in captures(warehouse, cluster)}
-    if capture not in found:
-        there = listed([escape(name) for name in found], _MOST_CAPTURES) or "none"
+    by_name = {each.name: each for each in captures(warehouse, cluster)}
+    if capture not in by_name:
+        there = listed([escape(name) for name in by_name], _MOST_CAPTURES) or "none"
         raise WarehouseError(
             f"{warehouse.root}: cluster {escape(cluster)} has no capture {escape(capture)}; it has {there}. "
             f"`txn-analysis captures {shell_option('--warehouse', str(warehouse.root))}` lists those of all clusters"
         )
     runs = sorted(warehouse.records(RunRecord, RUNS, cluster=[cluster]), key=attrgetter("run_number"))
     judged = tuple(run.run_id for run in runs if run.capture == capture)
-    abort_count = len(warehouse.held(ABORT_PLAN, "finding_id", run_id=judged)["finding_id"].unique()) if judged else 0
+    abort_count = len(warehouse.rows(ABORT_PLAN, "finding_id", run_id=judged)["finding_id"].unique()) if judged else 0
     warehouse.replace([], RUNS, cluster=cluster, capture=capture)
     warehouse.replace([], INPUTS, cluster=cluster, capture=capture)
     return Forgotten(
         cluster,
         capture,
-        found[capture].input_count,
+        by_name[capture].input_count,
         judged,
         abort_count,
         tuple(run.run_id for run in runs if capture in (run.earlier_captures or ())),

@@ -31,7 +31,7 @@ CAUSE_NAME = "cause_name"
 SHOWN = (*SINGLE_VALUES, "impact", "evidence", "missing_evidence", "cause")
 """The columns that reports show: not which rules were asked, nor what would change the verdict."""
 
-_HELD = pa.schema([*(FINDINGS.arrow_schema.field(name) for name in SHOWN[:-3]), (CAUSE_NAME, pa.string())])
+_UNPACKED = pa.schema([*(FINDINGS.arrow_schema.field(name) for name in SHOWN[:-3]), (CAUSE_NAME, pa.string())])
 _PACKED = pa.schema([FINDINGS.arrow_schema.field(name) for name in SHOWN[-3:]])
 _AT_ONCE = 512
 _PLACE = ("topic", "partition", "txn_start_offset", "producer_id")
@@ -45,18 +45,18 @@ class _Pack(NamedTuple):
     rows: bytes
 
 
-class _Held(NamedTuple):
-    """Rows of `_HELD`, and those of `_PACKED` beside them, some in each pack."""
+class _Content(NamedTuple):
+    """Rows of `_UNPACKED`, and those of `_PACKED` beside them, some in each pack."""
 
     rows: pa.Table
     packs: tuple[_Pack, ...]
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch) -> _Held:
-        """What is held of a batch."""
+    def of(cls, batch: pa.RecordBatch) -> _Content:
+        """What is kept of a batch."""
         cause = batch["cause"]
         names = pc.if_else(pc.is_valid(cause), cause.field("name"), pa.scalar(None, pa.string()))
-        rows = pa.table([*(batch[name] for name in _HELD.names[:-1]), names], schema=_HELD)
+        rows = pa.table([*(batch[name] for name in _UNPACKED.names[:-1]), names], schema=_UNPACKED)
         beside = pa.table([batch[name] for name in _PACKED.names], schema=_PACKED)
         return cls(rows, tuple(_Pack(len(some), packed([some], _PACKED)) for some in beside.to_batches(_AT_ONCE)))
 
@@ -64,8 +64,8 @@ class _Held(NamedTuple):
 class FindingRows(Sequence[Finding]):
     """Findings in some order; those that are made of others share their columns."""
 
-    def __init__(self, held: _Held, places: Array) -> None:
-        self._held = held
+    def __init__(self, content: _Content, places: Array) -> None:
+        self._content = content
         self._places = places
 
     @classmethod
@@ -75,19 +75,19 @@ class FindingRows(Sequence[Finding]):
             return findings
         given = iter(findings)
         some = iter(lambda: list(islice(given, _AT_ONCE)), [])
-        return cls.of_batches(batch_of(Finding, own, FINDINGS.arrow_schema) for own in some)
+        return cls.of_batches(batch_of(Finding, part, FINDINGS.arrow_schema) for part in some)
 
     @classmethod
     def of_batches(cls, batches: Iterable[pa.RecordBatch]) -> FindingRows:
         """Rows of `findings` that have at least the columns `SHOWN`, in their order; none of them is kept as it is."""
-        return cls.together([cls(_Held.of(batch), np.arange(len(batch))) for batch in batches])
+        return cls.together([cls(_Content.of(batch), np.arange(len(batch))) for batch in batches])
 
     @classmethod
     def together(cls, parts: Sequence[FindingRows]) -> FindingRows:
         """All findings of some parts that hold nothing else, in their order."""
-        rows = pa.concat_tables([_HELD.empty_table(), *(part._held.rows for part in parts)]).combine_chunks()
-        packs = tuple(pack for part in parts for pack in part._held.packs)
-        return cls(_Held(rows, packs), np.arange(len(rows)))
+        rows = pa.concat_tables([_UNPACKED.empty_table(), *(part._content.rows for part in parts)]).combine_chunks()
+        packs = tuple(pack for part in parts for pack in part._content.packs)
+        return cls(_Content(rows, packs), np.arange(len(rows)))
 
     def __len__(self) -> int:
         return len(self._places)
@@ -100,7 +100,7 @@ class FindingRows(Sequence[Finding]):
 
     def __getitem__(self, place: int | slice) -> Finding | FindingRows:
         if isinstance(place, slice):
-            return FindingRows(self._held, self._places[place])
+            return FindingRows(self._content, self._places[place])
         return self._made(self._places[[place]])[0]
 
     def __iter__(self) -> Iterator[Finding]:
@@ -118,26 +118,26 @@ class FindingRows(Sequence[Finding]):
 
     def _made(self, places: Array) -> list[Finding]:
         """Records of some rows; each pack that has some of them is opened once."""
-        starts = np.cumsum([0, *(pack.row_count for pack in self._held.packs)])
+        starts = np.cumsum([0, *(pack.row_count for pack in self._content.packs)])
         numbers = np.searchsorted(starts, places, "right") - 1
         by_pack = np.argsort(numbers, kind="stable")
         packs = [
-            unpacked(self._held.packs[number].rows).take(places[numbers == number] - starts[number])
+            unpacked(self._content.packs[number].rows).take(places[numbers == number] - starts[number])
             for number in np.unique(numbers).tolist()
         ]
         beside = pa.concat_tables(packs).take(np.argsort(by_pack)) if packs else _PACKED.empty_table()
-        rows = self._held.rows.take(places)
+        rows = self._content.rows.take(places)
         columns = {name: (beside if name in _PACKED.names else rows)[name] for name in SHOWN}
         return records_of(Finding, pa.table(columns).combine_chunks())
 
-    def told(self, kind: type[Record], *names: str) -> list[Record]:
+    def records(self, kind: type[Record], *names: str) -> list[Record]:
         """Records of a kind that has some of the columns in which all findings are asked, or of `names` alone."""
         fields: tuple[str, ...] = names or kind._fields  # type: ignore[attr-defined]  # of every NamedTuple
-        return records_of(kind, self._held.rows.select([*fields]).take(self._places).combine_chunks())
+        return records_of(kind, self._content.rows.select([*fields]).take(self._places).combine_chunks())
 
     def column(self, name: str) -> pa.Array:
         """One of these columns."""
-        return self._held.rows[name].combine_chunks().take(pa.array(self._places))
+        return self._content.rows[name].combine_chunks().take(pa.array(self._places))
 
     def where(self, is_wanted: Any) -> FindingRows:
         """Those of which a list or an array says that they are wanted."""
@@ -145,7 +145,7 @@ class FindingRows(Sequence[Finding]):
 
     def at(self, places: Any) -> FindingRows:
         """Those at some places, in their order."""
-        return FindingRows(self._held, self._places[places])
+        return FindingRows(self._content, self._places[places])
 
     def of_verdict(self, *verdicts: Verdict) -> FindingRows:
         """Those that have one of some verdicts."""

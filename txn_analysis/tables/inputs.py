@@ -308,8 +308,8 @@ class RunRecord(NamedTuple):
     @property
     def coverage(self) -> dict[str, Any]:
         """What was seen of `__transaction_state`, as `coordinator.coverage.StateEvidence.coverage` said it."""
-        found: dict[str, Any] = json.loads(self.state_coverage)
-        return found
+        coverage: dict[str, Any] = json.loads(self.state_coverage)
+        return coverage
 
     @property
     def asked(self) -> Asked | None:

@@ -76,8 +76,8 @@ def doubt_of(
 ) -> str | None:
     """What a reading believed of a section that today's does not; None where nothing. Arguments as above."""
     changes = (change for change in CHANGED_READINGS if change.is_of(kind, grammar, version))
-    own = (c for c in changes if not ((c.is_of_rejected and is_understood) or (c.is_of_lacking and not is_lacking)))
-    return next((change.doubt for change in own if change.doubt is not None), None)
+    fitting = (c for c in changes if not ((c.is_of_rejected and is_understood) or (c.is_of_lacking and not is_lacking)))
+    return next((change.doubt for change in fitting if change.doubt is not None), None)
 
 
 def doubt_in_words(doubt: str) -> str:

@@ -48,25 +48,25 @@ def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput
     ]
 
 
-def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Sequence[ReadInput]) -> None:
+def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], prior: Sequence[ReadInput]) -> None:
     """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
 
     An input that its capture holds already stays as it is. Where another ingest has read the same content, that one
-    keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `held` are the
+    keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `prior` are the
     rows of `inputs` of their contents from before, of all captures; who commits in the meantime is seen.
 
     Raises:
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
     newer = {
-        row.content: row for row in inputs if any(row.is_newer_than(old) for old in held if old.content == row.content)
+        row.content: row for row in inputs if any(row.is_newer_than(old) for old in prior if old.content == row.content)
     }
     if newer:
         warehouse.revise(INPUTS, lambda rows: _as_found_by(rows, newer))
-        held = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
+        prior = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
     for _ in range(MOST_ATTEMPTS):
-        known = {row.content: row for row in held}
-        places = {(row.cluster, row.capture, row.input_id) for row in held}
+        known = {row.content: row for row in prior}
+        places = {(row.cluster, row.capture, row.input_id) for row in prior}
         fresh = [
             row.found_as(known.get(row.content, row))
             for row in inputs
@@ -75,14 +75,14 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], held: Seque
         rows = batch_of(ReadInput, fresh, INPUTS.arrow_schema)
         if not fresh or warehouse.insert(rows, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
             return
-        held = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
+        prior = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
     raise too_busy(warehouse.path(INPUTS))
 
 
 def _as_found_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:
     """Rows of `inputs`, those of some contents as a newer reading found them."""
-    found = records_of(ReadInput, rows)
-    revised = [_revised(row, newer.get(row.content, row)) for row in found]
+    input_rows = records_of(ReadInput, rows)
+    revised = [_revised(row, newer.get(row.content, row)) for row in input_rows]
     return pa.Table.from_batches([batch_of(ReadInput, revised, INPUTS.arrow_schema)])
 
 
@@ -105,11 +105,11 @@ def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
         runs = {known.run_id: known for known in warehouse.records(RunRecord, RUNS)}
         before = runs.get(run.run_id)
         number = max((known.run_number for known in runs.values()), default=0) + 1
-        own = run._replace(run_number=number if before is None else before.run_number)
-        row = batch_of(RunRecord, [own], RUNS.arrow_schema)
+        numbered_run = run._replace(run_number=number if before is None else before.run_number)
+        row = batch_of(RunRecord, [numbered_run], RUNS.arrow_schema)
         if before is not None:
             # The same run again has read the same rows, at versions that may be newer.
-            is_same = before == own._replace(table_versions=before.table_versions)
+            is_same = before == numbered_run._replace(table_versions=before.table_versions)
             return None if is_same else warehouse.replace([row], RUNS, run_id=run.run_id)
         if warehouse.insert(row, RUNS, (_SAME_RUN, _SAME_NUMBER)):
             return None

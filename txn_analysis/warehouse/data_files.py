@@ -213,10 +213,10 @@ def read_files(
     of_slices: defaultdict[str | None, list[DataFile]] = defaultdict(list)
     for file in files:
         of_slices[file.slice].append(file)
-    own = [name for name in schema.names if name != column]
+    columns_in_files = [name for name in schema.names if name != column]
     for slice_, its in of_slices.items():
         sources = root.sources((f"{table.name}/{file.path}", file.size_bytes) for file in its)
-        for batch in filter(len, batches_of(sources, in_files, own, asked)):
+        for batch in filter(len, batches_of(sources, in_files, columns_in_files, asked)):
             arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -60,10 +60,10 @@ class DeltaFolder:
         except TableNotFoundError as error:
             raise NoTable(name) from error
         content = _content_of(self._added["size_bytes"].to_pylist())
-        if self.version < newest or self._said(log, self.version).get(_CONTENT, content) != content:
+        if self.version < newest or self._commit_info(log, self.version).get(_CONTENT, content) != content:
             raise self._damaged()
 
-    def _said(self, log: Mapping[str, int], version: int) -> dict[str, Any]:
+    def _commit_info(self, log: Mapping[str, int], version: int) -> dict[str, Any]:
         """What a commit says of itself in its first line; nothing where it is not listed any more."""
         file = f"{version:020}.json"
         first = self._root.text(f"{self._name}/{LOG}/{file}", log[file]).partition("\n")[0] if file in log else "{}"
@@ -162,7 +162,7 @@ class DeltaFolder:
     def notes(self) -> Iterator[str]:
         """The notes of the log's commits, newest first; no commit is read before it is asked for."""
         log = self._root.log(self._name)
-        infos = (self._said(log, version) for version in range(self.version, -1, -1))
+        infos = (self._commit_info(log, version) for version in range(self.version, -1, -1))
         return (each[_NOTE] for each in infos if _NOTE in each)
 
     def grow(self, table: Table) -> bool:
@@ -196,9 +196,9 @@ class DeltaFolder:
             orphan_grace_ms: of files that no commit ever named: how old they are at least.
         """
         table = self._opened()
-        taken = table.vacuum(-(-grace_ms // _HOUR_MS), enforce_retention_duration=False)
+        unreferenced = table.vacuum(-(-grace_ms // _HOUR_MS), enforce_retention_duration=False)
         orphans = table.vacuum(-(-orphan_grace_ms // _HOUR_MS), enforce_retention_duration=False, full=True)
-        return {unquote(path) for path in (*taken, *orphans)}
+        return {unquote(path) for path in (*unreferenced, *orphans)}
 
     def sum_up(self) -> list[str]:
         """Sum up a long log in a checkpoint; the files of it that nobody reads who opens the table, by name.
@@ -207,11 +207,11 @@ class DeltaFolder:
         found that one.
         """
         log = self._root.log(self._name)
-        made = sorted({int(found[1]) for name in log if (found := _CHECKPOINT.fullmatch(name))})
+        made = sorted({int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))})
         if self.version - max(made, default=0) >= _LONG_LOG:
             self._opened().create_checkpoint()
         before = made[-2] if len(made) > 1 else 0
-        return [name for name in log if (found := _OF_VERSION.match(name)) and int(found[1]) < before]
+        return [name for name in log if (version := _OF_VERSION.match(name)) and int(version[1]) < before]
 
     def _newest(self, log: Mapping[str, int]) -> int:
         """The newest version in a log that has every commit since its last checkpoint, or since the first.
@@ -220,8 +220,8 @@ class DeltaFolder:
             NoTable: it has none at all.
             WarehouseError: commits are missing or empty.
         """
-        commits = {int(found[1]): size for name, size in log.items() if (found := _COMMIT.fullmatch(name))}
-        checkpoints = {int(found[1]) for name in log if (found := _CHECKPOINT.fullmatch(name))}
+        commits = {int(commit[1]): size for name, size in log.items() if (commit := _COMMIT.fullmatch(name))}
+        checkpoints = {int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))}
         if not commits and not checkpoints:
             raise NoTable(self._name)
         newest, since = max(commits.keys() | checkpoints), max(checkpoints, default=-1) + 1

@@ -133,14 +133,14 @@ class Warehouse:
         """
         return self._streamed(table, self._plain(table), names, one_of)
 
-    def held(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
+    def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
         """Rows in memory, as Arrow; arguments as of `batches`."""
         return pa.Table.from_batches(self.batches(table, *names, **one_of), schema_of(table, names))
 
     def records(self, kind: type[Record], table: Table, **one_of: Collection[Any]) -> list[Record]:
         """Rows as records of a kind, which are made of the columns of its fields' names; see `batches`."""
         names = [name for name in fields_of(kind) if name in table.names]
-        return records_of(kind, self.held(table, *names, **one_of))
+        return records_of(kind, self.rows(table, *names, **one_of))
 
     def _streamed(
         self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
@@ -157,7 +157,7 @@ class Warehouse:
 
         files = self._plain(table).files_of(table, one_of)
         root, wanted = self._root, {name: [*values] for name, values in one_of.items()}
-        return in_shares(self.spark, files, lambda own: read_files(table, root, own, names, wanted))
+        return in_shares(self.spark, files, lambda share: read_files(table, root, share, names, wanted))
 
     def frame(self, table: Table, **one_of: Collection[Any]) -> DataFrame:
         """Rows of the table as it is now, committed or not, for Spark; see `batches`.
@@ -181,8 +181,8 @@ class Warehouse:
                 files = self._written(rows, table, slice_of)
             self._commit(files, table, slice_of)
             return
-        own, keys = pa.Table.from_batches(rows, table.arrow_schema), pa.Table.from_pylist([slice_of])
-        self.revise(table, lambda held: pa.concat_tables([without(held, keys) if slice_of else held.slice(0, 0), own]))
+        fresh, keys = pa.Table.from_batches(rows, table.arrow_schema), pa.Table.from_pylist([slice_of])
+        self.revise(table, lambda old: pa.concat_tables([without(old, keys) if slice_of else old.slice(0, 0), fresh]))
 
     def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
         """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
@@ -202,14 +202,14 @@ class Warehouse:
             if tasks.is_on_spark:
                 from txn_analysis.warehouse.spark_tasks import write_in_tasks
 
-                files, told = write_in_tasks(self.spark, tasks, self._root, slice_of)
+                files, driver_tables = write_in_tasks(self.spark, tasks, self._root, slice_of)
             else:
                 batches: BatchesByName = {}
                 files = write_data_files(tasks.of_tables(tasks.all_rows(), batches), self._root, slice_of)
-                told = tables_of(batches)
+                driver_tables = tables_of(batches)
         for table in tasks.tables:
             self._commit([file for file in files if file.table == table.name], table, slice_of)
-        return told
+        return driver_tables
 
     def notes(self, table: Table) -> Iterator[str]:
         """The notes of a table's commits, newest first, as far as its log goes back."""
@@ -224,7 +224,7 @@ class Warehouse:
         names = sorted({name for key in unless for name in (*key.same, *key.but)})
 
         def insert(stored: DeltaFolder) -> int:
-            fresh = rows_without_match(rows, self._held(table, stored, names, {}), unless) if names else rows
+            fresh = rows_without_match(rows, self._rows(table, stored, names, {}), unless) if names else rows
             if not len(fresh):
                 return 0
             # In the same commit: who reads the table as it was still finds its files.
@@ -244,7 +244,7 @@ class Warehouse:
         """
 
         def revise(stored: DeltaFolder) -> None:
-            before = self._held(table, stored, (), {})
+            before = self._rows(table, stored, (), {})
             rows = revised(before)
             if not rows.equals(before):
                 stored.replace(self._written(rows.to_batches(), table, {}))
@@ -274,25 +274,25 @@ class Warehouse:
         (column,) = table.partition_by
         if keys.column_names == [column]:
             return []
-        rows = self._held(table, stored, (), {column: [name]})
+        rows = self._rows(table, stored, (), {column: [name]})
         return self._written(without(rows, keys).to_batches(), table, {column: name})
 
     def size(self, table: Table, keys: pa.Table) -> Size:
         """How much `remove` with these keys would take out."""
-        stored, found = self._plain(table), Size()
+        stored, removed = self._plain(table), Size()
         if not table.partition_by:
-            rows = self._held(table, stored, keys.column_names, {})
+            rows = self._rows(table, stored, keys.column_names, {})
             return Size(len(rows) - len(without(rows, keys)))
         (column,) = table.partition_by
         for name in _slices(stored, keys[column]):
             files = [file for file in stored.files if file.slice == name]
             size = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
             if keys.column_names != [column]:
-                rows = self._held(table, stored, keys.column_names, {column: [name]})
+                rows = self._rows(table, stored, keys.column_names, {column: [name]})
                 gone = len(rows) - len(without(rows, keys))
                 size = Size(gone, 0, size.size_bytes * gone // len(rows)) if gone < len(rows) else size
-            found = found.plus(size)
-        return found
+            removed = removed.plus(size)
+        return removed
 
     def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:
         """Make few files of many small ones, and free the space of those that nobody reads any more.
@@ -304,25 +304,25 @@ class Warehouse:
         Returns:
             The files that are, or would be, gone; rows are not counted.
         """
-        found = Size()
+        freed = Size()
         for table in filter(self.has, ALL_TABLES):
             if not (table.partition_by or is_rehearsal):
                 self._change(table, partial(self._as_one_file, table))
             with said_in_words(self.path(table)):
                 paths = {f"{table.name}/{path}" for path in self._plain(table).stale_files(grace_ms, _ORPHAN_MS)}
                 stale = self._root.sizes(paths)
-                found = found.plus(Size(0, len(stale), sum(stale.values())))
+                freed = freed.plus(Size(0, len(stale), sum(stale.values())))
                 if not is_rehearsal:
                     self._root.drop(sorted(stale))
                     names = self._plain(table).sum_up()
                     self._root.drop(f"{table.name}/{LOG}/{name}" for name in names)
-        return found
+        return freed
 
     def _as_one_file(self, table: Table, stored: DeltaFolder) -> None:
         if stored.is_small_in(2):
             stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}))
 
-    def _held(
+    def _rows(
         self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
     ) -> pa.Table:
         return pa.Table.from_batches(self._streamed(table, stored, names, one_of), schema_of(table, names))

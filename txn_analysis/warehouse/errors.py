@@ -117,8 +117,8 @@ def storage_error(error: BaseException, place: str) -> WarehouseError | None:
 
 def _of_store(text: str, place: str) -> WarehouseError:
     """What a store did to a task, or to us; an input is named by whoever read it."""
-    kind, said = _SAID.findall(text)[-1]
-    return WarehouseError(said if kind in {"InputError", "AuditError"} else f"{place}: {said}. {_INTACT}")
+    kind, message = _SAID.findall(text)[-1]
+    return WarehouseError(message if kind in {"InputError", "AuditError"} else f"{place}: {message}. {_INTACT}")
 
 
 def too_busy(path: str) -> WarehouseError:

@@ -117,10 +117,10 @@ class Root:
             NoTable: there is none.
         """
         folder = self._key(table, LOG)
-        found = {each.key[len(folder) + 1 :]: each.version.size_bytes for each in self._files.listed(folder)}
-        if not found:
+        sizes = {each.key[len(folder) + 1 :]: each.version.size_bytes for each in self._files.listed(folder)}
+        if not sizes:
             raise NoTable(table)
-        return found
+        return sizes
 
     def has_files(self, table: str) -> bool:
         """Whether there is anything in the folder of a table that has no log."""

@@ -29,8 +29,8 @@ class MatchKey:
         others: defaultdict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
         for same, but in zip(tuples_of(present, self.same), tuples_of(present, self.but), strict=True):
             others[same].append(but)
-        own = zip(tuples_of(rows, self.same), tuples_of(rows, self.but), strict=True)
-        return [not any(all(map(ne, but, other)) for other in others[same]) for same, but in own]
+        row_keys = zip(tuples_of(rows, self.same), tuples_of(rows, self.but), strict=True)
+        return [not any(all(map(ne, but, other)) for other in others[same]) for same, but in row_keys]
 
 
 def rows_without_match(rows: pa.RecordBatch, present: pa.Table, keys: Iterable[MatchKey]) -> pa.RecordBatch:
@@ -55,7 +55,7 @@ class Size(NamedTuple):
 def without(rows: pa.Table, keys: pa.Table) -> pa.Table:
     """The rows that have not the values of any key; they keep their order."""
     wanted = {*tuples_of(keys, keys.column_names)}
-    return rows.filter(pa.array([own not in wanted for own in tuples_of(rows, keys.column_names)], pa.bool_()))
+    return rows.filter(pa.array([key not in wanted for key in tuples_of(rows, keys.column_names)], pa.bool_()))
 
 
 NamedRows = tuple[str, pa.RecordBatch]
@@ -88,16 +88,16 @@ class RowTasks:
         """What all tasks give, one after another in this process."""
         return (named for work in self.work for named in self.rows_of(work))
 
-    def of_tables(self, named: Iterable[NamedRows], told: BatchesByName) -> Iterator[tuple[Table, pa.RecordBatch]]:
-        """The rows of the tables, each batch with its table; all others are added to `told`."""
+    def of_tables(self, named: Iterable[NamedRows], to_driver: BatchesByName) -> Iterator[tuple[Table, pa.RecordBatch]]:
+        """The rows of the tables, each batch with its table; all others are added to `to_driver`."""
         known = {table.name: table for table in self.tables}
         for name, rows in named:
             if name in known:
                 yield known[name], rows
             else:
-                told.setdefault(name, []).append(rows)
+                to_driver.setdefault(name, []).append(rows)
 
 
-def tables_of(told: BatchesByName) -> dict[str, pa.Table]:
+def tables_of(to_driver: BatchesByName) -> dict[str, pa.Table]:
     """Batches by name as one table for each name."""
-    return {name: pa.Table.from_batches(batches) for name, batches in told.items()}
+    return {name: pa.Table.from_batches(batches) for name, batches in to_driver.items()}

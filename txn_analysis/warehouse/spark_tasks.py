@@ -98,13 +98,13 @@ def write_in_tasks(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for work in work_in(batches):
-            told: BatchesByName = {}
-            files = write_data_files(without_work.of_tables(without_work.rows_of(work), told), root, slice_of)
-            streams = [(name, packed(batches, batches[0].schema)) for name, batches in told.items()]
+            driver_batches: BatchesByName = {}
+            files = write_data_files(without_work.of_tables(without_work.rows_of(work), driver_batches), root, slice_of)
+            streams = [(name, packed(batches, batches[0].schema)) for name, batches in driver_batches.items()]
             yield from rows_of_values((files, streams)).to_batches()
 
-    found = values_of_tasks(work_for_tasks(spark, tasks.work), run)
-    return [file for files, _ in found for file in files], _told(one for _, streams in found for one in streams)
+    outputs = values_of_tasks(work_for_tasks(spark, tasks.work), run)
+    return [file for files, _ in outputs for file in files], _joined(one for _, streams in outputs for one in streams)
 
 
 def write_frame(
@@ -119,7 +119,7 @@ def write_frame(
     return values_of_tasks(frame, run)
 
 
-def _told(streams: Iterable[tuple[str, bytes]]) -> dict[str, pa.Table]:
+def _joined(streams: Iterable[tuple[str, bytes]]) -> dict[str, pa.Table]:
     parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
     for name, stream in streams:
         parts[name].append(unpacked(bytes(stream)))

@@ -68,14 +68,14 @@ def check_writable(stored: DeltaFolder, path: str) -> None:
             raise _refusal(path, f"another tool gave it the feature {feature}, which is not written here", remedy)
 
 
-def unwritten(path: str, said: str) -> WarehouseError:
+def unwritten(path: str, words: str) -> WarehouseError:
     """The error of a commit that the library refuses for a feature of which nothing is known here.
 
     Args:
         path: where the table lies.
-        said: the library's words.
+        words: the library's words.
     """
-    what = f"another tool gave it a feature that is not written here ({said.partition(': ')[2] or said})"
+    what = f"another tool gave it a feature that is not written here ({words.partition(': ')[2] or words})"
     return WarehouseError(f"{path}: {what}. Take it back with that tool, or {_ANEW}")
 
 

@@ -66,14 +66,14 @@ def forms(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 def names_of(warehouse: Path) -> Iterator[str]:
     """Every string of the captures that could name something, from the tables."""
     known = open_warehouse(no_session, str(warehouse))
-    yield from known.held(LOG_BATCHES, "topic")["topic"].to_pylist()
-    yield from known.held(TRANSACTION_STATES, "transactional_id")["transactional_id"].to_pylist()
-    yield from known.held(GROUP_OFFSETS, "group_id")["group_id"].to_pylist()
-    for row in known.held(RUNS, "run_id", "cluster", "capture").to_pylist():
+    yield from known.rows(LOG_BATCHES, "topic")["topic"].to_pylist()
+    yield from known.rows(TRANSACTION_STATES, "transactional_id")["transactional_id"].to_pylist()
+    yield from known.rows(GROUP_OFFSETS, "group_id")["group_id"].to_pylist()
+    for row in known.rows(RUNS, "run_id", "cluster", "capture").to_pylist():
         yield from row.values()
-    for path in known.held(INPUTS, "path")["path"].to_pylist():
+    for path in known.rows(INPUTS, "path")["path"].to_pylist():
         yield from (path, *path.removeprefix(f"{CASES}/").split("/"))
-    yield from known.held(INPUTS, "input_id")["input_id"].to_pylist()
+    yield from known.rows(INPUTS, "input_id")["input_id"].to_pylist()
     yield from ("anna", "shop.example.org", str(warehouse))
 
 

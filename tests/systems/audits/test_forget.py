@@ -120,7 +120,7 @@ def test_an_ingest_that_found_its_content_before_it_was_forgotten_still_has_it(t
     """What it names must be there: state that is named and missing would make strangers of its producers."""
     expected = audited(tmp_path, FIRST)
     warehouse = opened(tmp_path)
-    inputs = [row._replace(capture="later") for row in records_of(ReadInput, warehouse.held(INPUTS))]
+    inputs = [row._replace(capture="later") for row in records_of(ReadInput, warehouse.rows(INPUTS))]
     held = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
     forget(opened(tmp_path), "default", name(FIRST))
     commit_inputs(warehouse, inputs, held)

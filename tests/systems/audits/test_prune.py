@@ -56,7 +56,7 @@ def rejudged(folder: Path, day: int) -> AuditReport:
 
 def rows(folder: Path) -> dict[str, list[Any]]:
     warehouse = opened(folder)
-    return {table.name: warehouse.held(table).to_pylist() for table in ALL_TABLES}
+    return {table.name: warehouse.rows(table).to_pylist() for table in ALL_TABLES}
 
 
 @pytest.fixture(scope="module")
@@ -248,9 +248,9 @@ def test_killed_anywhere_it_answers_right_and_is_finished_by_the_next(
     pruned(nights, now_ms=NOW_MS + 1)
     assert all(one.cleared_ms is not None for one in prunes_of(opened(nights)))
     left = opened(nights)
-    named = {(row["ingest_id"], row["input_id"]) for row in left.held(INPUTS).to_pylist()}
-    assert {(row["ingest_id"], row["input_id"]) for row in left.held(LOG_PIECES).to_pylist()} <= named
-    assert {*left.held(FINDINGS)["run_id"].to_pylist()} <= {*left.held(RUNS)["run_id"].to_pylist()}
+    named = {(row["ingest_id"], row["input_id"]) for row in left.rows(INPUTS).to_pylist()}
+    assert {(row["ingest_id"], row["input_id"]) for row in left.rows(LOG_PIECES).to_pylist()} <= named
+    assert {*left.rows(FINDINGS)["run_id"].to_pylist()} <= {*left.rows(RUNS)["run_id"].to_pylist()}
 
 
 def test_two_prunes_and_an_audit_at_once_do_each_others_work_no_harm(
@@ -275,7 +275,7 @@ def test_two_prunes_and_an_audit_at_once_do_each_others_work_no_harm(
 
 def test_who_began_to_read_before_reads_on(nights: Path) -> None:
     reader = opened(nights)
-    expected = sorted(map(str, opened(nights).held(FINDINGS).to_pylist()))
+    expected = sorted(map(str, opened(nights).rows(FINDINGS).to_pylist()))
     batches = reader.batches(FINDINGS)
     pruned(nights, grace_ms=DAY_MS)
     pruned(nights, grace_ms=DAY_MS, now_ms=NOW_MS + 2 * DAY_MS)
@@ -285,7 +285,7 @@ def test_who_began_to_read_before_reads_on(nights: Path) -> None:
 def test_rows_are_deleted_only_after_the_grace_period(nights: Path) -> None:
     def row_count() -> int:
         warehouse = opened(nights)
-        return sum(len(warehouse.held(table)) for table in ALL_TABLES if table.partition_by)
+        return sum(len(warehouse.rows(table)) for table in ALL_TABLES if table.partition_by)
 
     whole = row_count()
     first = pruned(nights, grace_ms=DAY_MS)
@@ -372,4 +372,4 @@ def test_the_verb_prints_words_or_json_and_needs_an_age(nights: Path) -> None:
     code, out, _ = said("--older-than", "10d")
     assert (code, "taken by prune-" in out) == (0, True)
     assert "the rows are deleted by the first forget --older-than after" in out
-    assert len(opened(nights).held(PRUNES)) == 1
+    assert len(opened(nights).rows(PRUNES)) == 1

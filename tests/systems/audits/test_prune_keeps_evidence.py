@@ -126,6 +126,6 @@ def test_a_capture_that_is_needed_stays_whole_and_says_why(history: History) -> 
     item = history.pruned(DAY_MS)
     kept = {one.capture: one.why for one in item.kept}
     assert kept["night-1"] == "they disprove what you vouched for"
-    held = open_warehouse(no_session, str(history.warehouse)).held(INPUTS, "capture", "path").to_pylist()
+    held = open_warehouse(no_session, str(history.warehouse)).rows(INPUTS, "capture", "path").to_pylist()
     files = {Path(row["path"]).name for row in held if row["capture"] == "night-1"}
     assert files == {file.name for file in (history.folder / "night-1").iterdir()}

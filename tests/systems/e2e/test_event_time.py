@@ -100,7 +100,7 @@ def test_no_copy_under_load_is_a_question(busy: tuple[Cluster, Path]) -> None:
         by_manifest.append(audited(folder, name, state_copied_last=True).outcome.answer)
         questions = [(f.topic_partition, f.rule, f.txn_start_offset, f.evidence) for f in report.doubtful]
         assert not questions, questions
-        told = report.findings.told(Answered)
+        told = report.findings.records(Answered)
         rows += len(report.being_written)
         before.append(outcome_of([one._replace(is_recent=None) for one in told], has_state=True))
         assert not report.findings.of_verdict(Verdict.HANGING, Verdict.SUSPECT)

@@ -11,7 +11,7 @@ LARGE = bytes(range(256)) * (80 << 10)  # 20 MiB: some steps of a stream
 
 
 def whole(store: HdfsStore, key: str) -> bytes:
-    found = store.found(key)
+    found = store.head(key)
     assert found is not None
     return store.read(key, 0, found.version.size_bytes, found.version)
 

@@ -188,7 +188,7 @@ def test_a_store_that_always_fails_is_said_in_one_line(bucket: Bucket, status: i
     assert "\n" not in refused.value.problems[0]
     assert bucket.request_count <= 6
     with pytest.raises(StoreError) as error:
-        store_at("s3://kept").found("log")
+        store_at("s3://kept").head("log")
     assert "secret" not in str(error.value)
 
 

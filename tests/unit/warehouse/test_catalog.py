@@ -61,7 +61,7 @@ def ran(folder: Path, *words: str | Path) -> str:
 
 
 def batches_of(warehouse: Warehouse, topic: str) -> int:
-    return sum(row["topic"] == topic for row in warehouse.held(LOG_BATCHES, "topic").to_pylist())
+    return sum(row["topic"] == topic for row in warehouse.rows(LOG_BATCHES, "topic").to_pylist())
 
 
 def test_comments_of_columns_fit_into_a_hive_metastore() -> None:
@@ -76,7 +76,7 @@ def test_tables_are_registered_once_and_ask_as_sql_in_the_next_session(tmp_path:
     words = ("--transaction-state-partitions", "4", "--engine", "local", "--register", "audit")
     ran(folder, "-m", "txn_analysis", "audit", *EARLIER, "--warehouse", warehouse, *words)
     stored = open_warehouse(no_session, str(warehouse))
-    rows = stored.held(FINDINGS)
+    rows = stored.rows(FINDINGS)
     gone = rows.set_column(0, "run_id", [["run-that-was-killed"] * len(rows)])
     stored.replace(gone.cast(FINDINGS.arrow_schema).to_batches(), FINDINGS, run_id="run-that-was-killed")
     pipeline.audit(no_session, LATER, Settings(warehouse=str(other), transaction_state_partitions=4))

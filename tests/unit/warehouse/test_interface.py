@@ -63,7 +63,7 @@ def test_only_rows_that_hold_a_wanted_value_in_each_column_are_given(warehouse: 
     for ingest_id in ("x", "y'%"):
         rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=input_id) for input_id in ("1", "2", "3")]
         replace_rows(warehouse, rows, REJECTS, ingest_id=ingest_id)
-    found = warehouse.held(REJECTS, "input_id", "ingest_id", ingest_id=["y'%", "none"], input_id=["1", "3", "9"])
+    found = warehouse.rows(REJECTS, "input_id", "ingest_id", ingest_id=["y'%", "none"], input_id=["1", "3", "9"])
     assert found.schema.names == ["input_id", "ingest_id"]
     assert sorted(found.to_pylist(), key=str) == [{"input_id": n, "ingest_id": "y'%"} for n in ("1", "3")]
 

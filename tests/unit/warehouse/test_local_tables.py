@@ -64,7 +64,7 @@ def nightly(spark: SparkSession, empty_warehouse: Path, tmp_path_factory: pytest
     warehouse = open_warehouse(spark, str(folder))
     for night in range(NIGHTS):
         item, run = audited(night)
-        commit_inputs(warehouse, records_of(ReadInput, batch(INPUTS, item)), held=[])
+        commit_inputs(warehouse, records_of(ReadInput, batch(INPUTS, item)), prior=[])
         commit_run(warehouse, record_of(RunRecord, run))
     item, _ = audited(0)
     place = {name: item[name] for name in ("cluster", "capture")}
@@ -102,7 +102,7 @@ def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, t
         commit_run(warehouse, run)
         if night == MANY // 3:
             reading = warehouse.batches(RUNS, "run_id")  # somebody begins to read, and goes on when all is written
-    numbers = warehouse.held(RUNS, "run_number")["run_number"].to_pylist()
+    numbers = warehouse.rows(RUNS, "run_number")["run_number"].to_pylist()
     assert sorted(numbers) == [*range(1, MANY + 1)]
     assert len(DeltaFolder(disk_root(folder), "runs").files) < MANY // 2
     assert sum(len(batch) for batch in reading) == MANY // 3 + 1

@@ -165,7 +165,7 @@ def test_rows_deleted_beside_the_files_stop_what_needs_them_alone(
 
     # Delta reads what is left, as does whoever needs another table.
     assert read(spark, warehouse, PARTITION_HEALTH.name).count() == count - 1
-    assert findings(spark, warehouse).count() == open_warehouse(no_session, str(warehouse)).held(FINDINGS).num_rows
+    assert findings(spark, warehouse).count() == open_warehouse(no_session, str(warehouse)).rows(FINDINGS).num_rows
     with pytest.raises(WarehouseError, match=r"partition_health: .*deletionVectors") as refused:
         audit(warehouse, LATER)
     for statement in statements_in(str(refused.value)):
@@ -187,7 +187,7 @@ def test_frames_are_read_by_delta_where_the_session_has_it(spark: SparkSession, 
 
 
 def read_runs(warehouse: Path) -> list[dict[str, Any]]:
-    held: list[dict[str, Any]] = open_warehouse(no_session, str(warehouse)).held(RUNS).to_pylist()
+    held: list[dict[str, Any]] = open_warehouse(no_session, str(warehouse)).rows(RUNS).to_pylist()
     return held
 
 

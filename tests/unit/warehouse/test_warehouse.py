@@ -53,7 +53,7 @@ def test_content_counts_once_its_input_names_the_ingest(warehouse: Warehouse) ->
     for ingest_id in ("cut-short", "whole"):
         replace_slice(warehouse, REJECTS, row_of(REJECTS, ingest_id=ingest_id, input_id="a"))
     assert keys(warehouse, REJECTS) == []
-    commit_inputs(warehouse, [input_of(input_id="a", ingest_id="whole")], held=[])
+    commit_inputs(warehouse, [input_of(input_id="a", ingest_id="whole")], prior=[])
     assert [row["ingest_id"] for row in committed(warehouse, REJECTS).collect()] == ["whole"]
 
 
@@ -62,7 +62,7 @@ def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Wareh
         rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=name) for name in ("shared", ingest_id)]
         replace_slice(warehouse, REJECTS, *rows)
         inputs = [input_of(capture=ingest_id, ingest_id=ingest_id, input_id=row["input_id"]) for row in rows]
-        commit_inputs(warehouse, inputs, held=[])
+        commit_inputs(warehouse, inputs, prior=[])
     assert keys(warehouse, REJECTS) == [("first", 1), ("second", 1), ("shared", 1)]
     assert len(keys(warehouse, INPUTS)) == 4
 
@@ -70,7 +70,7 @@ def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Wareh
 def test_inputs_of_one_capture_from_many_writers(warehouse: Warehouse) -> None:
     def commit(writer: int) -> None:
         commit_inputs(
-            warehouse, [input_of(ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)], held=[]
+            warehouse, [input_of(ingest_id=f"{writer}", input_id=f"{n}") for n in (writer, writer + 1)], prior=[]
         )
 
     with ThreadPoolExecutor(4) as pool:

@@ -52,7 +52,7 @@ def test_the_warehouse_is_audited_into_with_equal_answers(tmp_path: Path) -> Non
         audited(todays, number)
     assert findings(audited(nights, 3)) == findings(audited(todays, 3))
     for table in GROWN:
-        weather = open_warehouse(no_session, str(nights)).held(table, ADDED.name)[ADDED.name].to_pylist()
+        weather = open_warehouse(no_session, str(nights)).rows(table, ADDED.name)[ADDED.name].to_pylist()
         assert {*weather} == {None, "sunny"}
 
 
@@ -63,4 +63,4 @@ def test_the_warehouse_is_pruned_with_equal_answers(tmp_path: Path) -> None:
     assert item.row_count > 0
     assert answers(rejudged(nights, 3)) == expected
     for table in GROWN:
-        assert ADDED.name in open_warehouse(no_session, str(nights)).held(table).schema.names
+        assert ADDED.name in open_warehouse(no_session, str(nights)).rows(table).schema.names

@@ -163,7 +163,7 @@ def test_no_table_lost_a_column_and_what_is_added_may_be_null(nights: Path) -> N
 
 
 def test_its_rows_name_no_machine(nights: Path) -> None:
-    paths = open_warehouse(no_session, str(nights)).held(INPUTS, "path")["path"].to_pylist()
+    paths = open_warehouse(no_session, str(nights)).rows(INPUTS, "path")["path"].to_pylist()
     assert paths
     assert {path.split("/")[0] for path in paths} == {"kafka-4.2"}
 
@@ -190,7 +190,7 @@ def test_a_third_night_by_sparks_tasks_is_judged_as_in_this_process(
     for table in ALL_TABLES:  # Delta in Spark reads old files and new ones, by the schema that grew
         of_delta = spark.read.format("delta").load(str(nights / table.name))
         assert {f.name for f in DeltaTable(str(here / table.name)).schema().fields} == {*of_delta.columns}
-        assert of_delta.count() == len(open_warehouse(no_session, str(nights)).held(table))
+        assert of_delta.count() == len(open_warehouse(no_session, str(nights)).rows(table))
 
 
 def test_its_nights_judged_again_are_judged_as_today(nights: Path, todays: Path) -> None:

@@ -73,10 +73,10 @@ def test_with_the_file_the_answers_are_those_of_the_files(forged: Path, export: 
 
 def test_what_is_read_again_is_read_once_and_counts_in_every_capture(forged: Path, export: Path) -> None:
     warehouse = open_warehouse(no_session, str(forged))
-    before = {row["input_id"]: row["ingest_id"] for row in warehouse.held(INPUTS).to_pylist()}
+    before = {row["input_id"]: row["ingest_id"] for row in warehouse.rows(INPUTS).to_pylist()}
     for name in ("night-1", "night-1", "another"):
         audited(forged, export, capture=name)
-    after = warehouse.held(INPUTS).to_pylist()
+    after = warehouse.rows(INPUTS).to_pylist()
     again = {row["input_id"] for row in after if row["ingest_id"] != before[row["input_id"]]}
     assert again == {row["input_id"] for row in after if row["path"].endswith("forged-state.txt")}
     assert {row["reading_version"] for row in after if row["input_id"] in again} == {readings.READING_VERSION}
@@ -162,7 +162,7 @@ def test_of_what_was_not_understood_another_reading_is_asked(tmp_path: Path) -> 
 def test_a_run_says_which_reading_it_knew(forged: Path) -> None:
     audited(forged)
     warehouse = open_warehouse(no_session, str(forged))
-    assert warehouse.held(RUNS, "reading_version")["reading_version"].to_pylist()[-1] == readings.READING_VERSION
+    assert warehouse.rows(RUNS, "reading_version")["reading_version"].to_pylist()[-1] == readings.READING_VERSION
 
 
 CUT_HANG = ("payments", 0, 3)  # it hangs before the cut, and 1.0.0 took what lies behind the cut for not written
@@ -195,7 +195,7 @@ def test_what_is_whole_beside_a_cut_dump_is_believed(cut: Path) -> None:
     doubted = {item.path for item in held_inputs_of(cut) for section in sections_of(item) if section.doubt}
     assert doubted == {"cut-payments-0.txt"}
     assert {item.path for item in held_inputs_of(cut) if item.is_read_otherwise} == doubted
-    assert len(warehouse.held(INPUTS)) > len(doubted)
+    assert len(warehouse.rows(INPUTS)) > len(doubted)
 
 
 def test_no_plan_that_rests_on_a_cut_dump_is_printed(cut: Path) -> None:
@@ -221,7 +221,7 @@ def test_a_cut_dump_that_is_given_again_is_refused(cut: Path, again: Path) -> No
 
 def test_a_run_rests_on_what_it_believed_also_where_the_cut_dump_was_read_again(cut: Path, again: Path) -> None:
     warehouse = open_warehouse(no_session, str(cut))
-    (run_id,) = warehouse.held(RUNS, "run_id")["run_id"].to_pylist()
+    (run_id,) = warehouse.rows(RUNS, "run_id")["run_id"].to_pylist()
     another = {"skip_unrecognised": True, "max_clock_skew_ms": 1}  # by which it is another run
     settings = Settings.model_validate(PARAMETERS | {"warehouse": str(cut), "capture": "night-1"} | another)
     report = steps.audit(no_session, [str(again)], settings)

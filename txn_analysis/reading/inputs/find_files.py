@@ -59,7 +59,7 @@ def is_there(path: str, neighbour: str) -> bool:
     place = places.place_of(path)
     if place is None:
         return (Path(path).parent / neighbour).exists()
-    return store_of(place).found(f"{place.key.rpartition('/')[0]}/{neighbour}".strip("/")) is not None
+    return store_of(place).head(f"{place.key.rpartition('/')[0]}/{neighbour}".strip("/")) is not None
 
 
 class _UnusableError(Exception):
@@ -133,7 +133,7 @@ def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterat
 
 def _objects(place: Place, state_folders: list[Place]) -> dict[str, SourceFile]:
     """The objects that one URI names, by their own; empty ones that stand for folders are passed over."""
-    one = None if has_glob(place) else store_of(place).found(place.key) if place.key else None
+    one = None if has_glob(place) else store_of(place).head(place.key) if place.key else None
     if one:
         return dict([_object(place, one)])
     folder, below = found_below(place)

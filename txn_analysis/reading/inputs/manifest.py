@@ -236,7 +236,7 @@ def _size_of(place: str) -> int | None:
     stored = places.place_of(place)
     if stored is not None:
         try:
-            stored_file = store_of(stored).found(stored.key)
+            stored_file = store_of(stored).head(stored.key)
         except StoreError as error:
             raise InputError([f"{place}: {error}"]) from error
         return None if stored_file is None else stored_file.version.size_bytes

@@ -183,7 +183,7 @@ _DOTS_PER_ROW = 48
 def ages(report: AuditReport) -> Chart | None:
     """All open transactions by the age that lateness is judged by, a row for each verdict."""
     bound_ms = report.run.late_after_ms
-    judged = [(one.verdict, judged_idle_ms(report.run, one)) for one in report.findings.told(Answered)]
+    judged = [(one.verdict, judged_idle_ms(report.run, one)) for one in report.findings.records(Answered)]
     aged = [(verdict, age) for verdict, age in judged if age is not None]
     if not aged:
         return None
