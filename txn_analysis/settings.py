@@ -77,10 +77,10 @@ def parse_age(text: str) -> int:
     Raises:
         ValueError: it is none.
     """
-    found = _AGE.fullmatch(text.strip().lower())
-    if found is None:
+    age = _AGE.fullmatch(text.strip().lower())
+    if age is None:
         raise ValueError("is no age (a number and m, h, d or w, like 90d)")
-    return int(found[1]) * _UNIT_MS[found[2]]
+    return int(age[1]) * _UNIT_MS[age[2]]
 
 
 def _age(value: object) -> object:

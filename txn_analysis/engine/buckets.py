@@ -107,5 +107,5 @@ def _numbers(column: pa.Array) -> Array:
         return numbers
     words = column.dictionary_encode()
     hashes = np.array([*(crc32(word.encode()) for word in words.dictionary.to_pylist()), 0], np.uint64)
-    found: Array = hashes[words.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
-    return found
+    row_hashes: Array = hashes[words.indices.fill_null(len(hashes) - 1).to_numpy(zero_copy_only=False)]
+    return row_hashes

@@ -36,7 +36,7 @@ class HeldRows(NamedTuple):
     batches: Callable[[], Iterator[pa.RecordBatch]]
 
     @property
-    def held(self) -> pa.Table:
+    def table(self) -> pa.Table:
         """All of them."""
         return pa.Table.from_batches(self.batches(), self.schema)
 
@@ -84,22 +84,22 @@ class InProcess(Engine[HeldRows]):
     ) -> HeldRows:
         """As of `Engine`."""
         if self._bucket_count == 1:
-            return HeldRows(schema, lambda: _made_of({name: each.held for name, each in inputs.items()}, function))
+            return HeldRows(schema, lambda: _made_of({name: each.table for name, each in inputs.items()}, function))
         return HeldRows(schema, lambda: self._by_bucket(key, function, inputs))
 
     def _by_bucket(
         self, key: Sequence[str], function: GroupFunction, inputs: Mapping[str, HeldRows]
     ) -> Iterator[pa.RecordBatch]:
-        held: list[defaultdict[str, list[bytes]]] = [defaultdict(list) for _ in range(self._bucket_count)]
+        buckets: list[defaultdict[str, list[bytes]]] = [defaultdict(list) for _ in range(self._bucket_count)]
         for name, rows in inputs.items():
             for some in together(filter(len, rows.batches()), lambda batch: batch.nbytes, _DIVIDED_BYTES):
                 divided = pa.concat_batches(some)
                 bucket_of = Buckets(self._bucket_count).of([divided[column] for column in key])
                 for bucket in np.unique(bucket_of).tolist():
-                    own = divided.filter(pa.array(bucket_of == bucket))
-                    held[bucket][name].append(packed([own], rows.schema))
-        while held:
-            parts = held.pop()
+                    bucket_rows = divided.filter(pa.array(bucket_of == bucket))
+                    buckets[bucket][name].append(packed([bucket_rows], rows.schema))
+        while buckets:
+            parts = buckets.pop()
             if parts:
                 tables = {n: pa.Table.from_batches(_batches(parts[n]), rows.schema) for n, rows in inputs.items()}
                 yield from _made_of(tables, function)
@@ -116,20 +116,20 @@ class InProcess(Engine[HeldRows]):
     def joined(self, left: HeldRows, right: HeldRows, key: Sequence[str]) -> HeldRows:
         """As of `Engine`."""
         schema = joined_schema(left.schema, right.schema, key)
-        return HeldRows(schema, lambda: _joined(left.held, right.held, key, schema))
+        return HeldRows(schema, lambda: _joined(left.table, right.table, key, schema))
 
     @contextmanager
     def kept(self, rows: HeldRows) -> Iterator[HeldRows]:
         """As of `Engine`; packed, as they are read several times, and are as many as there are keys."""
         if self._bucket_count == 1:
-            yield self.made(rows.held)
+            yield self.made(rows.table)
             return
-        held = [packed([batch], rows.schema) for batch in rows.batches()]
-        yield HeldRows(rows.schema, lambda: _batches(held))
+        streams = [packed([batch], rows.schema) for batch in rows.batches()]
+        yield HeldRows(rows.schema, lambda: _batches(streams))
 
     def collected(self, rows: HeldRows) -> pa.Table:
         """As of `Engine`."""
-        return rows.held
+        return rows.table
 
     def write(self, rows: HeldRows, function: BatchFunction, table: Table, **slice_of: str) -> None:
         """As of `Engine`."""

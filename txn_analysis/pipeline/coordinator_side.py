@@ -114,14 +114,14 @@ def states_of(given: Given, producers: Array) -> Iterator[States]:
         producers: the producer ids that their logs name, in order.
     """
     engine = given.engine
-    files = {n: own.state_files for n, own in given.audits.items()}
-    with_records = {n: own for n, own in files.items() if own.every or own.has_own_records}
+    files = {n: audit.state_files for n, audit in given.audits.items()}
+    with_records = {n: of_state for n, of_state in files.items() if of_state.every or of_state.has_own_records}
     sums = dict[int, IdSums]()
-    if any(own.every for own in files.values()):
+    if any(of_state.every for of_state in files.values()):
         hashes = given.rows(TRANSACTION_STATES, "transactional_id_hash", "state_partition")
         with described("judge: derive the number of partitions of __transaction_state"):
             sums = sums_of(values_in(engine.collected(engine.mapped(hashes, id_sums, VALUES))))
-    known = {n: Placing.of(given.audits[n].settings, own, sums.get(n, IdSums())) for n, own in files.items()}
+    known = {n: Placing.of(given.audits[n].settings, of_state, sums.get(n, IdSums())) for n, of_state in files.items()}
     placings = Placings(known)
     if not with_records:  # no capture has a record of it
         schemas = (HISTORIES, HISTORIES, NEWEST_RECORDS, VALUES)
@@ -147,43 +147,43 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
         states: the records of the coordinator.
         logs: whose open transactions are asked about, and whose end markers test the state.
     """
-    engine, files = given.engine, {n: own.state_files for n, own in given.audits.items()}
+    engine, files = given.engine, {n: audit.state_files for n, audit in given.audits.items()}
     chains: defaultdict[int, dict[int, StateChain]] = defaultdict(dict)
     sums: defaultdict[int, list[StateSums]] = defaultdict(list)
     with described("judge: follow __transaction_state by partition and transactional id"):
         of_buckets = engine.collected(states.chains)
     for of_some in values_in(of_buckets):
-        for audit, (own, of_files) in of_some.items():
-            chains[audit].update(own)
-            sums[audit].append(of_files)
+        for number, (partition_chains, of_files) in of_some.items():
+            chains[number].update(partition_chains)
+            sums[number].append(of_files)
     seen = {
         n: state_seen(
             states.placings.of[n],
-            own,
+            of_state,
             file_sums_added_up(sums.get(n, ())),
             chains.get(n, {}),
             logs.health.get(n, ()),
         )
-        for n, own in files.items()
+        for n, of_state in files.items()
     }
     given_states = {
-        n: given_state(own, given.audits[n].settings, given.audits[n].moments.reach_ms) for n, own in seen.items()
+        n: given_state(state, given.audits[n].settings, given.audits[n].moments.reach_ms) for n, state in seen.items()
     }
     viewed, sums_of_audit = _of_producers(
-        given, states, logs, {n: own for n, own in given_states.items() if own.chains}
+        given, states, logs, {n: audit_state for n, audit_state in given_states.items() if audit_state.chains}
     )
     fits = {
         n: fit_of(
             sums_of_audit.get(n, MarkerSums()),
-            misplaced=own.misplaced,
+            misplaced=state.misplaced,
             cluster_ids=files[n].cluster_ids,
             is_partial=given.audits[n].is_partial,
-            has_undecodable=own.has_undecodable,
+            has_undecodable=state.has_undecodable,
             of_one_cluster=of_one_cluster(given.audits[n].sections, given.audits[n].manifests),
         )
-        for n, own in seen.items()
+        for n, state in seen.items()
     }
-    return CoordinatorSide({n: replace(own, fit=fits[n]) for n, own in seen.items()}, viewed)
+    return CoordinatorSide({n: replace(state, fit=fits[n]) for n, state in seen.items()}, viewed)
 
 
 def _of_producers(
@@ -197,7 +197,7 @@ def _of_producers(
     if not given_states:
         return with_views(logs.opened, VIEWS.empty_table()), {}
     engine, key = given.engine, ["audit", "producer_id"]
-    asked = {n: frozenset(own["producer_id"].to_pylist()) for n, own in by_audit(logs.opened).items()}
+    asked = {n: frozenset(opened["producer_id"].to_pylist()) for n, opened in by_audit(logs.opened).items()}
     made = engine.grouped(
         key,
         producer_step(given_states, {n: asked.get(n, frozenset()) for n in given_states}),
@@ -205,14 +205,14 @@ def _of_producers(
         histories=engine.mapped(states.histories, by_producer_id, OF_PRODUCER),
         markers=logs.end_markers,
     )
-    skews_ms = {n: own.max_clock_skew_ms for n, own in given_states.items()}
+    skews_ms = {n: audit_state.max_clock_skew_ms for n, audit_state in given_states.items()}
     words = described("judge: join open transactions with the coordinator's state by producer_id")
     with words, engine.kept(made) as stated:
         sums = engine.collected(engine.without(stated, "producer_id"))
         joined = engine.joined(engine.made(asked_of(logs.opened)), stated, key)
         views = engine.collected(engine.mapped(joined, views_in(skews_ms), VIEWS))
     of_audits = zip(sums["audit"].to_pylist(), unpickled(sums["state"].to_pylist()), strict=True)
-    return with_views(logs.opened, views), sums_of({n: own} for n, own in of_audits)
+    return with_views(logs.opened, views), sums_of({n: marker_sums} for n, marker_sums in of_audits)
 
 
 def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
@@ -233,8 +233,8 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
         engine.mapped(states.aborted, warnings_of_aborts, OF_APPLICATION),
     )
     with described("judge: find the early warnings of each application"):
-        found = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
-    return warnings_of([each for worst in values_in(found) for each in worst])
+        worst_rows = engine.collected(engine.grouped(["application"], worst_step, VALUES, warnings=warned))
+    return warnings_of([each for worst in values_in(worst_rows) for each in worst])
 
 
 def write_current_states(run: Run, states: States) -> None:
@@ -249,14 +249,14 @@ def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
     records of their tasks show.
     """
     with described("judge: find the groups of Kafka Connect"):
-        found = engine.collected(engine.mapped(states.newest, of_live(leaders), VALUES))
-    names = frozenset(groups_led([name for some in values_in(found) for name in some])[:_MOST_GROUPS])
+        leader_rows = engine.collected(engine.mapped(states.newest, of_live(leaders), VALUES))
+    names = frozenset(groups_led([name for some in values_in(leader_rows) for name in some])[:_MOST_GROUPS])
     if not names:
         return NO_GROUPS
     with described("judge: find what the tasks of Kafka Connect write"):
         listed = engine.collected(engine.mapped(states.histories, topics_of_tasks(names), VALUES))
     topics: defaultdict[str, set[str]] = defaultdict(set)
     for some in values_in(listed):
-        for name, own in some:
-            topics[name] |= own
+        for name, task_topics in some:
+            topics[name] |= task_topics
     return with_topics(names, topics)

@@ -91,10 +91,10 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     """
     asked = asked_for(settings)
     planned = _plan(warehouse, paths, settings, progress, asked)
-    held = inputs_of(warehouse, input_id=[each.input_id for each in planned])
-    known = {row.content: row for row in held if not row.is_read_otherwise}
+    stored_inputs = inputs_of(warehouse, input_id=[each.input_id for each in planned])
+    known = {row.content: row for row in stored_inputs if not row.is_read_otherwise}
     new = [p for p in planned if (p.input_id, p.kind) not in known]
-    is_again = any(row.is_read_otherwise for row in held)
+    is_again = any(row.is_read_otherwise for row in stored_inputs)
     content = _read_content(warehouse, new, settings, progress, is_again=is_again) if new else Content(ingest_id="")
     settled = _settled(planned, content)
     _say_changed(planned, settled, progress)
@@ -105,7 +105,7 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
     earlier = {TakenContent(row.ingest_id, row.input_id) for row in rows if row.ingest_id != content.ingest_id}
     check_content(warehouse, earlier)
     with progress.stage("noting inputs"):
-        commit_inputs(warehouse, rows, held)
+        commit_inputs(warehouse, rows, stored_inputs)
     others = _others_of_capture(warehouse, rows) if settings.capture else []  # else its name comes of these inputs
     return Ingested(
         capture=rows[0].capture,
@@ -123,8 +123,8 @@ def ingest(warehouse: Warehouse, paths: Sequence[str], settings: Settings, progr
 
 def _others_of_capture(warehouse: Warehouse, rows: Sequence[ReadInput]) -> list[ReadInput]:
     """The inputs that earlier calls gave to the capture of these, and this one did not."""
-    own, names = {row.input_id for row in rows}, {"cluster": [rows[0].cluster], "capture": [rows[0].capture]}
-    return [row for row in warehouse.records(ReadInput, INPUTS, **names) if row.input_id not in own]
+    input_ids, names = {row.input_id for row in rows}, {"cluster": [rows[0].cluster], "capture": [rows[0].capture]}
+    return [row for row in warehouse.records(ReadInput, INPUTS, **names) if row.input_id not in input_ids]
 
 
 def _plan(
@@ -174,8 +174,8 @@ def _check_capture(warehouse: Warehouse, settings: Settings, asked: Asked | None
     """
     if settings.capture is None:
         return
-    held = warehouse.records(_AskedCapture, INPUTS, cluster=[settings.cluster], capture=[settings.capture])
-    if any(row.asked != asked for row in held):
+    capture_inputs = warehouse.records(_AskedCapture, INPUTS, cluster=[settings.cluster], capture=[settings.capture])
+    if any(row.asked != asked for row in capture_inputs):
         name = escape(settings.capture)
         raise ConfigError(f"--capture {name}: it was filled with other --topic and --partition: give another name")
 
@@ -270,31 +270,31 @@ class Content:
 
     def offsets(self, section: SectionKey) -> tuple[int | None, int | None]:
         """The first and the end offset of a section's batches; None where it has none."""
-        found = self.pieces.get(section, [])
-        first = min((piece.first_offset for piece in found), default=None)
-        return first, max((piece.last_offset + 1 for piece in found), default=None)
+        pieces = self.pieces.get(section, [])
+        first = min((piece.first_offset for piece in pieces), default=None)
+        return first, max((piece.last_offset + 1 for piece in pieces), default=None)
 
     def rival_positions(self, section: SectionKey) -> tuple[int, ...] | None:
         """Where two parts of a section's text claim the same batches."""
-        found = rival_positions((p.first_position, p.end_position) for p in self.pieces.get(section, []))
-        return None if found is None else tuple(found)
+        rivals = rival_positions((p.first_position, p.end_position) for p in self.pieces.get(section, []))
+        return None if rivals is None else tuple(rivals)
 
     def rejects_by_input(self) -> dict[str, list[RejectedSpan]]:
         """The spans that were not understood, by input."""
-        found: dict[str, list[RejectedSpan]] = defaultdict(list)
+        by_input: dict[str, list[RejectedSpan]] = defaultdict(list)
         for reject in self.rejects:
-            found[reject.input_id].append(reject)
-        return found
+            by_input[reject.input_id].append(reject)
+        return by_input
 
-    def learn(self, told: Mapping[str, pa.Table]) -> None:
+    def learn(self, task_rows: Mapping[str, pa.Table]) -> None:
         """Take in what tasks told of what they read; see `ingest_tasks`."""
-        for piece in _told(ReadPiece, told, PLACES):
+        for piece in _records_named(ReadPiece, task_rows, PLACES):
             self.pieces[piece.input_id, piece.section_index].append(piece)
         for (input_id, _), pieces in self.pieces.items():
             self._saw(input_id, certain_moment_ms((p.first_position, p.end_position, p.max_moment_ms) for p in pieces))
-        for moment in _told(Moment, told, MOMENTS):
+        for moment in _records_named(Moment, task_rows, MOMENTS):
             self._saw(moment.input_id, moment.moment_ms)
-        self.rejects += _told(RejectedSpan, told, REJECTED)
+        self.rejects += _records_named(RejectedSpan, task_rows, REJECTED)
 
     def account(self, planned: Iterable[PlannedInput]) -> None:
         """Add what of sections of logs no piece accounts for, once all of them are read."""
@@ -309,8 +309,8 @@ class Content:
             self.moments_ms[input_id] = max(moment_ms, self.moments_ms.get(input_id, moment_ms))
 
 
-def _told(kind: type[Record], told: Mapping[str, pa.Table], name: str) -> list[Record]:
-    return records_of(kind, told[name]) if name in told else []
+def _records_named(kind: type[Record], task_rows: Mapping[str, pa.Table], name: str) -> list[Record]:
+    return records_of(kind, task_rows[name]) if name in task_rows else []
 
 
 def read_input(

@@ -59,29 +59,29 @@ def read_tasks(tasks: list[list[ScanRange]], ingest_id: str, *, is_on_spark: boo
 def _read_task(ranges: list[ScanRange], ingest_id: str) -> Iterator[NamedRows]:
     """Rows of the ranges of one task; the batches of small sections are summed up together."""
     keep_pages()
-    held, count = list[Batches](), 0
-    for found in read_ranges(ranges, ingest_id):
-        if not isinstance(found, Batches):
-            yield found
+    pending, count = list[Batches](), 0
+    for scanned in read_ranges(ranges, ingest_id):
+        if not isinstance(scanned, Batches):
+            yield scanned
             continue
-        held.append(found)
-        count += len(found)
+        pending.append(scanned)
+        count += len(scanned)
         if count >= _BATCHES_AT_ONCE:
-            yield from _log_rows(held)
-            held, count = [], 0
-    yield from _log_rows(held)
+            yield from _log_rows(pending)
+            pending, count = [], 0
+    yield from _log_rows(pending)
 
 
 def _log_rows(parts: Sequence[Batches]) -> Iterator[NamedRows]:
     """Batches of some sections as rows, and their summaries."""
-    own = [batches for batches in parts if len(batches)]
-    if not own:
+    filled = [batches for batches in parts if len(batches)]
+    if not filled:
         return
-    summaries = summarize_parts(own, [UNCUT] * len(own))
-    yield LOG_BATCHES.name, rows_of(own)
+    summaries = summarize_parts(filled, [UNCUT] * len(filled))
+    yield LOG_BATCHES.name, rows_of(filled)
     yield LOG_PIECES.name, summaries.pieces
     yield ENDED_TRANSACTIONS.name, summaries.transactions
     yield PLACES, summaries.pieces.select(ReadPiece._fields)
-    for batches in own:
+    for batches in filled:
         if batches.groups is not None:
             yield GROUP_OFFSETS.name, group_rows(batches, batches.groups)

@@ -93,9 +93,9 @@ def blocked_groups(given: Given, opened: Sequence[Transaction]) -> dict[int, gro
     sections = {(file.input_id, file.section_index) for file in files}
     rows = given.rows(GROUP_OFFSETS, *groups.OFFSETS.names[1:], partition=sorted(partitions))
     producers = {transaction.producer_id for transaction in opened}
-    own = engine.mapped(rows, groups.of_sections(sections, producers), groups.OFFSETS)
+    offsets = engine.mapped(rows, groups.of_sections(sections, producers), groups.OFFSETS)
     with described("judge: find the consumer groups that wait behind __consumer_offsets"):
-        made = engine.grouped(["partition", "group_id"], groups.sum_step, groups.OFFSETS, offsets=own)
+        made = engine.grouped(["partition", "group_id"], groups.sum_step, groups.OFFSETS, offsets=offsets)
         summed_up = engine.collected(made)
     return groups.blocked_groups(opened, files, groups.GroupOffsets.of(summed_up.to_pylist()))
 
@@ -146,9 +146,9 @@ def judge(run: Run, logs: Logs) -> Judged:
         )
     give_back_memory()
     health, state = logs.health.get(ONLY, []), side.seen[ONLY]
-    own, _ = judges_of(run, side, logs.health)[ONLY]
-    costs = _costs_of(run, side.viewed, own, connect)
-    work = [work_of(own, costs, rows) for rows in side.viewed.to_batches(_MOST_OF_TASK)]
+    judge_, _ = judges_of(run, side, logs.health)[ONLY]
+    costs = _costs_of(run, side.viewed, judge_, connect)
+    work = [work_of(judge_, costs, rows) for rows in side.viewed.to_batches(_MOST_OF_TASK)]
     verdicts = partial(verdicts_of, run_id=run.run_id, as_of_ms=run.as_of_ms)
     with described(f"judge: give {count(len(side.viewed), 'open transaction')} a verdict"):
         tasks = RowTasks(work, (FINDINGS,), verdicts, run.engine.name is EngineName.SPARK)
@@ -157,7 +157,7 @@ def judge(run: Run, logs: Logs) -> Judged:
     near = soonest([one for values in nearest for one in values_in(values)])
     shown, aborts = FindingRows.of_batches(findings), whole_plan(plan)
     warnings = [*open_warnings(near, run.as_of_ms), *of_ids]
-    record = _record_of(run, health, state, own, shown, aborts, warnings, connect)
+    record = _record_of(run, health, state, judge_, shown, aborts, warnings, connect)
     return Judged(run, health, shown, aborts, record)
 
 
@@ -175,12 +175,12 @@ class Work(NamedTuple):
     viewed: bytes
 
 
-def work_of(own: Judge, costs: Costs, viewed: pa.RecordBatch) -> Work:
+def work_of(judge_: Judge, costs: Costs, viewed: pa.RecordBatch) -> Work:
     """The work of one task; it takes along no partitions but those of its transactions, and those of the state."""
     places = {TopicPartition(*place) for place in tuples_of(viewed, ("topic", "partition"))}
-    health = {place: one for place, one in own.partitions.items() if place in places or place.topic == STATE_TOPIC}
+    health = {place: one for place, one in judge_.partitions.items() if place in places or place.topic == STATE_TOPIC}
     holders = {place: holder for place, holder in costs.holders.items() if place in places}
-    return Work(replace(own, partitions=health), replace(costs, holders=holders), packed([viewed], VIEWED))
+    return Work(replace(judge_, partitions=health), replace(costs, holders=holders), packed([viewed], VIEWED))
 
 
 def verdicts_of(work: Work, run_id: str, as_of_ms: int | None) -> Iterator[NamedRows]:
@@ -198,11 +198,11 @@ def verdicts_of(work: Work, run_id: str, as_of_ms: int | None) -> Iterator[Named
     for some in _some_at_a_time(unpacked(work.viewed)):
         with no_search_for_cycles():
             judged = work.judge.judged(some)
-            found = [
+            records = [
                 finding_of(one, run_id, _finding_id(settings, one), costs.of(one), costs.connect) for one in judged
             ]
-            findings = batch_of(Finding, found, FINDINGS.arrow_schema)
-            plan = plan_rows(planned(found, settings, as_of_ms))
+            findings = batch_of(Finding, records, FINDINGS.arrow_schema)
+            plan = plan_rows(planned(records, settings, as_of_ms))
         yield FINDINGS.name, findings
         of_driver = named(findings=findings, plan=plan, nearest=rows_of_values(*soonest(near_bound(judged))))
         yield from ((_TOLD, rows) for rows in of_driver.to_batches())
@@ -219,7 +219,7 @@ def judges_of(
         health: of the partitions of each.
     """
     cases, bearing = cases_of(side.viewed), cases_of(side.viewed.filter(side.viewed["bears_on_others"]))
-    found = {}
+    judges = {}
     for number, seen in side.seen.items():
         audit = given.audits[number]
         partitions = {TopicPartition(one.topic, one.partition): one for one in health.get(number, ())}
@@ -233,8 +233,8 @@ def judges_of(
             audit.manifests,
             is_partial=audit.is_partial,
         )
-        found[number] = judge_, cases.get(number, no_cases)
-    return found
+        judges[number] = judge_, cases.get(number, no_cases)
+    return judges
 
 
 def cases_of(viewed: pa.Table) -> dict[int, Cases]:
@@ -245,10 +245,10 @@ def cases_of(viewed: pa.Table) -> dict[int, Cases]:
     """
     if len(viewed) > MOST_AT_ONCE:
         return {number: partial(_some_at_a_time, rows) for number, rows in by_audit(viewed).items()}
-    held: defaultdict[int, list[Viewed]] = defaultdict(list)
+    cases: defaultdict[int, list[Viewed]] = defaultdict(list)
     for audit, case in zip(viewed["audit"].to_pylist(), _cases(viewed), strict=True):
-        held[audit].append(case)
-    return {number: partial(iter, [own]) for number, own in held.items()}
+        cases[audit].append(case)
+    return {number: partial(iter, [audit_cases]) for number, audit_cases in cases.items()}
 
 
 def _some_at_a_time(viewed: pa.Table) -> Iterator[list[Viewed]]:
@@ -260,12 +260,12 @@ def _cases(viewed: pa.Table) -> list[Viewed]:
     return [*zip(records_of(Transaction, viewed), unpickled(viewed["view"].to_pylist()), strict=True)]
 
 
-def _costs_of(run: Run, viewed: pa.Table, own: Judge, connect: ConnectGroups) -> Costs:
+def _costs_of(run: Run, viewed: pa.Table, judge_: Judge, connect: ConnectGroups) -> Costs:
     places = tuples_of(viewed, ("topic", "partition", "producer_id", "txn_start_offset"))
     starts = [(TopicPartition(topic, number), *rest) for topic, number, *rest in places]
     of_groups = viewed.filter(pc.equal(viewed["topic"], GROUP_TOPIC))
     return Costs(
-        holders_of(starts, own.partitions),
+        holders_of(starts, judge_.partitions),
         {} if run.settings.topic_config is None else read_topic_configs(run.settings.topic_config),
         blocked_groups(run, records_of(Transaction, of_groups)) if len(of_groups) else {},
         run.settings,
@@ -281,8 +281,8 @@ def _finding_id(settings: Settings, judged: Judgement) -> str:
 
 def _clusters(run: Run, health: Iterable[PartitionHealth]) -> dict[str, dict[str, JsonValue]]:
     """What looks like two clusters, where anything does."""
-    found = {(one.topic, one.partition): one.two_logs for one in health}
-    looks = two_clusters(found, run.evidence.sections, run.evidence.captures)
+    two_logs = {(one.topic, one.partition): one.two_logs for one in health}
+    looks = two_clusters(two_logs, run.evidence.sections, run.evidence.captures)
     return {} if looks is None else {"clusters": looks._asdict()}
 
 
@@ -296,7 +296,7 @@ def _record_of(
     run: Run,
     health: Sequence[PartitionHealth],
     state: StateEvidence,
-    own: Judge,
+    judge_: Judge,
     findings: FindingRows,
     plan: pa.Table,
     warnings: Sequence[WarningLine],
@@ -322,9 +322,9 @@ def _record_of(
         table_versions=run.warehouse.versions(EVIDENCE_TABLES),
         verdict_counts={verdict.value: number for verdict, number in findings.verdict_counts.items()},
         state_coverage=json.dumps(
-            own.state.coverage(Words.of(own.settings))
-            | {"disproved": own.disproved}
-            | ({"copied": own.copied.plain()} if own.copied.manifest_count else {})
+            judge_.state.coverage(Words.of(judge_.settings))
+            | {"disproved": judge_.disproved}
+            | ({"copied": judge_.copied.plain()} if judge_.copied.manifest_count else {})
             | connect.coverage
             | _clusters(run, health)
             | _asked(run),

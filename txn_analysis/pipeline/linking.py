@@ -126,43 +126,43 @@ class LinkedLogs(NamedTuple):
 def linked_logs(given: Given) -> Iterator[LinkedLogs]:
     """Bring the evidence of each partition together and link it; what was linked is kept meanwhile."""
     engine, audits = given.engine, given.audits
-    cuts = {number: own.cuts for number, own in audits.items() if own.cuts}
+    cuts = {number: audit.cuts for number, audit in audits.items() if audit.cuts}
     with ExitStack() as kept:
         pieces, anew = given.rows(LOG_PIECES, *LOG_PIECES.names), None
         if cuts:
-            inputs = sorted({input_id for own in cuts.values() for input_id, _ in own})
+            inputs = sorted({input_id for section_cuts in cuts.values() for input_id, _ in section_cuts})
             batches = given.rows(LOG_BATCHES, *BATCH_COLUMNS, input_id=inputs)
             anew = kept.enter_context(engine.kept(engine.mapped(batches, summarize_again(cuts), NAMED)))
             whole = engine.mapped(pieces, without(cuts), PIECES)
             pieces = engine.together(whole, engine.mapped(anew, rows_named("pieces"), PIECES))
         compared = _comparisons(given, pieces)
         linkings = {
-            number: Linking(own.moments.as_of_ms, frozenset(own.cuts), compared.get(number, {}))
-            for number, own in audits.items()
+            number: Linking(audit.moments.as_of_ms, frozenset(audit.cuts), compared.get(number, {}))
+            for number, audit in audits.items()
         }
         linked = engine.grouped(
             ["audit", "topic", "partition"],
             link_step(linkings),
             NAMED,
             _size_bytes(audits),
-            sections=engine.made(section_rows({number: own.log_sections for number, own in audits.items()})),
+            sections=engine.made(section_rows({number: audit.log_sections for number, audit in audits.items()})),
             pieces=pieces,
             snapshots=given.rows(PRODUCER_SNAPSHOTS, *SNAPSHOT_COLUMNS),
         )
-        yield _held(given, kept.enter_context(engine.kept(linked)), anew)
+        yield _collected_logs(given, kept.enter_context(engine.kept(linked)), anew)
 
 
-def _held(given: Given, linked: Any, anew: Any | None) -> LinkedLogs:
+def _collected_logs(given: Given, linked: Any, anew: Any | None) -> LinkedLogs:
     """Links; the driver gets as many rows as there are partitions, ranges of text, and open transactions."""
     engine = given.engine
-    places = {(s.topic, s.partition) for own in given.audits.values() for s in own.log_sections}
+    places = {(s.topic, s.partition) for audit in given.audits.values() for s in audit.log_sections}
     with described(f"reconstruct: replay {count(len(places), 'partition')}"):
-        found = engine.collected(engine.mapped(linked, _of_driver, NAMED))
-    kinds = {name: list(rows_named(name)(iter(found.to_batches()))) for name in _OF_DRIVER}
+        driver_rows = engine.collected(engine.mapped(linked, _of_driver, NAMED))
+    kinds = {name: list(rows_named(name)(iter(driver_rows.to_batches()))) for name in _OF_DRIVER}
     health = defaultdict(list)
     for rows in kinds["health"]:
-        for audit, one in zip(rows["audit"].to_pylist(), records_of(PartitionHealth, rows), strict=True):
-            health[audit].append(one)
+        for number, one in zip(rows["audit"].to_pylist(), records_of(PartitionHealth, rows), strict=True):
+            health[number].append(one)
     used = frozenset(key for rows in kinds["used"] for key in tuples_of(rows, rows.schema.names))
     ranges = pa.Table.from_batches([rows.cast(BATCH_RANGES) for rows in kinds["pieces"]], BATCH_RANGES)
     markers = [markers_in_logs(given, ranges), engine.mapped(linked, markers_of_linked, MARKERS)]
@@ -185,11 +185,11 @@ def _size_bytes(audits: Mapping[int, Audit]) -> dict[tuple[int, str, int], int]:
 def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]:
     """Of all copies that differ somewhere, how; as many as there are such stretches of files."""
     engine, audits = given.engine, given.audits
-    places = {(number, *place) for number, own in audits.items() for place in own.overlapping}
+    places = {(number, *place) for number, audit in audits.items() for place in audit.overlapping}
     if not places:
         return {}
-    sections = {n: [s for s in own.log_sections if (n, s.topic, s.partition) in places] for n, own in audits.items()}
-    found = engine.grouped(
+    sections = {n: [s for s in one.log_sections if (n, s.topic, s.partition) in places] for n, one in audits.items()}
+    pair_rows = engine.grouped(
         ["audit", "topic", "partition"],
         pairs_step,
         VALUES,
@@ -197,7 +197,7 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
         pieces=engine.mapped(pieces, of_partitions(places), PIECES),
     )
     with described("reconstruct: pair the copies of partitions"):
-        pairs: list[tuple[int, Pair]] = list(values_in(engine.collected(found)))
+        pairs: list[tuple[int, Pair]] = list(values_in(engine.collected(pair_rows)))
     if not pairs:
         return {}
     inputs = sorted({input_id for _, pair in pairs for input_id, _ in (pair.a, pair.b)})
@@ -206,8 +206,8 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
     with described(f"reconstruct: compare {count(len(pairs), 'pair')} of copies"):
         differing = engine.collected(engine.grouped(["audit", "pair"], compare_step, VALUES, sides=sides))
     for number, comparison in values_in(differing):
-        audit, pair = pairs[number]
-        compared[audit][pair] = comparison
+        audit_number, pair = pairs[number]
+        compared[audit_number][pair] = comparison
     return compared
 
 
@@ -226,8 +226,8 @@ def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _producers(rows: Iterable[pa.RecordBatch], opened: pa.Table) -> Array:
     columns = [*(batch["producer_id"].to_numpy() for batch in rows), numbers(opened["producer_id"], ABSENT)]
-    found = np.unique(np.concatenate(columns))
-    producers: Array = found[found != ABSENT]
+    producer_ids = np.unique(np.concatenate(columns))
+    producers: Array = producer_ids[producer_ids != ABSENT]
     return producers
 
 

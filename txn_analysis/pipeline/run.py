@@ -134,16 +134,16 @@ def _run_id(known: Evidence, settings: Settings) -> str:
 def parameters(settings: Settings) -> dict[str, JsonValue]:
     """The effective settings that a run depends on, as plain data; of a topic configuration its content counts."""
     judging = settings.model_dump(mode="json", include=set(deciding(Decides.VERDICTS)))
-    said = settings.model_dump(mode="json", include=set(deciding(Decides.MORE)), exclude_defaults=True)
+    more_settings = settings.model_dump(mode="json", include=set(deciding(Decides.MORE)), exclude_defaults=True)
     if settings.topic_config is not None:
         content = Path(settings.topic_config).read_bytes() if Path(settings.topic_config).is_file() else b""
-        said["topic_config_digest"] = blake2b(content, digest_size=8).hexdigest()
-    return judging | said
+        more_settings["topic_config_digest"] = blake2b(content, digest_size=8).hexdigest()
+    return judging | more_settings
 
 
-def note_of(cluster: str, capture: str, own: Mapping[str, JsonValue]) -> str:
+def note_of(cluster: str, capture: str, effective_settings: Mapping[str, JsonValue]) -> str:
     """What the commits of a run say: which capture it is of, and its settings."""
-    return _in_order({"cluster": cluster, "capture": capture, "parameters": own})
+    return _in_order({"cluster": cluster, "capture": capture, "parameters": effective_settings})
 
 
 def digest(basis: object) -> str:
@@ -157,8 +157,8 @@ def rows_of_run(table: Table, run_id: str) -> BatchFunction:
 
     def made(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in batches:
-            own = [pa.repeat(run_id, len(rows)) if name == "run_id" else rows[name] for name in schema.names]
-            yield pa.RecordBatch.from_arrays(of_types(own, schema), schema=schema)
+            columns = [pa.repeat(run_id, len(rows)) if name == "run_id" else rows[name] for name in schema.names]
+            yield pa.RecordBatch.from_arrays(of_types(columns, schema), schema=schema)
 
     return made
 
@@ -199,9 +199,9 @@ class Audit:
     @cached_property
     def state_files(self) -> StateFiles:
         """The files that hold the coordinator's side."""
-        found = StateFiles.of(self.sections)
+        files = StateFiles.of(self.sections)
         stated = {m.cluster_id for m in self.manifests if m.cluster_id is not None}
-        return replace(found, cluster_ids=found.cluster_ids | stated)
+        return replace(files, cluster_ids=files.cluster_ids | stated)
 
 
 class Given(Protocol):

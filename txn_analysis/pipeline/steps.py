@@ -68,11 +68,11 @@ def audit(spark: Spark, paths: Sequence[str], settings: Settings, progress: Prog
             judged, _ = in_parallel(partial(judged_of, run, linked.logs), partial(linked.write, run))
     with progress.stage("writing"):
         judged.write()
-    own = [item for item in run.evidence.inputs if item.capture_rank == 0]
+    capture_inputs = [item for item in run.evidence.inputs if item.capture_rank == 0]
     since = since_last_night(warehouse, judged.record, judged.findings)
     accepted = accepted_of(warehouse, settings, judged.record, judged.findings)
     report = build_report(
-        *(judged.record, own, judged.health, judged.findings),
+        *(judged.record, capture_inputs, judged.health, judged.findings),
         engine=run.engine.name,
         since=since,
         accepted=accepted,
@@ -124,22 +124,22 @@ def _not_yet(run: Run, what: str, job: str, table: Table) -> WarehouseError:
         job: that does it.
         table: which that job writes.
     """
-    own, capture = parameters(run.settings), run.evidence.capture
+    effective_settings, capture = parameters(run.settings), run.evidence.capture
     notes = map(json.loads, run.warehouse.notes(table))
     of_capture = (note for note in notes if (note["cluster"], note["capture"]) == (run.settings.cluster, capture))
-    before = next((note["parameters"] for note in of_capture), own)
+    before = next((note["parameters"] for note in of_capture), effective_settings)
     which = f"{run.settings.warehouse}: capture {escape(capture)} is not {what} with the settings of this step"
-    if before == own:  # nobody did it, or more files came since
-        usual = _unlike(own, parameters(Settings()))
+    if before == effective_settings:  # nobody did it, or more files came since
+        usual = _unlike(effective_settings, parameters(Settings()))
         return WarehouseError(f"{which} ({escape(usual)}). Run {job} with the same ones first.")
-    here, there = _unlike(own, before), _unlike(before, own)
+    here, there = _unlike(effective_settings, before), _unlike(before, effective_settings)
     return WarehouseError(f"{which} ({escape(here)}), but with others ({escape(there)}). Give both the same ones.")
 
 
-def _unlike(own: Mapping[str, JsonValue], others: Mapping[str, JsonValue]) -> str:
+def _unlike(values: Mapping[str, JsonValue], others: Mapping[str, JsonValue]) -> str:
     """The settings that others have otherwise."""
-    said = [f"{name} {own.get(name)}" for name in {**own, **others} if own.get(name) != others.get(name)]
-    return ", ".join(said) or "all as they are by default"
+    differing = [f"{name} {values.get(name)}" for name in {**values, **others} if values.get(name) != others.get(name)]
+    return ", ".join(differing) or "all as they are by default"
 
 
 def plan_aborts(spark: Spark, settings: Settings, progress: Progress | None = None) -> Run:

@@ -30,7 +30,7 @@ def has_delta(spark: SparkSession) -> bool:
 def options_of_session(env: Mapping[str, str]) -> dict[str, str]:
     """What a session is told that is to have Delta; nothing where there are no jars, or somebody says what it has."""
     jars = delta_jars(env)
-    if not jars or any(word in said for said in _settings(env) for word in _OF_OTHERS):
+    if not jars or any(word in text for text in _settings(env) for word in _OF_OTHERS):
         return {}
     return with_jars([] if jars[0].parent == _of_spark(env) else jars)
 
@@ -60,8 +60,8 @@ def delta_jars(env: Mapping[str, str]) -> list[Path]:
 
 
 def _of_spark(env: Mapping[str, str]) -> Path:
-    found = find_spec("pyspark")
-    home = env.get("SPARK_HOME") or (Path(found.origin).parent if found and found.origin else "")
+    spec = find_spec("pyspark")
+    home = env.get("SPARK_HOME") or (Path(spec.origin).parent if spec and spec.origin else "")
     return Path(home, "jars")
 
 

@@ -135,8 +135,8 @@ def _say(line: str) -> None:
 def _kill_descendants() -> None:
     """Until there are none; where there is no `/proc`, Java ends by itself when its standard input is closed."""
     deadline = time.monotonic() + _LONGEST_KILLING_S
-    while (found := _descendants(os.getpid())) and time.monotonic() < deadline:
-        for process in found:
+    while (processes := _descendants(os.getpid())) and time.monotonic() < deadline:
+        for process in processes:
             with suppress(OSError):
                 os.kill(process, signal.SIGKILL)
         time.sleep(_POLL_S)
@@ -150,7 +150,7 @@ def _descendants(root: int) -> list[int]:
             state, parent, *_ = stat.read_text(errors="replace").rpartition(")")[2].split()
             if state != _ZOMBIE:
                 children.setdefault(int(parent), []).append(int(stat.parent.name))
-    found = [root]
-    for process in found:  # grows meanwhile
-        found += children.get(process, [])
-    return found[1:]
+    processes = [root]
+    for process in processes:  # grows meanwhile
+        processes += children.get(process, [])
+    return processes[1:]

@@ -34,14 +34,14 @@ def check_jdk(env: Mapping[str, str]) -> str:
     java = java_program(env)
     # Spark starts Java with this module; the small runtimes that some Python wheels carry do not have it.
     answer = _run(java, "--add-modules=jdk.incubator.vector", "-version")
-    found = _VERSION.search(answer.stderr) or _VERSION.search(_run(java, "-version").stderr)
-    if found is None:
+    version_match = _VERSION.search(answer.stderr) or _VERSION.search(_run(java, "-version").stderr)
+    if version_match is None:
         raise _missing(f"{java} does not tell its version")
-    if int(found["major"]) not in SUPPORTED_JDKS:
-        raise _missing(f"{java} is version {found['version']}")
+    if int(version_match["major"]) not in SUPPORTED_JDKS:
+        raise _missing(f"{java} is version {version_match['version']}")
     if answer.returncode != 0:
-        raise _missing(f"{java}, version {found['version']}, lacks the module jdk.incubator.vector")
-    return found["version"]
+        raise _missing(f"{java}, version {version_match['version']}, lacks the module jdk.incubator.vector")
+    return version_match["version"]
 
 
 def java_program(env: Mapping[str, str]) -> str:
@@ -56,10 +56,10 @@ def java_program(env: Mapping[str, str]) -> str:
         if not os.access(java, os.X_OK):
             raise _missing(f"JAVA_HOME is {home}, which has no bin/java")
         return java
-    found = shutil.which("java", path=env.get("PATH", os.defpath))
-    if found is None:
+    java_on_path = shutil.which("java", path=env.get("PATH", os.defpath))
+    if java_on_path is None:
         raise _missing("there is no java on PATH, and JAVA_HOME is not set")
-    return found
+    return java_on_path
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:
@@ -69,8 +69,8 @@ def _run(*command: str) -> subprocess.CompletedProcess[str]:
         raise _missing(f"{command[0]} cannot be run ({problem.strerror})") from problem
 
 
-def _missing(found: str) -> MissingToolError:
-    return MissingToolError(f"Spark needs a JDK 17 or 21, but {found}: {REMEDY}")
+def _missing(problem: str) -> MissingToolError:
+    return MissingToolError(f"Spark needs a JDK 17 or 21, but {problem}: {REMEDY}")
 
 
 def main() -> int:

@@ -87,8 +87,8 @@ def _settings_named() -> Iterator[None]:
     except AuditError:
         raise
     except Exception as error:  # of Java, Py4J, gRPC or PySpark, as the setting will have it
-        said = _JAVA_SAYS.findall(str(error)) or str(error).splitlines() or [type(error).__name__]
-        raise ConfigError(f"Spark does not start: {said[-1].strip().rstrip('.')}. {_SETTINGS}") from error
+        lines = _JAVA_SAYS.findall(str(error)) or str(error).splitlines() or [type(error).__name__]
+        raise ConfigError(f"Spark does not start: {lines[-1].strip().rstrip('.')}. {_SETTINGS}") from error
 
 
 def _session(master: str | None, app_name: str, *, has_ui: bool) -> SparkSession:

@@ -70,7 +70,7 @@ def work_for_tasks(spark: SparkSession, work: Sequence[Any]) -> DataFrame:
 
 def work_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
     """The pieces of work of the rows of `work_for_tasks` that a task has."""
-    return (own for batch in batches for own in values_in(batch))
+    return (piece for batch in batches for piece in values_in(batch))
 
 
 def prepare_worker() -> None:

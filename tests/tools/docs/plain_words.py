@@ -17,12 +17,7 @@ SHORTEST, LONGEST, MOST_PERCENT = 5, 25, 3  # what is shorter is a label
 NO_NAMES = {"found", "own", "told", "said", "held", "taken"}  # with an underscore or without
 MOST_NAMES = {
     "cli": 1,
-    "engine": 5,
-    "pipeline": 59,
     "questions": 1,
-    "reading": 2,
-    "settings.py": 1,
-    "spark": 10,
 }
 """By room how often one of them is still bound; it only falls."""
 _BEGINS = re.compile(r"(?m)^ *(?:[*-]|\d+\.|#+|\||(?=-{3,})) *")

@@ -113,11 +113,11 @@ class _SaidOfCopy(_Said):
 
 @dataclass(frozen=True)
 class FoundManifest:
-    """A manifest among the files of a call; `said` is None where `problem` says why it was not understood."""
+    """A manifest among the files of a call; `copy` is None where `problem` says why it was not understood."""
 
     path: str
     data: bytes
-    said: _SaidOfCopy | None
+    copy: _SaidOfCopy | None
     problem: str | None = None
 
     @property
@@ -128,7 +128,7 @@ class FoundManifest:
     @property
     def by_place(self) -> dict[str, _SaidOfFile]:
         """What it says of each file, by an absolute path."""
-        files = [] if self.said is None else self.said.files
+        files = [] if self.copy is None else self.copy.files
         return {_place(os.path.join(self.folder, file.path)): file for file in files}
 
 
@@ -198,8 +198,8 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
         reasons = []
         if manifest.problem is not None:
             reasons.append(Refused.MANIFEST_NOT_UNDERSTOOD.of(manifest.path, manifest.problem))
-        if manifest.said is not None:
-            if len(named) < len(manifest.said.files):
+        if manifest.copy is not None:
+            if len(named) < len(manifest.copy.files):
                 reasons.append(Refused.NAMED_TWICE.of(manifest.path))
             reasons += _misfits(manifest, named, sizes)
             reasons += [
@@ -321,7 +321,7 @@ def _input(
     # What it says is of these contents: beside others it is another input.
     ids = "".join(f"{file.path} {file.input_id} {file.is_given}\n" for file in files)
     digest = blake3(manifest.data + ids.encode(errors="surrogateescape")).digest(DIGEST_BYTES)
-    copy = manifest.said
+    copy = manifest.copy
     return PlannedInput(
         path=manifest.path,
         input_id=digest.hex(),

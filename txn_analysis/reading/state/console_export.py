@@ -100,7 +100,7 @@ class _ConsoleTextReader:
                 self._is_behind_noise = True
                 window.advance(empty)
                 continue
-            line = window.peek(0, window.line_end() or window.held)
+            line = window.peek(0, window.line_end() or window.buffered_bytes)
             readings = [] if self._is_clear() else self._readings(line)
             is_simple_line = CONSOLE_TOMBSTONE.fullmatch(line) or CONSOLE_UNKNOWN_KEY.fullmatch(line)
             if len(readings) == 1 and not is_simple_line:
@@ -117,10 +117,11 @@ class _ConsoleTextReader:
     def _is_clear(self) -> bool:
         """Whether no id that begins here can end in a separator, as none is near enough; asked once a window."""
         window, here = self._window, self._window.offset
-        last = min(here + ID_MAX_BYTES + 1, here + window.held - len(CONSOLE_SEPARATOR) + 1)
+        searched_until = here + window.buffered_bytes - len(CONSOLE_SEPARATOR) + 1
+        last = min(here + ID_MAX_BYTES + 1, searched_until)
         if self._clear_until < last:
-            separator = window.find(CONSOLE_SEPARATOR, max(self._clear_until - here, 0), window.held)
-            self._clear_until = here + separator if separator >= 0 else here + window.held - len(CONSOLE_SEPARATOR) + 1
+            separator = window.find(CONSOLE_SEPARATOR, max(self._clear_until - here, 0), window.buffered_bytes)
+            self._clear_until = here + separator if separator >= 0 else searched_until
         return self._clear_until >= last
 
     def _empty_lines(self) -> int:
@@ -156,7 +157,7 @@ class _ConsoleTextReader:
         tail_start = second + id_length
         if not window.starts_with(name, second) or not window.starts_with(CONSOLE_AFTER_ID, tail_start):
             return None
-        end = window.line_end(tail_start) or window.held
+        end = window.line_end(tail_start) or window.buffered_bytes
         tail = CONSOLE_TAIL.fullmatch(window.peek(tail_start, end))
         return _Reading(name, tail, end) if tail else None
 
@@ -222,7 +223,7 @@ class _ConsoleTextReader:
 def _noise(window: Window) -> ExportNoise | None:
     """The noise that stands where no record does."""
     window.need(_NOISE_BYTES)
-    is_end = window.is_last and window.held <= _NOISE_BYTES
+    is_end = window.is_last and window.buffered_bytes <= _NOISE_BYTES
     return export_noise(window.peek(0, _NOISE_BYTES), is_end=is_end)
 
 
@@ -252,13 +253,13 @@ def _json_items(window: Window, grammar: str) -> Iterator[ReadStateRecord | Reje
         is_read_out, more = yield from _objects_held(window, most)
         count += more
         most = _FEW if rows is not None and rows.num_rows > most else 2 * most  # many at once are not tried in vain
-        if is_read_out and window.remaining > 0 and (window.is_last or window.held >= MAX_RECORD_BYTES):
+        if is_read_out and window.remaining > 0 and (window.is_last or window.buffered_bytes >= MAX_RECORD_BYTES):
             count = yield from _no_json(window, count)
 
 
 def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
     """The next objects that are held, up to the first unusual one; None where so few are read sooner one by one."""
-    data = window.peek(0, window.held)
+    data = window.peek(0, window.buffered_bytes)
     read = read_objects(data, grammar)
     if read is None:
         return None
@@ -275,7 +276,7 @@ def _objects_held(window: Window, most: int) -> Generator[ReadStateRecord | Reje
     """Reads so many objects at most that are whole; whether it stopped where one is not whole, or is no JSON, and how
     many it read.
     """
-    text = _decoded(window.peek(0, window.held))
+    text = _decoded(window.peek(0, window.buffered_bytes))
     at = 0
     for count in range(most):
         start = at

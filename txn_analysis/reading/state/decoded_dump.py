@@ -227,7 +227,7 @@ class StateDumpReader:
         """
         is_boundary = not self._is_adrift and self._resume_position is None
         if is_boundary:
-            line = self._window.peek(0, self._window.line_end() or self._window.held)
+            line = self._window.peek(0, self._window.line_end() or self._window.buffered_bytes)
             if noise := noise_end(line, 0, len(line)):
                 self._window.advance(noise)
                 return
@@ -248,7 +248,7 @@ class StateDumpReader:
         """The head of the next record line, up to its content; None where none that fits its batch stands here."""
         if self._batch is None or not (self._due_count or self._is_old_deep):
             return None
-        line = self._window.peek(0, self._window.line_end()) or self._window.peek(0, self._window.held)
+        line = self._window.peek(0, self._window.line_end()) or self._window.peek(0, self._window.buffered_bytes)
         head = (read_old_head if self._is_old_deep else read_head)(line, 0, len(line))
         before = -1 if self._last_offset is None else self._last_offset
         if head is None or not line.startswith(b"]", head.end) or head.timestamp_ms > LAST_TIME_MS:
@@ -319,7 +319,7 @@ class StateDumpReader:
 
     def _id_of_cut(self, head: RecordHead) -> str | None:
         """Whose record it is that the text ends in; None where its key is not whole."""
-        text = self._window.peek(head.end, self._window.held)
+        text = self._window.peek(head.end, self._window.buffered_bytes)
         key, size = TEXT_KEY.match(text), head.key_bytes - KEY_HEAD_BYTES
         try:
             if not key:

@@ -94,18 +94,18 @@ class Window:
         return self._end - self.offset
 
     @property
-    def held(self) -> int:
+    def buffered_bytes(self) -> int:
         """Bytes from here that can be seen without reading on."""
         return len(self._data) - self._at
 
     @property
     def is_last(self) -> bool:
         """Nothing of the body is left to be read from the input."""
-        return self._is_at_end_of_text or self.held >= self.remaining
+        return self._is_at_end_of_text or self.buffered_bytes >= self.remaining
 
     def grow(self) -> bool:
         """Reads one more window; False where the body ends, or where what is held is longer than any record."""
-        if self.is_last or self.held >= MAX_RECORD_BYTES:
+        if self.is_last or self.buffered_bytes >= MAX_RECORD_BYTES:
             return False
         start = self._data_start + len(self._data)
         more = self._read(start, min(start + WINDOW_BYTES, self._end))
@@ -115,7 +115,7 @@ class Window:
 
     def need(self, length: int) -> None:
         """Reads on until `length` bytes are held, or the body ends."""
-        while self.held < length and self.grow():
+        while self.buffered_bytes < length and self.grow():
             pass
 
     def peek(self, start: int, end: int) -> bytes:
@@ -138,7 +138,7 @@ class Window:
             newline = self._data.find(b"\n", self._at + searched)
             if newline >= 0:
                 return newline + 1 - self._at
-            searched = max(start, self.held)
+            searched = max(start, self.buffered_bytes)
             if not self.grow():
                 return 0
 
@@ -171,7 +171,7 @@ class Window:
             return self.reject(length, reason)
         start, is_cut = self.offset, self.is_last
         while not length and not self.is_last:
-            self.advance(self.held)
+            self.advance(self.buffered_bytes)
             length = self.line_end()
         self.advance(length or self.remaining)
         return Reject(start, self.offset - start, CUT_SHORT if is_cut else LINE_TOO_LONG)
