@@ -136,7 +136,8 @@ def interrupted_after(stage: str, command: Command, number: int = signal.SIGINT)
 def assert_at_once(ended: Interrupted, code: int, stage: str) -> None:
     *stages, line = ended.said
     assert (ended.code, line, ended.left_in_temp) == (code, INTERRUPTED, [])
-    assert stages[-1].startswith(f"txn-analysis: {stage}")
+    # A stage that takes no time may be over, too, before the signal is there.
+    assert any(words.startswith(f"txn-analysis: {stage}") for words in stages[-2:])
 
 
 def interrupted_while_nobody_reads(start: Callable[[int], Command]) -> Interrupted:
