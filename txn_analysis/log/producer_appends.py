@@ -58,9 +58,9 @@ class Nearest:
         return self._value(row, self._count[row] - self._is_wanted[row])
 
     def _value(self, row: Array, place: Array) -> Array:
-        moment_ms = self._wanted[place]
-        is_there = (row != NONE) & (moment_ms != NONE) & (self._piece[moment_ms] == self._piece[row])
-        return np.where(is_there, self._values[moment_ms], NONE)
+        nearest = self._wanted[place]
+        is_there = (row != NONE) & (nearest != NONE) & (self._piece[nearest] == self._piece[row])
+        return np.where(is_there, self._values[nearest], NONE)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What lies ahead of a consumer, against a walk over every single offset."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from hypothesis import given
@@ -114,7 +114,8 @@ def histories(draw: st.DrawFn) -> History:
 def ahead_of(history: History, from_offset: int) -> Ahead:
     rows = [dict(zip(ENDED.names, row, strict=True)) for row in history.transactions]
     ended = pa.Table.from_pylist([row for row in rows if row["outcome"] != "COMMIT"], ENDED)
-    return Ahead.of(Log(history.batches), ended, from_offset, history.last_stable_offset)  # type: ignore[arg-type]
+    log: Any = Log(history.batches)  # has what `Ahead` asks of a `LinkedLog`
+    return Ahead.of(log, ended, from_offset, history.last_stable_offset)
 
 
 def runs_by_offset(history: History, from_offset: int) -> list[Run]:
