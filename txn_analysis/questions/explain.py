@@ -24,7 +24,7 @@ from txn_analysis.questions.owners_text import owner_paragraphs
 from txn_analysis.report.build import run_item
 from txn_analysis.report.finding_text import Neighbour, Scene, facts
 from txn_analysis.report.model import CauseItem, InJson, Item
-from txn_analysis.report.owner import Owner, owner_of
+from txn_analysis.report.owner import Owner, behind_its_id, owner_of
 from txn_analysis.report.terminal import WIDTH, Paragraph, lines_of, wrapped
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.tables import FINDINGS, LOG_BATCHES, TRANSACTIONS, Finding, RuleAsked, Transaction
@@ -167,7 +167,8 @@ class Explanation(Item):
     def title(self) -> str:
         """Where it is, and whose; escaped."""
         named = "no transactional id" if self.transactional_id is None else f"transactional id {self.transactional_id}"
-        return escape(f"{Address.of_transaction(self)}: producer id {self.producer_id}, {named}")
+        looks = "" if self.owner is None else behind_its_id(self.owner.application, self.owner.framework)
+        return escape(f"{Address.of_transaction(self)}: producer id {self.producer_id}, {named}") + looks
 
 
 def explain(

@@ -27,7 +27,7 @@ from txn_analysis.report.figures import (
     is_decided_by_clock,
     urgent,
 )
-from txn_analysis.report.owner import ending_sentence, stop_sentence
+from txn_analysis.report.owner import ending_sentence, stop_sentence, whose
 from txn_analysis.report.terminal import Paragraph, Weight
 from txn_analysis.text import clip, count, duration, escape, if_known, iso_utc, shell_option, shell_word, size
 from txn_analysis.verdict import Verdict
@@ -316,13 +316,13 @@ def topic_options(report: AuditReport) -> str:
     return "".join(f" {shell_option('--topic', topic)}" for topic in report.topics)
 
 
-def what(finding: Finding) -> str:
-    """Which transaction it is, in one line."""
-    transactional_id = finding.transactional_id
-    shown = "" if transactional_id is None else clip(transactional_id, _ID_WIDTH)
-    named = f"transactional id {shown}" if shown else "no transactional id"
+def what(finding: Finding, groups: ConnectGroups) -> str:
+    """Which transaction it is, and whose, in one line."""
+    name = finding.transactional_id
+    named = f"transactional id {clip(name, _ID_WIDTH)}" if name else "no transactional id"
     epoch = "" if finding.producer_epoch is None else f", epoch {finding.producer_epoch}"
-    return f"{Address.of_transaction(finding).words}: producer id {finding.producer_id}{epoch}, {named}"
+    address = Address.of_transaction(finding).words
+    return f"{address}: producer id {finding.producer_id}{epoch}, {named}{whose(name, groups)}"
 
 
 def _where(finding: Finding) -> str:

@@ -28,7 +28,7 @@ from txn_analysis.kafka.transactions import (
 )
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.model import EndingItem, InJson
-from txn_analysis.text import duration, iso_utc, shell_option
+from txn_analysis.text import clip, duration, iso_utc, shell_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from txn_analysis.judge.applications import Framework
     from txn_analysis.kafka.transactions import StateRecord
 
+_NAME_WIDTH = 80
 _FLINKS_TOOL = "java -jar flink-connector-kafka-transaction-tool-*-uber-jar.jar"
 
 
@@ -127,6 +128,17 @@ def owner_sentence(owner: Owner) -> str:
         return f"{owner.application}, by the id alone: no framework that is known names ids like this"
     behind = "".join(f", {part}" for part in owner.parts)
     return f"looks like {owner.framework}: {owner.application}{behind}"
+
+
+def behind_its_id(application: str, framework: str | None) -> str:
+    """Which application an id looks like, behind the id in a first line; escaped, and empty without a framework."""
+    return "" if framework is None else f", looks like {framework}: {clip(application, _NAME_WIDTH)}"
+
+
+def whose(transactional_id: str | None, groups: ConnectGroups) -> str:
+    """The same of an id, or of none."""
+    application = application_of(transactional_id or "", groups)
+    return behind_its_id(application.name, application.framework)
 
 
 def stop_sentence(transactional_id: str, groups: ConnectGroups) -> str:

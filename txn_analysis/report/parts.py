@@ -12,6 +12,7 @@ from txn_analysis.kafka.address import Address
 from txn_analysis.report import figures, headline, nights, upcoming
 from txn_analysis.report.alike import shown_of
 from txn_analysis.report.finding_text import facts, name_of, report_command, scene_of, telling, what
+from txn_analysis.report.owner import whose
 from txn_analysis.report.steps import steps_of
 from txn_analysis.report.terminal import Paragraph, Weight
 from txn_analysis.report.what_was_read import capped, statements
@@ -62,7 +63,7 @@ def parts(report: AuditReport, reader: Reader) -> Iterator[Part]:
     every = [Part("Do now", Form.STEPS, steps.now), Part("", Form.LINES, doubts)]
     for number, finding in enumerate(shown.blocks, start=1):
         block = tuple(_block(report, finding, reader, shown.groups))
-        every.append(Part(f"{number}. {what(finding)}", Form.FINDING, block))
+        every.append(Part(f"{number}. {what(finding, report.coverage.connect_groups)}", Form.FINDING, block))
     title = "Other open transactions" if report.hanging else "Open transactions"
     rows = [Paragraph(one.verdict, *_row(report, one, shown.groups)) for one in shown.rows]
     every.append(Part(title, Form.ROWS, rows, _table(report, shown.rows)))
@@ -101,7 +102,8 @@ def _left_out(rows: FindingRows) -> str:
 def _row(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> tuple[str, tuple[str, ...]]:
     """A finding where there is no room for columns, as in a mail: its verdict and rule; which it is, and why."""
     verdict, rule, address, name, idle, ends = _cells(report, finding, _NO_COLUMN)
-    which = f"{address}, {name}, idle {idle}{'' if ends == _NOT_KNOWN else f', ends by {ends}'}"
+    owner = whose(finding.transactional_id, report.coverage.connect_groups)
+    which = f"{address}, {name}{owner}, idle {idle}{'' if ends == _NOT_KNOWN else f', ends by {ends}'}"
     return f"{verdict}: {rule}", (which, *_reasons(report, finding, groups))
 
 

@@ -217,7 +217,10 @@ def _example(rule: Rule) -> str:
     health = rows.health(partition=0, end_offset=200, last_stable_offset=100)
     report = build_report(rows.run(run_id="RUN", as_of_ms=case.as_of_ms), [], [health], [shown])
     (only,) = report.findings
-    lines = [Line(f"1. {what(only)}"), *lines_of(facts(scene_of(report, only), only), _WIDTH)]
+    lines = [
+        Line(f"1. {what(only, report.coverage.connect_groups)}"),
+        *lines_of(facts(scene_of(report, only), only), _WIDTH),
+    ]
     text = "\n".join(line.text.rstrip() for line in lines)
     return f"""
 Example: producer 7 last wrote to orders-0 at 07:00, and the files were copied at 08:00.

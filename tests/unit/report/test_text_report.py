@@ -10,6 +10,7 @@ from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import facts, scene_of
 from txn_analysis.report.html.page import html_report
+from txn_analysis.report.markdown import markdown_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.terminal import lines_of, print_styled, wrapped
 from txn_analysis.report.text_report import report_lines, text_report
@@ -330,3 +331,16 @@ def test_a_fence_is_printed_unless_a_timeout_has_fenced_already(end_ms: int, is_
     found = rows.live_finding(**ended, **times, is_producer_live=False)
     text = text_report(rows.report(found))
     assert ("forceTerminateTransaction" not in text) == is_fenced
+
+
+@pytest.mark.parametrize("verdict", ["hanging", "coordinated"])
+def test_first_line_of_a_finding_names_the_application_that_its_id_looks_like(verdict: str) -> None:
+    report = rows.report(rows.finding(verdict=verdict, transactional_id="<orders>\n@here-0-1"))
+    forms = "".join(markdown_report(report)), html_report(report)
+    assert "looks like Flink: `<orders>\\n@here`" in forms[0]
+    assert "looks like Flink: &lt;orders&gt;\\n@here<" in forms[1]
+    assert ("looks like Flink: <orders>\\n@here\n" in text_report(report, 200)) is (verdict == "hanging")
+
+
+def test_first_line_says_nothing_of_an_application_that_is_named_by_its_id_alone() -> None:
+    assert "looks like" not in text_report(rows.report(rows.finding(transactional_id="billing-worker-17")))

@@ -12,6 +12,7 @@ from txn_analysis.report.alike import alike
 from txn_analysis.report.finding_text import report_command, run_option, scene_of, telling, what
 from txn_analysis.report.html.drawings import sections
 from txn_analysis.report.html.rendering import template
+from txn_analysis.report.owner import whose
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.steps import steps_of
 from txn_analysis.report.what_was_read import statements
@@ -94,7 +95,8 @@ def _finding_views(
         finding = group.findings[at]
         view = {
             "finding": finding,
-            "what": what(finding),
+            "what": what(finding, report.coverage.connect_groups),
+            "whose": whose(finding.transactional_id, report.coverage.connect_groups).removeprefix(", "),
             "hidden_record_count": figures.hidden_by(report, finding),
             "age_ms": figures.judged_idle_ms(report.run, finding),
             "is_by_client": figures.clock_line(report.run, finding) is not None,
