@@ -1,7 +1,8 @@
-"""What all pictures share: a chart is a title, words, a frame with its axes, and marks in it; and their scales.
+"""What all pictures share: a chart is a title, words, a frame with its axes, and marks in it.
 
-Scales lead from numbers, times and durations to places in an SVG. All charts are WIDTH units wide, so that one column
-of a phone and two columns of a screen show them at a size at which their letters can be read.
+Marks are drawn at values, such as a moment and an offset; their frame knows where these are in the SVG. All charts are
+WIDTH units wide, so that one column of a phone and two columns of a screen show them at a size at which their letters
+can be read.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import math
 import operator
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 WIDTH = 440
-RIGHT, TOP, BOTTOM = 12, 12, 26
+_LEFT, _RIGHT, _TOP, _BOTTOM = 4, WIDTH - 12, 12, 26
 LETTER = 6.6  # width of a letter of an axis, at its font size of 11
 _MOST_TIMES = 4  # on one axis
 _S, _MIN, _H, _DAY = 1000, 60_000, 3_600_000, 86_400_000
@@ -25,60 +27,25 @@ _TIME_STEPS_MS = (
     *(n * _H for n in (1, 2, 3, 6, 12)),
     *(n * _DAY for n in (1, 2, 7, 14, 28, 91, 182, 364)),
 )
-_DURATIONS_MS = (_S, 10 * _S, _MIN, 10 * _MIN, _H, 6 * _H, _DAY, 7 * _DAY, 30 * _DAY, 365 * _DAY)
-_DURATIONS = dict(
-    zip(_DURATIONS_MS, ["1 s", "10 s", "1 min", "10 min", "1 h", "6 h", "1 d", "7 d", "30 d", "1 y"], strict=True)
-)
-
-
-class Mark(NamedTuple):
-    """One shape of a chart, or a word at (x, y) in its place; `look` is its class, `title` what it says by itself."""
-
-    look: str
-    path: str = ""
-    title: str = ""
-    text: str = ""
-    x: float = 0
-    y: float = 0
-    anchor: str = "start"
-
-
-def line(look: str, *places: tuple[float, float], title: str = "", is_closed: bool = False) -> Mark:
-    """A line through places; an area where it is closed."""
-    path = "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
-    return Mark(look, path + ("Z" if is_closed else ""), title)
-
-
-def bar(look: str, x: float, y: float, width: float, height: float, title: str = "") -> Mark:
-    """A bar, by its upper left corner."""
-    return Mark(look, f"M{x:g} {y:g}h{width:g}v{height:g}h{-width:g}Z", title)
-
-
-def dot(look: str, x: float, y: float, r: float, title: str = "") -> Mark:
-    """A circle around a place."""
-    return Mark(look, f"M{x - r:g} {y:g}a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0Z", title)
-
-
-def cross(look: str, x: float, y: float, title: str = "") -> Mark:
-    """A small cross at a place."""
-    return Mark(look, f"M{x - 3:g} {y - 3:g}l6 6m0-6l-6 6", title)
-
+_DURATIONS_MS = {"1 s": _S, "10 s": 10 * _S, "1 min": _MIN, "10 min": 10 * _MIN, "1 h": _H, "6 h": 6 * _H}
+_DURATIONS_MS |= {"1 d": _DAY, "7 d": 7 * _DAY, "30 d": 30 * _DAY, "1 y": 365 * _DAY}
 
 Tick = tuple[float, str]
 """One mark on an axis: where, and its label."""
 
 
 class Scale(NamedTuple):
-    """A line from the values `low` to `high` to the places `start` to `stop`; what lies outside is clamped.
+    """The values of an axis, from `low` at the place `start` to `high` at `stop`; what lies outside is clamped.
 
-    What `of` makes of a value is laid out evenly.
+    What `of` makes of a value is laid out evenly. `ticks_of` a scale are as many as there is room for.
     """
 
     low: float
     high: float
-    start: float
-    stop: float
+    ticks_of: Callable[[Scale], list[Tick]]
     of: Callable[[float], float] = operator.pos
+    start: float = 0
+    stop: float = 0
 
     def __call__(self, value: float) -> float:
         """The place of a value, to a tenth of a pixel."""
@@ -88,23 +55,37 @@ class Scale(NamedTuple):
         return round(self.start + min(max((at - low) / (high - low), 0.0), 1.0) * (self.stop - self.start), 1)
 
 
-def duration_scale(high_ms: float, start: float, stop: float) -> Scale:
-    """Of durations from a second on, by their logarithm; what is shorter, or negative, stands at a second."""
-    return Scale(_S, max(high_ms, 2 * _S), start, stop, lambda ms: math.log10(max(ms, _S)))
+def times(low_ms: float, high_ms: float) -> Scale:
+    """Moments, UTC; ticks are at round ones, and the date stands where it is needed."""
+    return Scale(low_ms, high_ms, _time_ticks)
 
 
-def duration_ticks(scale: Scale) -> list[Tick]:
-    """As many as there is room for, none over another."""
+def counts(low: float, high: float, most: int = 5) -> Scale:
+    """Whole numbers, with so many ticks at most, at round ones."""
+    return Scale(low, high, partial(_count_ticks, most=most))
+
+
+def durations(high_ms: float) -> Scale:
+    """Durations from a second on, by their logarithm; what is shorter, or negative, stands at a second."""
+    return Scale(_S, max(high_ms, 2 * _S), _duration_ticks, lambda ms: math.log10(max(ms, _S)))
+
+
+def named(high: float, labels: Mapping[float, str]) -> Scale:
+    """Values from 0 on, some of which have a name."""
+    return Scale(0, high, lambda scale: [(scale(value), label) for value, label in labels.items()])
+
+
+def _duration_ticks(scale: Scale) -> list[Tick]:
     ticks: list[Tick] = []
-    for duration_ms, label in _DURATIONS.items():
+    for label, duration_ms in _DURATIONS_MS.items():
         at = scale(duration_ms)
         if duration_ms <= scale.high and (not ticks or at - ticks[-1][0] > LETTER * len(label) + 12):
             ticks.append((at, label))
     return ticks
 
 
-def count_ticks(scale: Scale, most: int = 5) -> list[Tick]:
-    """Ticks at round whole numbers (1, 2 or 5 times a power of ten)."""
+def _count_ticks(scale: Scale, most: int) -> list[Tick]:
+    # A round number is 1, 2 or 5 times a power of ten.
     span = max(scale.high - scale.low, 1)
     power = 10 ** max(math.floor(math.log10(span / most)), 0)
     step = next(power * n for n in (1, 2, 5, 10, 20) if span / (power * n) <= most)
@@ -112,8 +93,7 @@ def count_ticks(scale: Scale, most: int = 5) -> list[Tick]:
     return [(scale(value), f"{value:,}") for value in range(int(first), int(scale.high) + 1, int(step))]
 
 
-def time_ticks(scale: Scale) -> list[Tick]:
-    """Ticks at round moments, UTC; the date stands where it is needed."""
+def _time_ticks(scale: Scale) -> list[Tick]:
     span = max(scale.high - scale.low, 1)
     longer = math.ceil(span / _MOST_TIMES / _TIME_STEPS_MS[-1]) * _TIME_STEPS_MS[-1]
     step = next((s for s in _TIME_STEPS_MS if span / s <= _MOST_TIMES), longer)
@@ -129,36 +109,72 @@ def _moment(time_ms: int, step_ms: int) -> str:
         return str(time_ms)
 
 
-def left_of(labels: Sequence[str]) -> float:
-    """Where the area begins whose axis has these labels at its left."""
-    return 10 + LETTER * max(map(len, labels), default=1)
+class Mark(NamedTuple):
+    """One shape of a chart, or a word at (x, y) in its place; `look` is its class, `title` what it says by itself."""
+
+    look: str
+    path: str = ""
+    title: str = ""
+    text: str = ""
+    x: float = 0
+    y: float = 0
+    anchor: str = "start"
 
 
-def count_scale(low: float, high: float, height: int, most: int = 5) -> tuple[Scale, float]:
-    """A scale of whole numbers upwards, and where the area beside its labels begins."""
-    scale = Scale(low, high, height - BOTTOM, TOP)
-    return scale, left_of([label for _, label in count_ticks(scale, most)])
+CROSS, SQUARE = "m-3 -3l6 6m0-6l-6 6", "m-4 -4h8v8h-8Z"
+
+
+def disc(r: float) -> str:
+    """A circle around a place, as `CROSS` and `SQUARE` are: a path from there."""
+    return f"m{-r:g} 0a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0Z"
 
 
 class Frame(NamedTuple):
-    """The area of a chart, from `left` to WIDTH - RIGHT, and the ticks below it and beside it."""
+    """The area of a chart, from `left` on, with its axes; it draws marks at values of both."""
 
     height: int
     left: float
-    x_ticks: Sequence[Tick]
-    y_ticks: Sequence[Tick] = ()
+    x: Scale
+    y: Scale
+
+    @classmethod
+    def of(cls, height: int, x: Scale, y: Scale, margin: float = 0) -> Frame:
+        """Beside the labels of y, and with a margin at both ends of x."""
+        y = y._replace(start=height - _BOTTOM, stop=_TOP)
+        left = max((10 + LETTER * len(label) for _, label in y.ticks_of(y)), default=_LEFT)
+        return cls(height, left, x._replace(start=left + margin, stop=_RIGHT - margin), y)
+
+    def line(self, look: str, values: Iterable[tuple[float, float]], title: str = "", end: str = "") -> Mark:
+        """A line through values; an area where its end is `Z`."""
+        return Mark(look, "M" + "L".join(f"{self.x(x):g} {self.y(y):g}" for x, y in values) + end, title)
+
+    def bar(self, look: str, x: tuple[float, float], y: tuple[float, float], title: str, most: float = WIDTH) -> Mark:
+        """A bar from one value to another on each axis, in their middle if it is at most so wide; it is always seen."""
+        left, right, low, high = self.x(x[0]), self.x(x[1]), self.y(y[0]), self.y(y[1])
+        width, height = max(min(right - left, most), 1.5), max(low - high, 1)
+        begin = min(left if width < most else (left + right - most) / 2, self.x.stop - width)
+        return Mark(look, f"M{begin:.6g} {low:g}v{-height:.4g}h{width:.4g}v{height:.4g}Z", title)
+
+    def at(self, look: str, x: float, y: float, shape: str, title: str = "") -> Mark:
+        """A shape at a value of each axis, as a path from there."""
+        return Mark(look, f"M{self.x(x):g} {self.y(y):g}{shape}", title)
+
+    def word(self, look: str, text: str, x: float, y: float, below: float, anchor: str = "start") -> Mark:
+        """A word beside values, so far below them."""
+        beside = -5 if anchor == "end" else 5
+        return Mark(look, text=text, x=round(self.x(x) + beside, 1), y=round(self.y(y) + below, 1), anchor=anchor)
 
     @property
     def axes(self) -> Iterator[Mark]:
         """Grid, axis and labels."""
-        right, bottom = WIDTH - RIGHT, self.height - BOTTOM
-        for at, label in self.y_ticks:
-            yield line("grid", (self.left, at), (right, at))
+        bottom = self.height - _BOTTOM
+        for at, label in self.y.ticks_of(self.y):
+            yield Mark("grid", f"M{self.left:g} {at:g}H{_RIGHT}")
             yield Mark("tick", text=label, x=self.left - 6, y=at + 4, anchor="end")
-        yield line("axis", (self.left, bottom), (right, bottom))
-        for at, label in self.x_ticks:
-            anchor = "end" if at > right - 25 else "start" if at < self.left + 12 else "middle"
-            yield line("axis", (at, bottom), (at, bottom + 4))
+        yield Mark("axis", f"M{self.left:g} {bottom}H{_RIGHT}")
+        for at, label in self.x.ticks_of(self.x):
+            anchor = "end" if at > _RIGHT - 25 else "start" if at < self.left + 12 else "middle"
+            yield Mark("axis", f"M{at:g} {bottom}v4")
             yield Mark("tick", text=label, x=at, y=bottom + 17, anchor=anchor)
 
 

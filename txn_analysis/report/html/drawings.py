@@ -13,27 +13,19 @@ from txn_analysis.judge.outcome import Answered
 from txn_analysis.kafka.transactions import COMPLETE_ABORT, COMPLETE_COMMIT, ONGOING, PREPARED
 from txn_analysis.report.figures import judged_idle_ms
 from txn_analysis.report.html.charts import (
-    BOTTOM,
+    CROSS,
     LETTER,
-    RIGHT,
-    TOP,
-    WIDTH,
+    SQUARE,
     Chart,
     Frame,
     Mark,
-    Scale,
     Section,
     Table,
-    bar,
-    count_scale,
-    count_ticks,
-    cross,
-    dot,
-    duration_scale,
-    duration_ticks,
-    left_of,
-    line,
-    time_ticks,
+    counts,
+    disc,
+    durations,
+    named,
+    times,
 )
 from txn_analysis.report.pictures import LogPoint
 from txn_analysis.text import clip, count, duration, escape, iso_utc
@@ -45,8 +37,6 @@ if TYPE_CHECKING:
     from txn_analysis.report.model import AuditReport
     from txn_analysis.report.pictures import EndedSlice, IdTimeline, NightPoint, PartitionTimeline, Pictures, RunPoint
     from txn_analysis.tables import PartitionHealth
-
-_RIGHT = WIDTH - RIGHT
 
 
 def sections(report: AuditReport, pictures: Pictures, stats_command: str | None) -> list[Section]:
@@ -74,12 +64,12 @@ _LINE_HEIGHT = 14
 _BROKER_TIME = "Time by the brokers' clocks."
 _CLIENT_TIME = "Time by the clients' timestamps: no broker's clock speaks."
 _LOG_LEGEND = (
-    (line("log", (1, 9), (25, 3)), "end of the log"),
-    (line("stable", (1, 6), (25, 6)), "last stable offset"),
-    (bar("shade hanging", 0, 0, 26, 12), "hidden from read_committed"),
-    (line("dash hanging", (4, 6), (25, 6)), "open transaction, from its start"),
-    (dot("ring", 13, 6, 3), "COMMIT marker"),
-    (cross("cross", 13, 6), "ABORT marker"),
+    (Mark("log", "M1 9L25 3"), "end of the log"),
+    (Mark("stable", "M1 6H25"), "last stable offset"),
+    (Mark("shade hanging", "M0 0h26v12h-26Z"), "hidden from read_committed"),
+    (Mark("dash hanging", "M4 6H25"), "open transaction, from its start"),
+    (Mark("ring", f"M13 6{disc(3)}"), "COMMIT marker"),
+    (Mark("cross", f"M13 6{CROSS}"), "ABORT marker"),
 )
 
 
@@ -95,35 +85,35 @@ def log(report: AuditReport, timeline: PartitionTimeline) -> Chart | None:
     end_ms = max(report.run.as_of_ms or 0, points[-1].time_ms)
     # The last batches may carry no broker's time: they came before the copy.
     points.append(LogPoint(end_ms, item.end_offset or points[-1].end_offset, points[-1].last_stable_offset))
-    y, left = count_scale(min(points[0].last_stable_offset, points[0].end_offset), points[-1].end_offset, _HEIGHT)
-    x = Scale(points[0].time_ms, end_ms, left, _RIGHT)
-    end = [(x(point.time_ms), y(point.end_offset)) for point in points]
-    stable = [(x(point.time_ms), y(point.last_stable_offset)) for point in points]
+    low = min(points[0].last_stable_offset, points[0].end_offset)
+    frame = Frame.of(_HEIGHT, times(points[0].time_ms, end_ms), counts(low, points[-1].end_offset))
+    end = [(point.time_ms, point.end_offset) for point in points]
+    stable = [(point.time_ms, point.last_stable_offset) for point in points]
     here = report.findings_on(item.topic, item.partition)
     holder = next((finding.verdict.value for finding in here if finding.blocks_partition), "unknown")
-    marks = [line(f"shade {holder}", *end, *reversed(stable), is_closed=True)]
-    marks += [line("log", *end), line("stable", *stable)]
+    marks = [frame.line(f"shade {holder}", [*end, *reversed(stable)], end="Z")]
+    marks += [frame.line("log", end), frame.line("stable", stable)]
     for marker in timeline.markers:
-        at = x(at_ms(marker.offset + 1)), y(marker.offset + 1)
+        look, shape = ("cross", CROSS) if marker.outcome == "ABORT" else ("ring", disc(2.5))
         more = "" if marker.marker_count == 1 else f", the last of {marker.marker_count} close together"
         title = f"{marker.outcome} at offset {marker.offset}, {iso_utc(marker.time_ms)}{more}"
-        marks.append(cross("cross", *at, title) if marker.outcome == "ABORT" else dot("ring", *at, 2.5, title))
+        marks.append(frame.at(look, at_ms(marker.offset + 1), marker.offset + 1, shape, title))
     for one in here[:_MOST_OPEN]:
-        begin, at_y = x(at_ms(one.txn_start_offset)), y(one.txn_start_offset)
+        begin = at_ms(one.txn_start_offset), one.txn_start_offset
         since = f"open from offset {one.txn_start_offset}, idle {duration(one.idle_ms)}"
         title = f"{one.verdict.value}: producer id {one.producer_id} has been {since}"
-        marks.append(line(f"dash {one.verdict.value}", (begin, at_y), (_RIGHT, at_y), title=title))
-        marks.append(bar(f"fill {one.verdict.value}", begin - 4, at_y - 4, 8, 8, title))
+        marks.append(frame.line(f"dash {one.verdict.value}", [begin, (end_ms, one.txn_start_offset)], title))
+        marks.append(frame.at(f"fill {one.verdict.value}", *begin, SQUARE, title))
+    (_, end_offset), (_, stable_offset) = end[-1], stable[-1]
     # The names of the two lines, where there is room between them.
-    if stable[-1][1] - end[-1][1] >= 3 * _LINE_HEIGHT:
-        name = partial(Mark, "name", x=_RIGHT - 2, anchor="end")
-        marks.append(name(text=f"end of the log {points[-1].end_offset:,}", y=end[-1][1] + _LINE_HEIGHT))
-        stable_offset = points[-1].last_stable_offset
-        marks.append(name(text=f"last stable offset {stable_offset:,}", y=stable[-1][1] - _LINE_HEIGHT / 2))
+    if frame.y(stable_offset) - frame.y(end_offset) >= 3 * _LINE_HEIGHT:
+        name = partial(frame.word, "name", x=end_ms, anchor="end")
+        marks.append(name(text=f"end of the log {end_offset:,}", y=end_offset, below=_LINE_HEIGHT))
+        marks.append(name(text=f"last stable offset {stable_offset:,}", y=stable_offset, below=-_LINE_HEIGHT / 2))
     return Chart(
         f"{escape(item.topic_partition)}: offsets against time",
         _log_in_words(item, points[0].time_ms, end_ms),
-        Frame(_HEIGHT, left, time_ticks(x), count_ticks(y)),
+        frame,
         marks,
         _BROKER_TIME if timeline.is_broker_time else _CLIENT_TIME,
         partition=escape(item.topic_partition),
@@ -151,17 +141,16 @@ def states(timeline: IdTimeline, start_ms: int | None, as_of_ms: int | None) -> 
     """One transactional id's states over time, from `start_ms` on if that is known; its last records as a table."""
     changes = sorted(timeline.changes, key=lambda change: change.time_ms)
     low = changes[0].time_ms if start_ms is None else min(start_ms, changes[-1].time_ms)
-    x = Scale(low, max(as_of_ms or 0, changes[-1].time_ms), 4, WIDTH - 4)
+    high = max(as_of_ms or 0, changes[-1].time_ms)
+    frame = Frame.of(_ID_HEIGHT, times(low, high), named(1, {}))
     marks = []
-    for change, end_ms in zip(changes, [*(one.time_ms for one in changes[1:]), x.high], strict=True):
+    for change, end_ms in zip(changes, [*(one.time_ms for one in changes[1:]), high], strict=True):
         if end_ms >= low:
-            # A state that lasted for no time at all is still seen.
-            width = max(round(x(end_ms) - x(change.time_ms), 1), 1.5)
-            begin = min(x(change.time_ms), x.stop - width)
             title = f"{clip(change.state, 24)} from {iso_utc(change.time_ms)}, epoch {change.producer_epoch}"
-            marks.append(bar(f"state {_STATE_LOOKS.get(change.state, 'other')}", begin, 8, width, 30, title))
-            if width > LETTER * len(change.state) + 8:
-                marks.append(Mark("state-name", text=escape(change.state), x=begin + 5, y=27))
+            look = f"state {_STATE_LOOKS.get(change.state, 'other')}"
+            marks.append(frame.bar(look, (change.time_ms, end_ms), (0.2, 1), title))
+            if frame.x(end_ms) - frame.x(change.time_ms) > LETTER * len(change.state) + 8:
+                marks.append(frame.word("state-name", escape(change.state), change.time_ms, 0.6, 4))
     name, last = clip(timeline.transactional_id, 80), changes[-1]
     rows = (
         (iso_utc(one.time_ms), clip(one.state, 24), *("" if n is None else n for n in one[2:]))
@@ -170,14 +159,14 @@ def states(timeline: IdTimeline, start_ms: int | None, as_of_ms: int | None) -> 
     return Chart(
         f"{name}: states over time",
         f"{clip(last.state, 24)} since {iso_utc(last.time_ms)}; {count(len(changes), 'record')} of the coordinator.",
-        Frame(_ID_HEIGHT, 4, time_ticks(x)),
+        frame,
         marks,
         table=Table("Last records", ("Time", "State", "Producer id", "Epoch", "Partitions"), tuple(rows)),
     )
 
 
 _ROW_HEIGHT = 34
-_DOTS_PER_ROW = 48
+_DOT_WIDTH = 8
 
 
 def ages(report: AuditReport) -> Chart | None:
@@ -188,28 +177,28 @@ def ages(report: AuditReport) -> Chart | None:
     if not aged:
         return None
     verdicts = [verdict for verdict in reversed(Verdict) if any(verdict is known for known, _ in aged)]
-    height, left = _ROW_HEIGHT * len(verdicts) + TOP + BOTTOM, left_of([verdict.value for verdict in verdicts])
     oldest_ms, late = max(age for _, age in aged), sum(age > bound_ms for _, age in aged)
-    x = duration_scale(max(oldest_ms, bound_ms) * 2, left + 8, _RIGHT - 8)
-    rows = {v: (TOP + _ROW_HEIGHT * (index + 0.5), v.value) for index, v in enumerate(verdicts)}
-    bound, title = x(bound_ms), "the bound: older ones are late"
-    marks = [line("bound", (bound, 4), (bound, height - BOTTOM), title=title)]
-    marks.append(Mark("name", text=f"late after {duration(bound_ms)}", x=bound - 5, y=13, anchor="end"))
+    level = {verdict: len(verdicts) - place - 0.5 for place, verdict in enumerate(verdicts)}
+    labels = named(len(verdicts), {at: verdict.value for verdict, at in level.items()})
+    frame = Frame.of(_ROW_HEIGHT * (len(verdicts) + 1), durations(max(oldest_ms, bound_ms) * 2), labels, margin=8)
+    top = (bound_ms, len(verdicts))
+    marks = [frame.line("bound", [top, (bound_ms, 0)], "the bound: older ones are late")]
+    marks.append(frame.word("name", f"late after {duration(bound_ms)}", *top, below=1, anchor="end"))
     for verdict in verdicts:
         # One dot for what lies close together; its area tells how many that are.
         slices: dict[int, list[int]] = {}
         for age in (age for known, age in aged if known is verdict):
-            slices.setdefault(round((x(age) - left) / (_RIGHT - left) * _DOTS_PER_ROW), []).append(age)
+            slices.setdefault(round(frame.x(age) / _DOT_WIDTH), []).append(age)
         for near in slices.values():
             span = " to ".join(dict.fromkeys((duration(min(near)), duration(max(near)))))
             r = round(min(4 + 1.5 * math.sqrt(len(near) - 1), 15), 1)
-            at, title = x(sum(near) / len(near)), f"{len(near)} {verdict.value}, idle {span}"
-            marks.append(dot(f"fill {verdict.value}", at, rows[verdict][0], r, title))
+            title = f"{len(near)} {verdict.value}, idle {span}"
+            marks.append(frame.at(f"fill {verdict.value}", sum(near) / len(near), level[verdict], disc(r), title))
     return Chart(
         "Open transactions by the time since their last write, against the bound",
         f"{late} of {len(aged)} are idle for more than {duration(bound_ms)}, the oldest for {duration(oldest_ms)}, by "
         "the clock that lateness is judged by: the client's, if it is credible.",
-        Frame(height, left, duration_ticks(x), list(rows.values())),
+        frame,
         marks,
         "The dashed line is transaction.max.timeout.ms + 5 min.",
     )
@@ -253,30 +242,28 @@ def _bars(
     """
     if len(points) < 2:
         return None
-    known, most_ticks = [point.hidden_record_count for point in points], 2 if height < _HEIGHT / 2 else 5
+    known = [point.hidden_record_count for point in points]
     hidden = ["an unknown number of hidden records" if n is None else count(n, "hidden record") for n in known]
     words = f"{count(len(points), each)}; the last one found {hidden[-1]}, the one before {hidden[-2]}.{note}"
-    y, left = count_scale(0, max(1, *(n or 0 for n in known)), height, most_ticks)
-    step = (_RIGHT - left) / len(points)
-    width = round(min(step * 0.7, _WIDEST_BAR), 1)
+    ends = {at + 0.5: iso_utc(points[at].as_of_ms)[5:16].replace("T", " ") for at in (0, len(points) - 1)}
+    most = max(1, *(n or 0 for n in known))
+    frame = Frame.of(height, named(len(points), ends), counts(0, most, 2 if height < _HEIGHT / 2 else 5))
     marks = []
-    for index, (point, number) in enumerate(zip(points, known, strict=True)):
-        # A night that found nothing still has its place, and one that could not tell its whole height.
-        top = y.stop if number is None else min(y(number), y.start - 1)
-        place, look = round(left + index * step + (step - width) / 2, 1), "night unknown" if number is None else "night"
-        title_of_bar = f"{iso_utc(point.as_of_ms)}: {hidden[index]}{more[index]}"
-        marks.append(bar(look, place, top, width, round(y.start - top, 1), title_of_bar))
-    ends = {index: iso_utc(points[index].as_of_ms)[5:16].replace("T", " ") for index in (0, len(points) - 1)}
-    ticks = [(round(left + (index + 0.5) * step, 1), day) for index, day in ends.items()]
+    for at, (point, number) in enumerate(zip(points, known, strict=True)):
+        # A night that could not tell has its whole height.
+        look, upto = ("night unknown", most) if number is None else ("night", number)
+        title_of_bar = f"{iso_utc(point.as_of_ms)}: {hidden[at]}{more[at]}"
+        marks.append(frame.bar(look, (at + 0.15, at + 0.85), (0, upto), title_of_bar, most=_WIDEST_BAR))
     grey = " Grey: the files did not say how many." if None in known else ""
-    return Chart(title, words + grey, Frame(height, left, ticks, count_ticks(y, most_ticks)), marks)
+    return Chart(title, words + grey, frame, marks)
 
 
 _ENDED_HEIGHT = 150
+_SIGN = "M7 0h12v12h-12Z"
 _ENDED_LEGEND = (
-    (bar("fill in_progress", 7, 0, 12, 12), "committed"),
-    (bar("fill inconclusive", 7, 0, 12, 12), "aborted"),
-    (bar("fill suspect", 7, 0, 12, 12), "ended, and the dump does not print how"),
+    (Mark("fill in_progress", _SIGN), "committed"),
+    (Mark("fill inconclusive", _SIGN), "aborted"),
+    (Mark("fill suspect", _SIGN), "ended, and the dump does not print how"),
 )
 
 
@@ -284,16 +271,15 @@ def ended(slices: Sequence[EndedSlice], stats_command: str | None) -> Chart | No
     """What ended when, by its outcome; nothing where nothing did."""
     if not slices:
         return None
-    y, left = count_scale(0, max(one.ended_count for one in slices), _ENDED_HEIGHT)
-    x = Scale(slices[0].from_ms, slices[-1].to_ms, left, _RIGHT)
+    most = max(one.ended_count for one in slices)
+    frame = Frame.of(_ENDED_HEIGHT, times(slices[0].from_ms, slices[-1].to_ms), counts(0, most))
     marks = []
     for one in slices:
-        width, below = round(max(x(one.to_ms) - x(one.from_ms) - 1, 1), 1), 0
-        for (sign, _), word, number in zip(_ENDED_LEGEND, _ENDED_WORDS, one[2:], strict=True):
+        tops = accumulate(one[2:])
+        for (sign, _), word, number, top in zip(_ENDED_LEGEND, _ENDED_WORDS, one[2:], tops, strict=True):
             if number:
-                top, title = y(below + number), f"{iso_utc(one.from_ms)}: {count(number, 'transaction')} {word}"
-                marks.append(bar(sign.look, x(one.from_ms), top, width, round(y(below) - top, 1), title))
-                below += number
+                title = f"{iso_utc(one.from_ms)}: {count(number, 'transaction')} {word}"
+                marks.append(frame.bar(sign.look, (one.from_ms, one.to_ms), (top - number, top), title))
     committed, aborted, unknown = (sum(column) for column in zip(*(one[2:] for one in slices), strict=True))
     not_printed = f", {unknown} of which the dump does not print how they ended" if unknown else ""
     span = f"from {iso_utc(slices[0].from_ms)} to {iso_utc(slices[-1].to_ms)}"
@@ -303,7 +289,7 @@ def ended(slices: Sequence[EndedSlice], stats_command: str | None) -> Chart | No
     return Chart(
         "Ended transactions by time",
         f"{committed} committed, {aborted} aborted{not_printed}, {span}; a bar is {step}.",
-        Frame(_ENDED_HEIGHT, left, time_ticks(x), count_ticks(y)),
+        frame,
         marks,
         f"Each transaction once on each partition. Time by the brokers' clocks.{more}",
         Table("As a table, oldest first", ("From", "Committed", "Aborted", "Not printed"), rows),
