@@ -335,28 +335,32 @@ def _lines(item: Explanation) -> Iterator[str]:
     yield f"{_INDENT}{item.verdict} by rule {item.rule}"
     owner = () if item.owner is None else owner_paragraphs(item.owner)
     yield from (line.text for line in lines_of(chain(item.facts, owner), WIDTH))
-    yield ""
-    yield f"{_INDENT}timeline, in the order of the log. Times are by the brokers' clocks, or marked (client). Between"
-    yield f"{_INDENT}two broker times the files do not tell which came first, a batch or a record of the coordinator"
-    if not item.are_batches_kept:
-        yield from _labelled("", "no batch of it is kept: it is gone from the files")
-    for event in item.events:
-        where = "coordinator" if event.offset is None else f"offset {event.offset}"
-        whose = " (client)" if event.clock == "client" else ""
-        label = f"{iso_utc(event.at_ms)}{whose}"
-        yield from _labelled(f"{label:<34}{where:<14}", escape(event.text))
-    yield ""
-    yield f"{_INDENT}rules, in their order"
-    for rule in item.rules:
-        mark = f"FIRED, {rule.verdict}" if rule.has_fired else "no"
-        yield from _labelled(f"{rule.rule:<33}", escape(f"{mark}: {rule.reason}"))
-    if item.would_change:
+    for heading, rows in _tables(item):
         yield ""
-        yield f"{_INDENT}what would change the verdict"
-        for evidence in item.would_change:
-            yield from _labelled("- ", escape(evidence))
+        yield from wrapped(heading, _HEADING_WIDTH, _INDENT, _INDENT)
+        for label, text in rows:
+            first = f"{_INDENT}{_INDENT}{label}"
+            yield from wrapped(escape(text), WIDTH, first, " " * min(len(first), 53))
 
 
-def _labelled(label: str, text: str) -> list[str]:
-    first = f"{_INDENT}{_INDENT}{label}"
-    return wrapped(text, WIDTH, first, " " * min(len(first), 53))
+_HEADING_WIDTH = 100
+_TIMELINE = (
+    "timeline, in the order of the log. Times are by the brokers' clocks, or marked (client). Between two broker times "
+    "the files do not tell which came first, a batch or a record of the coordinator"
+)
+
+
+def _tables(item: Explanation) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
+    """What stands behind the facts: a heading, and rows of a label and a text."""
+    gone = [] if item.are_batches_kept else [("", "no batch of it is kept: it is gone from the files")]
+    yield _TIMELINE, chain(gone, map(_row_of_event, item.events))
+    marked = ((one, f"FIRED, {one.verdict}" if one.has_fired else "no") for one in item.rules)
+    yield "rules, in their order", ((f"{one.rule:<33}", f"{mark}: {one.reason}") for one, mark in marked)
+    if item.would_change:
+        yield "what would change the verdict", (("- ", evidence) for evidence in item.would_change)
+
+
+def _row_of_event(event: Event) -> tuple[str, str]:
+    where = "coordinator" if event.offset is None else f"offset {event.offset}"
+    whose = " (client)" if event.clock == CLIENT else ""
+    return f"{iso_utc(event.at_ms) + whose:<34}{where:<14}", event.text
