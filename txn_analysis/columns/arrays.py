@@ -187,3 +187,19 @@ def matching(known: pa.Table, key: Sequence[str], names: Sequence[str]) -> Batch
             yield pa.RecordBatch.from_arrays(columns, [*names])
 
     return run
+
+
+def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:
+    """Some stretches of a text, which lie apart and in order, as an Arrow column."""
+    if not len(starts):
+        return pa.array([], pa.large_binary())
+    bounds = np.empty(2 * len(starts), np.int64)  # of each stretch, and of what is left out before the next one
+    bounds[0::2], bounds[1::2] = starts, stops
+    if (bounds[1:-1:2] == bounds[2::2]).all():
+        return _binary_column(data, np.append(bounds[0::2], bounds[-1:]), len(starts))
+    with_gaps = _binary_column(data, bounds, len(bounds) - 1)
+    return with_gaps.take(pa.array(np.arange(0, len(bounds) - 1, 2)))
+
+
+def _binary_column(data: bytes, bounds: Array, count: int) -> pa.LargeBinaryArray:
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])

@@ -28,7 +28,8 @@ from txn_analysis.kafka.names import (
     STATE_KINDS,
     TXNINDEX,
 )
-from txn_analysis.reading.dump.scan import SmallSections, places_of, read_slice, scan_range, scan_slice
+from txn_analysis.reading.dump.scan import places_of, read_slice, scan_range, scan_slice
+from txn_analysis.reading.dump.small_sections import SmallSections
 from txn_analysis.reading.log_dir.producer_files import (
     CHANGED,
     read_described_file,
@@ -40,9 +41,9 @@ from txn_analysis.reading.log_dir.producer_files import (
 from txn_analysis.reading.log_dir.segment import headers_of, is_small_segment, scan_headers, scan_segment
 from txn_analysis.reading.state.console_export import read_console_json, read_console_text
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
-from txn_analysis.reading.state.records import ReadStateRecord
 from txn_analysis.reading.state.segment import StateSegmentReader
-from txn_analysis.reading.text.read_rows import placed, schema_read
+from txn_analysis.reading.state.values import ReadStateRecord
+from txn_analysis.reading.text.section import schema_read
 from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import Reject
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
@@ -245,7 +246,6 @@ def _read_state_segment(text: Text, parts: list[ScanRange]) -> Iterator[NamedRow
 def _record_rows(items: Items, part: ScanRange) -> Iterator[NamedRows]:
     """Rows of a table, also of records that come one by one; and what was not understood."""
     table = TRANSACTION_STATES if part.section.kind in STATE_KINDS else _TABLES_OF_PRODUCERS[part.section.kind]
-    place = part.ingest_id, part.input_id, part.section.index
     for are_rows, alike in groupby(items, key=lambda item: isinstance(item, pa.RecordBatch)):
         while chunk := list(islice(alike, 1 if are_rows else _ROWS_PER_BATCH)):
             rejects = [item for item in chunk if isinstance(item, Reject)]
@@ -255,7 +255,7 @@ def _record_rows(items: Items, part: ScanRange) -> Iterator[NamedRows]:
             if records and not are_rows:
                 records = [batch_of(ReadStateRecord, records, schema_read(table))]
             for rows in records:
-                yield table.name, placed(rows, table, *place)
+                yield table.name, part.placed(rows, table)
                 if table is TRANSACTION_STATES:
                     yield from _moments(rows, part)
 

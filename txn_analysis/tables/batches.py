@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, equal_runs, rows_at
-from txn_analysis.kafka.names import CODECS, LAST_TIME_MS, TIMES
+from txn_analysis.kafka.names import CODECS, TIMES
 from txn_analysis.tables import LOG_BATCHES
 
 if TYPE_CHECKING:
@@ -111,9 +111,3 @@ def _values(name: str, column: pa.Array) -> Array:
         column = pc.fill_null(column.cast(pa.int64()), ABSENT)
     values: Array = column.to_numpy(zero_copy_only=False, writable=True)
     return values
-
-
-def times(values: Array) -> Array:
-    """The values without Kafka's -1, and without any other time that no calendar has; clients may send both."""
-    known: Array = np.where((values < 0) | (values > LAST_TIME_MS), ABSENT, values)
-    return known

@@ -9,7 +9,7 @@ from txn_analysis.columns.arrays import NONE
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.kafka.names import END_MARKERS
 from txn_analysis.kafka.transactions import TopicPartition
-from txn_analysis.reading.state.records import ReadStateRecord
+from txn_analysis.reading.state.values import ReadStateRecord
 from txn_analysis.tables import (
     LOG_PIECES,
     TRANSACTION_STATES,

@@ -12,8 +12,9 @@ from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from tests.tools.dump_texts import BATCH_SIZE, batch, deep, dumping, plan, record
 from tests.tools.log_evidence import MemoryText
 from tests.tools.repository import CASES
+from txn_analysis.columns.arrays import slices
 from txn_analysis.kafka.names import LOG_KINDS
-from txn_analysis.reading.dump import batch_text
+from txn_analysis.reading.dump import records
 from txn_analysis.reading.dump.records import Walk, walk_records
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
@@ -21,7 +22,6 @@ from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, M
 from txn_analysis.reading.grammar.line_form import LineForm
 from txn_analysis.reading.grammar.lines import Candidates, Lines, read_batch_lines
 from txn_analysis.reading.text.section import ScanRange, Section
-from txn_analysis.reading.text.text import slices
 
 NEWEST, MIDDLE, OLD = (BATCH_FORMS[grammar] for grammar in ("3.2+", "2.2-3.1", "2.1"))
 HEAD = (
@@ -224,11 +224,11 @@ def test_record_lines_take_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None
         walked.append(walk_records(*place, **limits))
         return walked[-1]
 
-    monkeypatch.setattr(batch_text, "walk_records", walk)
+    monkeypatch.setattr(records, "walk_records", walk)
     text = deep("orders-0", *(record(k, None, printed=False) for k in range(50)))
     lines = Lines.of(text)
     with loading_takes(NOTHING):
-        own = batch_text.read_batch_text(
+        own = records.read_batch_text(
             lines, read_batch_lines(lines), starts_segment=True, ends_segment=True, has_header_keys=True
         )
     assert own.record_count.tolist() == [1] * 50

@@ -14,8 +14,9 @@ from tests.tools.forms.model import History
 from tests.tools.log_dirs.encoder import as_written, segment_bytes
 from tests.tools.log_dirs.reading import Segment
 from tests.tools.log_evidence import MemoryText
-from txn_analysis.reading.dump import scan
-from txn_analysis.reading.dump.scan import SmallSections, scan_range
+from txn_analysis.reading.dump import small_sections
+from txn_analysis.reading.dump.scan import scan_range
+from txn_analysis.reading.dump.small_sections import SmallSections
 from txn_analysis.reading.log_dir.segment import scan_segment
 from txn_analysis.reading.text.section import ScanRange
 from txn_analysis.reading.text.text import Text
@@ -97,7 +98,7 @@ def test_few_lines_are_left_to_the_expressions() -> None:
 
 
 def test_a_group_is_no_larger_than_what_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scan, "TOGETHER_BYTES", 2 * len(CHAINED[2]))
+    monkeypatch.setattr(small_sections, "TOGETHER_BYTES", 2 * len(CHAINED[2]))
     assert not check([dump(text) for text in CHAINED], scan_range)
 
 

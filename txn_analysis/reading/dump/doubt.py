@@ -1,17 +1,14 @@
-"""Which lines of a slice are its segment's batches, and which of them a client's text could have made.
+"""Which batches of a slice a client's text could have made, as kafka-dump-log prints payloads and keys raw.
 
-kafka-dump-log prints payloads, keys and header keys raw, so any line can be forged. What cannot be forged without a
-trace is the chain: a segment's first batch is at position 0, and each next one where the one before it ended. And what
-a batch can hide is bounded by its size: keys and values have printed sizes, and the rest is all that its header keys
-have. (A key can begin with `]`, so that a record line never shows that it has none.)
+What a batch can hide is bounded by its size: keys and values have printed sizes, and the rest is all that its header
+keys have. (A key can begin with `]`, so that a record line never shows that it has none.)
 """
 
 from __future__ import annotations
 
 import zlib
-from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +21,7 @@ from txn_analysis.reading.grammar.noise import noise_end, says_stop
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.reading.dump.batch_text import BatchText
-    from txn_analysis.reading.dump.records import Record
+    from txn_analysis.reading.dump.records import BatchText, Record
     from txn_analysis.reading.grammar.lines import Candidates, Lines
     from txn_analysis.reading.text.section import Section
     from txn_analysis.reading.text.text import Text
@@ -36,65 +32,6 @@ _PLAIN = CODECS.index("none")
 _THAN_ZLIB = 0.5
 _LONGEST_BYTES = 1 << 22
 _CONTINUATIONS = bytes(range(0x80, 0xC0))  # in UTF-8, of a character that began before
-
-
-def follow_chain(candidates: Candidates, claims: Candidates, *, starts_segment: bool) -> tuple[Array, Array]:
-    """The lines that make up one slice of a segment, as indexes in file order, and which of these are contested.
-
-    Lines are taken forwards: of those behind one, the next that begins where its batch ends. Where none does, the chain
-    resumes at the next plausible line, and the break shows in the positions. A slice that does not start its segment
-    does not know where the chain enters it: at its first line, unless the longest run of linked lines contradicts that.
-    A line is contested where one that was left out, or one of other `claims`, claims some of its place. Nothing a
-    client wrote can precede a segment's first batch, so that one is beyond doubt.
-    """
-    position, end = candidates.columns["position"], candidates.columns["position"] + candidates.columns["size"]
-    base, last = candidates.columns["base_offset"], candidates.columns["last_offset"]
-    is_linked = are_linked(candidates)
-    chosen = np.arange(len(candidates))
-    if is_linked.all() and not len(claims):
-        return chosen, np.zeros(len(candidates), bool)
-    if not is_linked.all():
-        starts = np.append(0, np.flatnonzero(~is_linked) + 1)
-        longest = int(starts[np.argmax(np.diff(np.append(starts, len(candidates))))])
-        enters = starts_segment or (position[longest] >= end[0] and base[longest] > last[0])
-        columns = (values.tolist() for values in (position, end, base, last))
-        chosen = np.array(_followed(*columns, first=0 if enters else longest), np.int64)
-    others = np.setdiff1d(np.arange(len(candidates)), chosen, assume_unique=True)
-    claimed = np.concatenate([position[others], claims.columns["position"]])
-    claimed_end = claimed + np.concatenate([candidates.columns["size"][others], claims.columns["size"]])
-    change = np.zeros(len(chosen) + 1, np.int64)
-    np.add.at(change, np.searchsorted(end[chosen], claimed, "right"), 1)
-    np.add.at(change, np.searchsorted(position[chosen], claimed_end), -1)
-    is_contested = np.cumsum(change[:-1]) > 0
-    is_contested[0] &= not starts_segment
-    return chosen, is_contested
-
-
-def are_linked(candidates: Candidates) -> Array:
-    """Of each line but the last whether the next one's batch follows its own, by position and by offset."""
-    c = candidates.columns
-    linked: Array = c["position"][1:] == (c["position"] + c["size"])[:-1]
-    return linked & (c["base_offset"][1:] > c["last_offset"][:-1])
-
-
-def _followed(position: list[int], end: list[int], base: list[int], last: list[int], *, first: int) -> list[int]:
-    by_position: dict[int, list[int]] = {}
-    for row, at in enumerate(position):
-        by_position.setdefault(at, []).append(row)
-    chosen, looked_at = [first], first
-    while True:
-        row = chosen[-1]
-        linked = by_position.get(end[row], [])
-        later = linked[bisect_right(linked, row) :]
-        following = next((other for other in later if base[other] > last[row]), None)
-        looked_at = max(looked_at, row)
-        while following is None:  # ends grow from row to row, so that nothing is looked at twice
-            looked_at += 1
-            if looked_at == len(position):
-                return chosen
-            if position[looked_at] > end[row] and base[looked_at] > last[row]:
-                following = looked_at
-        chosen.append(following)
 
 
 def may_be_in_records(lines: Lines, under: BatchText, *, ends_segment: bool) -> Array:
@@ -119,16 +56,8 @@ class Chain:
     lines: Lines
     under: BatchText
     rows: Array  # those of these lines that are batches
-
-    @cached_property
-    def batches(self) -> Candidates:
-        """Their lines."""
-        return self.under.batches.take(self.rows)
-
-    @cached_property
-    def stop(self) -> Array:
-        """Of each where the line of the next one begins, in the slice."""
-        return np.append(self.lines.starts[self.batches.line[1:]], len(self.lines.data))
+    batches: Candidates  # their lines
+    stop: Array  # where the line behind each of them begins, in the slice
 
 
 def may_be_header_keys(chain: Chain) -> Array:

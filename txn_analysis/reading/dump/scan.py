@@ -1,50 +1,34 @@
 """Scan: byte ranges of logs' sections become batches, inside the tasks that hold them.
 
-Of small sections there may be thousands, and what an array operation costs by itself is more than what the batches of
-one cost: many texts, or segments, are read as one set of columns.
+kafka-dump-log prints payloads, keys and header keys raw, so any line can be forged. What cannot be forged without a
+trace is the chain: a segment's first batch is at position 0, and each next one where the one before it ended.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT, Array, rows_at, together
-from txn_analysis.kafka.names import BINARY_GRAMMARS, BROKER_WRITTEN_TOPICS, GROUP_TOPIC, LOG, TIMESTAMP_TYPES
-from txn_analysis.reading.dump.batch_text import read_batch_text, whole_texts
-from txn_analysis.reading.dump.doubt import (
-    Chain,
-    are_linked,
-    follow_chain,
-    may_be_header_keys,
-    may_be_in_records,
-    noise_ends,
-)
-from txn_analysis.reading.grammar.forms import BATCH_LINE_START, RECORD_LINE_START
-from txn_analysis.reading.grammar.lines import (
-    COLUMNS,
-    Candidates,
-    Lines,
-    plausible,
-    read_batch_lines,
-    read_run_of_batches,
-)
+from txn_analysis.columns.arrays import ABSENT, Array
+from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, GROUP_TOPIC, STATE, TIMESTAMP_TYPES
+from txn_analysis.reading.dump.doubt import Chain, may_be_header_keys, may_be_in_records, noise_ends
+from txn_analysis.reading.dump.records import BatchText, read_batch_text
+from txn_analysis.reading.grammar.forms import BATCH_LINE_START
+from txn_analysis.reading.grammar.lines import COLUMNS, Candidates, Lines, read_batch_lines, read_markers
 from txn_analysis.reading.log_dir.group_records import read_group_lines
-from txn_analysis.reading.log_dir.segment import is_small_segment, scan_small_segments
-from txn_analysis.tables.batches import Batches, times
+from txn_analysis.reading.text.section import times
+from txn_analysis.tables.batches import Batches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from txn_analysis.reading.text.section import ScanRange
     from txn_analysis.reading.text.text import Text
 
-    ReadTogether = Callable[[Sequence[tuple[ScanRange, bytes]]], Iterator[Batches | ScanRange]]
-
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
-_SMALL_BYTES = 256 << 10
 _LOOK_AHEAD_BYTES = 64 << 10
 _NEEDLE = b"\n" + BATCH_LINE_START
 _NAMED_OTHERWISE = ("size", "max_timestamp", "timestamp_type", "delete_horizon", "magic")
@@ -99,38 +83,38 @@ def places_of(part: ScanRange) -> list[tuple[int, int]]:
 def scan_slice(text: Text, part: ScanRange, own_text: Slice) -> Batches:
     """The batches of a range's text."""
     section, start, lines, candidates = part.section, own_text.start, own_text.lines, own_text.candidates
-    is_first = part.start == section.text_start_bytes
-    ends_segment = own_text.end == section.text_end_bytes
+    is_first, ends_segment = part.start == section.text_start_bytes, own_text.end == section.text_end_bytes
     has_header_keys = section.topic not in BROKER_WRITTEN_TOPICS
     limits = {"starts_segment": is_first, "ends_segment": ends_segment, "has_header_keys": has_header_keys}
     # The records of a decoded section are proven, and counted, where they are decoded.
-    is_decoded = section.kind == "state"
-    under = whole_texts(lines, candidates) if is_decoded else read_batch_text(lines, candidates, **limits)
+    is_decoded = section.kind == STATE
+    under = _whole_texts(lines, candidates) if is_decoded else read_batch_text(lines, candidates, **limits)
     rows, is_contested = follow_chain(under.batches, under.claims, starts_segment=is_first)
-    chain = Chain(text, section, start, lines, under, rows)
-    may_be_text = np.zeros(len(rows), bool)
-    if under.prints_records:
-        is_contested |= may_be_in_records(lines, under, ends_segment=ends_segment)[rows]
-        if has_header_keys:
-            may_be_text = may_be_header_keys(chain)
-    end, has_stopped = noise_ends(chain, is_contested | may_be_text)
-    may_be_text |= has_stopped
-    line_start, read = lines.starts[chain.batches.line], chain.batches.columns
+    batches, end, may_be_text = under.batches.take(rows), under.end[rows], np.zeros(len(rows), bool)
+    line_start, read = lines.starts[batches.line], batches.columns
+    stop = np.append(line_start[1:], len(lines.data))
+    if not is_decoded:
+        chain = Chain(text, section, start, lines, under, rows, batches, stop)
+        if under.prints_records:
+            is_contested |= may_be_in_records(lines, under, ends_segment=ends_segment)[rows]
+            may_be_text = may_be_header_keys(chain) if has_header_keys else may_be_text
+        end, has_stopped = noise_ends(chain, is_contested | may_be_text)
+        may_be_text |= has_stopped
     is_counted = (read["record_count"] >= 0) & under.prints_records
-    columns = _as_printed(read) | {
+    columns = as_printed(read) | {
         "is_contested": is_contested,
         "may_be_header_keys": may_be_text,
         "text_start_bytes": line_start + start,
-        "text_bytes": np.minimum(end, chain.stop) - line_start,
+        "text_bytes": np.minimum(end, stop) - line_start,
         "record_line_count": np.where(is_counted, under.record_count[rows], ABSENT),
         "marker": under.marker[rows],
         "coordinator_epoch": under.coordinator_epoch[rows],
     }
-    groups = read_group_lines(lines, chain.batches) if section.topic == GROUP_TOPIC and not is_decoded else None
+    groups = read_group_lines(lines, batches) if section.topic == GROUP_TOPIC and not is_decoded else None
     return Batches(part.place, columns, groups)
 
 
-def _as_printed(read: Mapping[str, Array]) -> dict[str, Array]:
+def as_printed(read: Mapping[str, Array]) -> dict[str, Array]:
     """The columns that a batch line itself prints."""
     has_no_type = read["timestamp_type"] == _NO_TIMESTAMP_TYPE
     return {name: read[name] for name in COLUMNS if name not in _NAMED_OTHERWISE} | {
@@ -139,70 +123,6 @@ def _as_printed(read: Mapping[str, Array]) -> dict[str, Array]:
         "timestamp_type": np.where(has_no_type, ABSENT, read["timestamp_type"]),
         "delete_horizon_ms": times(read["delete_horizon"]),
     }
-
-
-def _is_small_dump(part: ScanRange) -> bool:
-    """Whether a range is all of a small section, as `_scan_small_dumps` reads it."""
-    section = part.section
-    is_whole = part.start == section.text_start_bytes and part.end == section.text_end_bytes
-    return is_whole and part.end - part.start <= _SMALL_BYTES and section.kind == LOG and section.topic != GROUP_TOPIC
-
-
-def _is_shallow(text: bytes) -> bool:
-    """Whether no record line follows the first line of a section's body."""
-    return not text.startswith(RECORD_LINE_START, text.find(b"\n") + 1)
-
-
-def _scan_small_dumps(read: Sequence[tuple[ScanRange, bytes]]) -> Iterator[Batches | ScanRange]:
-    """The batches of some small sections, as `scan_range` finds them in each; one with more than batch lines is left.
-
-    Where a section is nothing but lines of batches that follow each other, no line of it can be a client's.
-
-    Args:
-        read: each section with the text of its body; all together no more than a megabyte.
-    """
-    while read:
-        run, ends = read_run_of_batches(b"".join(text for _, text in read))
-        line_start = np.append(0, ends + 1)
-        starts = np.append(0, np.cumsum([len(text) for _, text in read]))
-        first = np.searchsorted(line_start, starts)
-        is_read = (starts[1:] <= line_start[-1]) & (line_start[first[:-1] - len(line_start)] == starts[:-1])
-        count = 0 if len(plausible(run)) < len(run) else int(np.argmin(np.append(is_read, False)))
-        yield from _of_small(read[:count], run, line_start, first.tolist())
-        # What is left begins with something else; where nothing was read, few lines are read sooner one by one.
-        stop = count + 1 if count else len(read)
-        yield from (part for part, _ in read[count:stop])
-        read = read[stop:]
-
-
-def _of_small(
-    read: Sequence[tuple[ScanRange, bytes]], run: Candidates, line_start: Array, first: Sequence[int]
-) -> Iterator[Batches | ScanRange]:
-    """The batches of sections whose texts are nothing but lines of a run; a section whose batches are no chain is left.
-
-    Args:
-        read: the sections.
-        run: the lines.
-        line_start: where each begins in all texts together, and behind the last one where it ends.
-        first: the first line of each section, and of what follows.
-    """
-    is_other, nothing = ~are_linked(run), np.zeros(len(run), bool)
-    columns = _as_printed(run.columns) | {
-        "is_contested": nothing,
-        "may_be_header_keys": nothing,
-        "text_bytes": np.diff(line_start),
-        "record_line_count": np.full(len(run), ABSENT),
-        "marker": np.full(len(run), None, object),
-        "coordinator_epoch": np.full(len(run), ABSENT, np.int64),
-    }
-    for (part, _), start, stop in zip(read, first, first[1:], strict=False):
-        if start == stop or is_other[start : stop - 1].any():
-            yield part
-            continue
-        rows = slice(start, stop)
-        in_text = line_start[rows] - line_start[start] + part.start
-        columns_of_range = rows_at(columns, rows) | {"text_start_bytes": in_text}
-        yield Batches(part.place, columns_of_range)
 
 
 def _next_batch_line(text: Text, at: int, limit: int) -> int:
@@ -217,46 +137,69 @@ def _next_batch_line(text: Text, at: int, limit: int) -> int:
     return limit
 
 
-TOGETHER_BYTES = 1 << 20
+def _whole_texts(lines: Lines, candidates: Candidates) -> BatchText:
+    """Each line's text is all up to the next one, whatever stands there."""
+    end = np.append(lines.starts[candidates.line[1:]], len(lines.data))
+    count, no = np.zeros(len(candidates), np.int64), np.zeros(len(candidates), bool)
+    none = candidates.take(np.flatnonzero(no))
+    marker, epoch, _ = read_markers(lines, candidates)
+    return BatchText(candidates, marker, epoch, end, count, end, no, no, none, prints_records=False)
 
 
-class SmallSections:
-    """Those of one task, as they come.
+def follow_chain(candidates: Candidates, claims: Candidates, *, starts_segment: bool) -> tuple[Array, Array]:
+    """The lines that make up one slice of a segment, as indexes in file order, and which of these are contested.
 
-    Attributes:
-        left: sections that are to be read one by one, as something about them is unusual.
+    Lines are taken forwards: of those behind one, the next that begins where its batch ends. Where none does, the chain
+    resumes at the next plausible line, and the break shows in the positions. A slice that does not start its segment
+    does not know where the chain enters it: at its first line, unless the longest run of linked lines contradicts that.
+    A line is contested where one that was left out, or one of other `claims`, claims some of its place. Nothing a
+    client wrote can precede a segment's first batch, so that one is beyond doubt.
     """
+    position, end = candidates.columns["position"], candidates.columns["position"] + candidates.columns["size"]
+    base, last = candidates.columns["base_offset"], candidates.columns["last_offset"]
+    is_linked = are_linked(candidates)
+    chosen = np.arange(len(candidates))
+    if is_linked.all() and not len(claims):
+        return chosen, np.zeros(len(candidates), bool)
+    if not is_linked.all():
+        starts = np.append(0, np.flatnonzero(~is_linked) + 1)
+        longest = int(starts[np.argmax(np.diff(np.append(starts, len(candidates))))])
+        enters = starts_segment or (position[longest] >= end[0] and base[longest] > last[0])
+        columns = (values.tolist() for values in (position, end, base, last))
+        chosen = np.array(_followed(*columns, first=0 if enters else longest), np.int64)
+    others = np.setdiff1d(np.arange(len(candidates)), chosen, assume_unique=True)
+    claimed = np.concatenate([position[others], claims.columns["position"]])
+    claimed_end = claimed + np.concatenate([candidates.columns["size"][others], claims.columns["size"]])
+    change = np.zeros(len(chosen) + 1, np.int64)
+    np.add.at(change, np.searchsorted(end[chosen], claimed, "right"), 1)
+    np.add.at(change, np.searchsorted(position[chosen], claimed_end), -1)
+    is_contested = np.cumsum(change[:-1]) > 0
+    is_contested[0] &= not starts_segment
+    return chosen, is_contested
 
-    def __init__(self) -> None:
-        self.left: list[ScanRange] = []
-        self._waiting: dict[ReadTogether, list[tuple[ScanRange, bytes]]] = {
-            _scan_small_dumps: [],
-            scan_small_segments: [],
-        }
-        self._waiting_bytes = 0
 
-    def takes(self, text: Text, part: ScanRange) -> bool:
-        """Whether a range of a section of a log is all of a small one, which is read now and understood later."""
-        is_broker_file = part.section.grammar in BINARY_GRAMMARS
-        if not (is_small_segment(part) if is_broker_file else _is_small_dump(part)):
-            return False
-        data = text.read(part.start, part.end)
-        if len(data) < part.end - part.start or not (is_broker_file or _is_shallow(data)):
-            return False
-        self._waiting[scan_small_segments if is_broker_file else _scan_small_dumps].append((part, data))
-        self._waiting_bytes += len(data)
-        return True
+def are_linked(candidates: Candidates) -> Array:
+    """Of each line but the last whether the next one's batch follows its own, by position and by offset."""
+    c = candidates.columns
+    linked: Array = c["position"][1:] == (c["position"] + c["size"])[:-1]
+    return linked & (c["base_offset"][1:] > c["last_offset"][:-1])
 
-    def batches(self, *, is_end: bool = False) -> Iterator[Batches]:
-        """The batches of sections that were taken, once there are enough of them; of all at the end."""
-        if self._waiting_bytes <= TOGETHER_BYTES and not is_end:
-            return
-        for read_together, waiting in self._waiting.items():
-            for group in together(waiting, lambda each: len(each[1]), TOGETHER_BYTES):
-                for batches in read_together(group):
-                    if isinstance(batches, Batches):
-                        yield batches
-                    else:
-                        self.left.append(batches)
-            waiting.clear()
-        self._waiting_bytes = 0
+
+def _followed(position: list[int], end: list[int], base: list[int], last: list[int], *, first: int) -> list[int]:
+    by_position: dict[int, list[int]] = {}
+    for row, at in enumerate(position):
+        by_position.setdefault(at, []).append(row)
+    chosen, looked_at = [first], first
+    while True:
+        row = chosen[-1]
+        linked = by_position.get(end[row], [])
+        later = linked[bisect_right(linked, row) :]
+        following = next((other for other in later if base[other] > last[row]), None)
+        looked_at = max(looked_at, row)
+        while following is None:  # ends grow from row to row, so that nothing is looked at twice
+            looked_at += 1
+            if looked_at == len(position):
+                return chosen
+            if position[looked_at] > end[row] and base[looked_at] > last[row]:
+                following = looked_at
+        chosen.append(following)

@@ -1,4 +1,4 @@
-"""The physical lines of one slice of a dump, its batch lines as columns, and one by one the heads of record lines.
+"""The physical lines of one slice of a dump, its batch lines and end markers as columns, and the heads of record lines.
 
 Where there are many, the compiled reader takes those that fit a form exactly; the others are read line by line with a
 form's regular expression. Both give the same rows. Formats: kafka-formats.md, 1.
@@ -14,21 +14,32 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT, Array, rows_at
-from txn_analysis.kafka.names import CODECS, TIMESTAMP_TYPES
-from txn_analysis.reading.grammar.field_reader import index_lines, read_every_line, read_run
+from txn_analysis.kafka.names import (
+    CODECS,
+    CONTROL_KEY_BYTES,
+    END_MARKERS,
+    INT32_MAX,
+    MARKER_VALUE_BYTES,
+    TIMESTAMP_TYPES,
+)
+from txn_analysis.reading.grammar.field_reader import NO_FORM, index_lines, read_every_line, read_lines, read_run
 from txn_analysis.reading.grammar.forms import (
     BATCH_COLUMNS,
     BATCH_FORMS,
+    END_MARKER,
     LEGACY_BATCH,
     LINE_STARTS,
+    MARKER_FORMS,
     OLD_RECORD,
+    OTHER_CONTROL,
     RECORD,
     RECORD_2_8,
 )
-from txn_analysis.reading.grammar.line_form import LineForms
+from txn_analysis.reading.grammar.line_form import LineForms, either
+from txn_analysis.reading.grammar.noise import noise_end
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 COLUMNS = BATCH_COLUMNS
@@ -225,3 +236,91 @@ def _head(printed: re.Match[bytes] | None) -> RecordHead | None:
         return None
     offset, timestamp_ms, key_bytes, value_bytes = map(int, printed.group(*_OF_RECORD))
     return RecordHead(offset, timestamp_ms, key_bytes, value_bytes, printed["is_valid"] == b"true", printed.end())
+
+
+_MARKER = re.compile(
+    rb"\]"
+    + either(
+        END_MARKER.bounded("marker", "coordinator_epoch", coordinator_epoch=rb"-1|\d{1,10}"),
+        OTHER_CONTROL.bounded("control_type"),
+    )
+)
+"""What stands behind the header keys of a control record, which has none."""
+
+
+class Regions(NamedTuple):
+    """The text under each batch line, up to the next one; the arrays are parallel.
+
+    `first_record` is the first of its record lines among all of the slice. `is_plain`: it is exactly as many record
+    lines as its batch counts, one line each.
+    """
+
+    line_start: Array  # of the batch line itself
+    start: Array
+    stop: Array
+    first_record: Array
+    is_plain: Array
+
+    @classmethod
+    def of(cls, lines: Lines, candidates: Candidates) -> Regions:
+        """The regions of some batch lines."""
+        line_start, start = lines.starts[candidates.line], lines.stops[candidates.line]
+        stop = np.append(line_start[1:], len(lines.data))
+        record_start = lines.starts[lines.record_lines]
+        first, behind = np.searchsorted(record_start, start), np.searchsorted(record_start, stop)
+        total = np.append(0, np.cumsum(lines.stops[lines.record_lines] - record_start))
+        is_plain = (total[behind] - total[first] == stop - start) & (
+            behind - first == candidates.columns["record_count"]
+        )
+        return cls(line_start, start, stop, first, is_plain)
+
+
+def read_markers(lines: Lines, batches: Candidates) -> tuple[Array, Array, Array]:
+    """The end markers in some batches: what each says, its coordinator epoch, and which of the batches have one.
+
+    A marker is believed only in a control batch of one record, with that batch's offset, a key of 4 bytes and, for an
+    end marker, a value of 6 (kafka-formats.md, 1.5, rule 6).
+    """
+    words = np.full(len(batches), None, object)
+    epochs = np.full(len(batches), ABSENT, np.int64)
+    is_read = np.zeros(len(batches), bool)
+    rows = np.flatnonzero(batches.columns["is_control"] & (batches.columns["record_count"] == 1))
+    rows = rows[batches.line[rows] + 1 < len(lines.starts)]
+    index = batches.line[rows] + 1
+    is_next = lines.is_record_line(index) & are_only(noise_end, lines.data, lines.stops[index - 1], lines.starts[index])
+    rows, index = rows[is_next], index[is_next]
+    offsets = batches.columns["base_offset"][rows]
+    fits = np.zeros(len(rows), bool)
+    if many := read_lines(lines.data, lines.starts[index], lines.ends[index], MARKER_FORMS):
+        read, fits = many[0], many[1] != NO_FORM
+        kept = fits & (read["offset"] == offsets)
+        words[rows[kept]] = np.array(END_MARKERS, object)[read["marker"][kept]]
+        epochs[rows[kept]] = read["coordinator_epoch"][kept]
+        is_read[rows[kept]] = True
+    for k in np.flatnonzero(~fits).tolist():
+        if (one := _read_marker(lines.text(int(index[k])), int(offsets[k]))) is not None:
+            words[rows[k]], epochs[rows[k]], is_read[rows[k]] = *one, True
+    return words, epochs, is_read
+
+
+def _read_marker(line: bytes, offset: int) -> tuple[str, int] | None:
+    head = read_head(line, 0, len(line))
+    printed = _MARKER.fullmatch(line, head.end) if head else None
+    if head is None or printed is None or head.offset != offset:
+        return None
+    if head.key_bytes != CONTROL_KEY_BYTES or head.value_bytes < 0 or b" sequence: -1 headerKeys: []" not in line:
+        return None
+    if printed["marker"] is None:
+        return printed["control_type"].decode(), ABSENT
+    epoch = int(printed["coordinator_epoch"])
+    return (
+        (printed["marker"].decode(), epoch) if head.value_bytes == MARKER_VALUE_BYTES and epoch <= INT32_MAX else None
+    )
+
+
+def are_only(end_of: Callable[[bytes, int, int], int], data: bytes, start: Array, stop: Array) -> Array:
+    """Which stretches of whole lines are nothing but what `end_of` goes over; an empty one is."""
+    is_nothing_else: Array = start == stop
+    for k in np.flatnonzero(~is_nothing_else).tolist():
+        is_nothing_else[k] = end_of(data, int(start[k]), int(stop[k])) == stop[k]
+    return is_nothing_else

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT, Array
+from txn_analysis.columns.arrays import ABSENT, Array, slices
 from txn_analysis.columns.compiled import NO_PLACE, compiled
 from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES
 from txn_analysis.kafka.names import CODECS
@@ -32,7 +32,6 @@ from txn_analysis.kafka.record_batch import (
 )
 from txn_analysis.reading.grammar.forms import KEY
 from txn_analysis.reading.grammar.lines import Candidates, Lines, read_head
-from txn_analysis.reading.text.text import slices
 from txn_analysis.tables import GROUP_OFFSETS
 from txn_analysis.tables.batches import Batches, GroupNames
 

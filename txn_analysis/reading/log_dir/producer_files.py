@@ -21,10 +21,9 @@ from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, OFFSET_MAX
 from txn_analysis.reading.grammar.field_reader import read_every_line
 from txn_analysis.reading.grammar.forms import ABORTED_TRANSACTION, PRODUCER_FORMS
 from txn_analysis.reading.grammar.noise import NOISE_LINE
-from txn_analysis.reading.text.read_rows import rows_read
+from txn_analysis.reading.text.section import rows_read, times
 from txn_analysis.reading.text.window import Reject, Window, merged
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS
-from txn_analysis.tables.batches import times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

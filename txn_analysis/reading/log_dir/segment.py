@@ -40,7 +40,8 @@ from txn_analysis.kafka.names import (
 )
 from txn_analysis.kafka.record_batch import BadBatchError, checked, crcs, only_record
 from txn_analysis.reading.log_dir.group_records import read_group_records
-from txn_analysis.tables.batches import Batches, times
+from txn_analysis.reading.text.section import times
+from txn_analysis.tables.batches import Batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

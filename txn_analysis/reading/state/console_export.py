@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.kafka.names import ID_MAX_BYTES
+from txn_analysis.reading.grammar.field_reader import read_lines
 from txn_analysis.reading.grammar.forms import (
     CONSOLE_AFTER_ID,
     CONSOLE_SEPARATOR,
@@ -20,15 +21,16 @@ from txn_analysis.reading.grammar.forms import (
     CONSOLE_UNKNOWN_KEY,
 )
 from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, ExportNoise, export_noise
-from txn_analysis.reading.state.records import PRINTED_LISTS, UNREAD, ReadStateRecord, StateColumns
-from txn_analysis.reading.state.text_records import read_objects
+from txn_analysis.reading.state.records import UNREAD
+from txn_analysis.reading.state.text_records import EXPORTED, RECORD_US, columns_of, object_places
+from txn_analysis.reading.state.text_values import text_value
 from txn_analysis.reading.state.values import (
     JSON_DECODER,
     BadValueError,
+    ReadStateRecord,
     fields_of,
     json_id,
     json_value,
-    text_value,
 )
 from txn_analysis.reading.text.window import CUT_SHORT, MAX_RECORD_BYTES, Reject, Window, merged
 
@@ -260,15 +262,16 @@ def _json_items(window: Window, grammar: str) -> Iterator[ReadStateRecord | Reje
 def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
     """The next objects that are held, up to the first unusual one; None where so few are read sooner one by one."""
     data = window.peek(0, window.buffered_bytes)
-    read = read_objects(data, grammar)
+    starts, ends = object_places(data, grammar)
+    read = read_lines(data, starts, ends, EXPORTED[grammar].lines, plain_us=RECORD_US)
     if read is None:
         return None
-    columns = StateColumns.of(data, read, PRINTED_LISTS)
-    starts = np.append(read["start"], len(data))
-    is_next = not data[: starts[0]].strip(_JSON_SPACE.encode())
-    count = int(np.append(read.kind, UNREAD).argmin()) if is_next else 0
-    rows = columns.rows(0, count, {"ordinal": read["start"][:count] + window.offset})
-    window.advance(int(starts[count]) if count else 0)
+    columns = columns_of(data, starts, *read, EXPORTED[grammar].kinds)
+    stops = np.append(starts, len(data))
+    is_next = not data[: stops[0]].strip(_JSON_SPACE.encode())
+    count = int(np.append(columns.read.kind, UNREAD).argmin()) if is_next else 0
+    rows = columns.rows(0, count, {"ordinal": starts[:count] + window.offset})
+    window.advance(int(stops[count]) if count else 0)
     return rows
 
 

@@ -34,16 +34,15 @@ from txn_analysis.reading.grammar.forms import (
 from txn_analysis.reading.grammar.lines import RecordHead, read_batch_line, read_head, read_old_head
 from txn_analysis.reading.grammar.noise import noise_end, says_stop
 from txn_analysis.reading.state.plain_batches import PlainBatches
-from txn_analysis.reading.state.records import ReadStateRecord
-from txn_analysis.reading.state.value_sizes import (
+from txn_analysis.reading.state.text_values import NEXT_VERSION_BYTES, TextSizes, left_open, text_value
+from txn_analysis.reading.state.values import (
     MISFIT,
-    NEXT_VERSION_BYTES,
-    TextSizes,
+    BadValueError,
+    ReadStateRecord,
+    TransactionLogValue,
     json_content,
     json_key,
-    left_open,
 )
-from txn_analysis.reading.state.values import BadValueError, TransactionLogValue, text_value
 from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, Reject, RejectMerging, Window
 
 if TYPE_CHECKING:

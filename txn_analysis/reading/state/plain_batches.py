@@ -15,18 +15,12 @@ import numpy as np
 from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.kafka.record_batch import NO_BYTES
-from txn_analysis.reading.dump.batch_text import Regions
+from txn_analysis.reading.grammar.field_reader import read_lines
 from txn_analysis.reading.grammar.forms import KEY_HEAD_BYTES
-from txn_analysis.reading.state.records import (
-    IS_TEXT,
-    IS_TOMBSTONE,
-    PRINTED_LISTS,
-    UNREAD,
-    StateColumns,
-    offsets_leave_gaps,
-)
-from txn_analysis.reading.state.text_records import read_record_lines
-from txn_analysis.reading.state.value_sizes import TextSizes, left_open
+from txn_analysis.reading.grammar.lines import Regions
+from txn_analysis.reading.state.records import IS_TEXT, IS_TOMBSTONE, UNREAD, StateColumns, offsets_leave_gaps
+from txn_analysis.reading.state.text_records import DUMPED, RECORD_US, columns_of
+from txn_analysis.reading.state.text_values import TextSizes, left_open
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,11 +76,11 @@ class PlainBatches:
     def of(cls, text_slice: Slice, partition: int) -> Self | None:
         """The batches of a slice; None where so few are read sooner one by one."""
         lines, candidates = text_slice.lines, text_slice.candidates
-        records = lines.record_lines
-        read = read_record_lines(lines.data, lines.starts[records], lines.ends[records])
+        starts, ends = lines.starts[lines.record_lines], lines.ends[lines.record_lines]
+        read = read_lines(lines.data, starts, ends, DUMPED.lines, plain_us=RECORD_US)
         if read is None:
             return None
-        columns = StateColumns.of(lines.data, read, PRINTED_LISTS)
+        columns = columns_of(lines.data, starts, *read, DUMPED.kinds)
         batches, regions = dict(candidates.columns), Regions.of(lines, candidates)
         is_usual = regions.is_plain & (batches["magic"] == 2)
         is_usual &= batches["is_valid"] & ~batches["is_control"]
@@ -155,7 +149,7 @@ class PlainBatches:
         is_sure_value = values < row_stop - row
         if not is_sure_value.any():
             return stop, {}
-        sizes.after(int(version[is_sure_value][-1]))
+        sizes.go_on_behind(int(version[is_sure_value][-1]))
         return stop, _left_open(spare[is_sure_value], values[is_sure_value], row_stop - row)
 
 

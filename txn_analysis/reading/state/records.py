@@ -14,57 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT, Array
-from txn_analysis.kafka.names import java_hash
-from txn_analysis.reading.state.value_sizes import (
-    TAGGED_BYTES,
-    flexible_bytes,
-    json_topics,
-    plain_bytes,
-    topics_of,
-)
-from txn_analysis.reading.state.values import (
-    JSON_DECODER,
-    JSON_NUMBERS,
-    NUMBER_COLUMNS,
-    STATES,
-    BadValueError,
-    json_partitions,
-    number_bounds,
-    text_partitions,
-)
-from txn_analysis.reading.text.read_rows import rows_read
-from txn_analysis.reading.text.text import slices
+from txn_analysis.columns.arrays import ABSENT, Array, slices
+from txn_analysis.reading.state.values import JSON_NUMBERS, NUMBER_COLUMNS, STATES, TAGGED_BYTES, number_bounds
+from txn_analysis.reading.text.section import rows_read
 from txn_analysis.tables import TRANSACTION_STATES
-from txn_analysis.tables.logs import StateRecord
 
 if TYPE_CHECKING:
     from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.reading.state.values import TransactionLogValue
 
 UNREAD, IS_TOMBSTONE, IS_TEXT = -2, -1, 2
 """What `ReadRecords.kind` is beside 0 and 1, the versions of a value."""
 PLACE_COLUMNS = ("id_start", "id_stop", "list_start", "list_stop")
 _LISTS = TRANSACTION_STATES.arrow_schema.field("topic_partitions").type
 _INT32_SIGN, _UINT32 = 2**31, 2**32
-
-
-class ReadStateRecord(StateRecord):
-    """A row of `transaction_states` as it is read: first its place, then its id, then what it says."""
-
-    __slots__ = ()
-
-    def with_key(self, transactional_id: str | None) -> ReadStateRecord:
-        """The same record that cannot be read, of this id, where its key was read to the byte."""
-        hashed = None if transactional_id is None else java_hash(transactional_id)
-        return self._replace(transactional_id=transactional_id, transactional_id_hash=hashed)
-
-    def with_value(self, transactional_id: str, value: TransactionLogValue | None) -> ReadStateRecord:
-        """The record at this place, as it was understood; a value that is None is a tombstone."""
-        understood = self.with_key(transactional_id)._replace(is_undecodable=False)
-        if value is None:
-            return understood._replace(is_tombstone=True, topic_partitions=())
-        return understood._replace(**value)
 
 
 @dataclass(frozen=True)
@@ -208,25 +170,6 @@ def offsets_leave_gaps(offset: Array, last_offset: int | None, *, has_lost: bool
     return is_after_gap
 
 
-def _text_list(text: bytes) -> PartitionList | None:
-    try:
-        partitions = text_partitions(text)
-    except BadValueError:
-        return None
-    topics = topics_of(partitions)
-    return PartitionList(partitions, plain_bytes(topics), flexible_bytes(topics))
-
-
-def _json_list(text: bytes) -> PartitionList | None:
-    try:
-        listed = JSON_DECODER.decode(text.decode())
-        partitions = json_partitions(listed)
-    except (ValueError, RecursionError):
-        return None
-    topics = json_topics(listed)
-    return PartitionList(partitions, plain_bytes(topics), flexible_bytes(topics))
-
-
 _SHORT_BYTES = 512
 
 
@@ -238,10 +181,6 @@ def _list_of(read: ListReader, text: bytes) -> PartitionList | None:
 @lru_cache(maxsize=1 << 11)
 def _remembered_list(read: ListReader, text: bytes) -> PartitionList | None:
     return read(text)
-
-
-PRINTED_LISTS: Mapping[int, ListReader] = {0: _json_list, 1: _json_list, IS_TEXT: _text_list}
-"""The readers of the lists that tools print."""
 
 
 def _list_column(lists: list[tuple[TopicPartition, ...]]) -> pa.Array:

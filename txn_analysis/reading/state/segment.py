@@ -42,15 +42,17 @@ from txn_analysis.reading.state.records import (
     StateColumns,
     offsets_leave_gaps,
 )
-from txn_analysis.reading.state.value_sizes import FLEXIBLE, PLAIN, PRODUCER_ID_BYTES
 from txn_analysis.reading.state.values import (
+    FLEXIBLE,
     JSON_NUMBERS,
+    PLAIN,
+    PRODUCER_ID_BYTES,
     TAGGED_FIELDS,
     BadValueError,
     is_topic_name,
     sorted_partitions,
 )
-from txn_analysis.tables.batches import times
+from txn_analysis.reading.text.section import times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,6 @@ import numpy as np
 from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.kafka.names import ID_MAX_BYTES
-from txn_analysis.reading.grammar.field_reader import read_lines
 from txn_analysis.reading.grammar.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, RECORD, TEXT_VALUE, TOMBSTONE
 from txn_analysis.reading.grammar.line_form import (
     ENDS_AT_NEXT,
@@ -36,25 +35,36 @@ from txn_analysis.reading.state.records import (
     IS_TOMBSTONE,
     PLACE_COLUMNS,
     UNREAD,
+    ListReader,
+    PartitionList,
     ReadRecords,
+    StateColumns,
 )
 from txn_analysis.reading.state.segment import NOT_ASCII, ascii_hash
+from txn_analysis.reading.state.text_values import text_partitions, topics_of
 from txn_analysis.reading.state.values import (
+    JSON_DECODER,
     JSON_NUMBERS,
     JSON_PARTITIONS,
     PRINTED_STATES,
     STATES,
     STATUS,
     TAGGED_FIELDS,
+    BadValueError,
+    flexible_bytes,
+    json_partitions,
+    json_topics,
     number_bounds,
+    plain_bytes,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from txn_analysis.reading.grammar.line_form import Version
 
-_PYTHON_US = 80  # for each record
+RECORD_US = 80
+"""How long the readers of one record at a time need for it."""
 _JSON_STATE = word(*map(str, range(len(STATES))), *(f'"{state}"' for state in PRINTED_STATES))
 _SPACES = np.frombuffer(b" \t\r\n", np.uint8)
 
@@ -63,7 +73,7 @@ _Form = tuple[int, LineForm]
 
 
 class Forms:
-    """Forms of a record; each prints one `ReadRecords.kind`."""
+    """Forms of a record; each prints one of `kinds`, as of `ReadRecords.kind`."""
 
     def __init__(self, *forms: _Form) -> None:
         self.kinds = [kind for kind, _ in forms]
@@ -129,7 +139,7 @@ def _head(version: Version) -> tuple[Field, ...]:
 
 
 _NEW, _OLD = _head((3, 0)), _head((2, 2))
-_DUMPED = Forms(
+DUMPED = Forms(
     *_json(
         _NEW,
         KEY + b'{"type":"0","data":{"transactionalId":"',
@@ -146,26 +156,14 @@ _BEFORE_ID = {
     grammar: b'{"key":{"%s":0,"data":{"transactionalId":"' % word_for_version
     for grammar, word_for_version in {"4.0+": b"type", "3.9": b"version"}.items()
 }
-_EXPORTED = {
+EXPORTED = {
     grammar: Forms(*_json((), key, b'"}},"value":null}', b'"}},"value":{"version":%d,"data":{', b"}}}"))
     for grammar, key in _BEFORE_ID.items()
 }
 
 
-def read_record_lines(data: bytes, starts: Array, ends: Array) -> ReadRecords | None:
-    """The records of some record lines of a decoded dump; None where so few are read sooner one by one.
-
-    Args:
-        data: the text.
-        starts: the first byte of each line.
-        ends: the byte after its last one, the newline not counted.
-    """
-    return _read(data, starts, ends, _DUMPED)
-
-
-def read_objects(data: bytes, grammar: str) -> ReadRecords | None:
-    """The objects of a console export's text as JSON: of each that begins as usual the record, if nothing else stands
-    between it and the next one. None as with lines.
+def object_places(data: bytes, grammar: str) -> tuple[Array, Array]:
+    """Where the objects of a console export's text begin that begin as usual, and where what is before the next ends.
 
     Args:
         data: the text.
@@ -177,24 +175,30 @@ def read_objects(data: bytes, grammar: str) -> ReadRecords | None:
     raw = np.frombuffer(data, np.uint8)
     while (is_space := np.isin(raw[ends - 1], _SPACES)).any():
         ends = ends - is_space
-    return _read(data, starts, ends, _EXPORTED[grammar])
+    return starts, ends
 
 
-def _read(data: bytes, starts: Array, ends: Array, forms: Forms) -> ReadRecords | None:
-    """What some texts say that have one of some forms; the others are UNREAD."""
-    lines = read_lines(data, starts, ends, forms.lines, plain_us=_PYTHON_US)
-    if lines is None:
-        return None
-    read, form = lines
+def columns_of(
+    data: bytes, starts: Array, read: Mapping[str, Array], form: Array, kinds: Sequence[int]
+) -> StateColumns:
+    """The records of some texts; those that have none of the forms are UNREAD.
+
+    Args:
+        data: where the texts are.
+        starts: the first byte of each.
+        read: their fields, as of `read_lines`.
+        form: the form of each.
+        kinds: of the forms.
+    """
     absent = np.full(len(starts), ABSENT)
-    columns = dict.fromkeys((*PLACE_COLUMNS, *JSON_NUMBERS), absent) | read | {"start": starts}
+    columns = dict.fromkeys((*PLACE_COLUMNS, *JSON_NUMBERS), absent) | dict(read) | {"start": starts}
     columns[STATUS] = columns[STATUS] % len(STATES)
-    kind = np.array([*forms.kinds, UNREAD])[form]
+    kind = np.array([*kinds, UNREAD])[form]
     kind[columns["id_stop"] - columns["id_start"] > ID_MAX_BYTES] = UNREAD
     id_hash, raw = np.full(len(starts), NOT_ASCII), np.frombuffer(data, np.uint8)
     _hash_ids(raw, columns["id_start"], columns["id_stop"], kind != UNREAD, id_hash)
     kind[id_hash == NOT_ASCII] = UNREAD
-    return ReadRecords(kind, id_hash, columns)
+    return StateColumns.of(data, ReadRecords(kind, id_hash, columns), _LIST_READERS)
 
 
 @compiled
@@ -202,3 +206,25 @@ def _hash_ids(raw: Array, starts: Array, stops: Array, is_read: Array, id_hash: 
     for row in range(len(starts)):
         if is_read[row]:
             id_hash[row] = ascii_hash(raw, starts[row], stops[row])
+
+
+def _text_list(text: bytes) -> PartitionList | None:
+    try:
+        partitions = text_partitions(text)
+    except BadValueError:
+        return None
+    topics = topics_of(partitions)
+    return PartitionList(partitions, plain_bytes(topics), flexible_bytes(topics))
+
+
+def _json_list(text: bytes) -> PartitionList | None:
+    try:
+        listed = JSON_DECODER.decode(text.decode())
+        partitions = json_partitions(listed)
+    except (ValueError, RecursionError):
+        return None
+    topics = json_topics(listed)
+    return PartitionList(partitions, plain_bytes(topics), flexible_bytes(topics))
+
+
+_LIST_READERS: Mapping[int, ListReader] = {0: _json_list, 1: _json_list, IS_TEXT: _text_list}

@@ -1,9 +1,13 @@
-"""What a record of `__transaction_state` says, in each form that Kafka's tools print it.
+"""What a record of `__transaction_state` says, as tools print it in JSON, and how many bytes it takes in the log.
 
-Shared by dumps and console exports. A value outside of Kafka's own field ranges is refused as a whole: half a value
-would be evidence that nobody wrote. Tagged fields of a newer Kafka are read over: what they say is unknown, and the
-record says so (`may_list_more`, `may_name_more`). Source: TransactionLogValue.json and TransactionLog, Kafka 0.11 to
-4.4.
+A value outside of Kafka's own field ranges is refused as a whole: half a value would be evidence that nobody wrote. So
+is one that no longer fits the size that its record line prints: its text was altered on its way. Tagged fields of a
+newer Kafka are read over: what they say is unknown, and the record says so (`may_list_more`, `may_name_more`).
+
+Version 0 has lengths of fixed size, version 1 (KIP-890, transaction.version 1 on) has compact ones and tagged fields,
+which are written only where they are not the default. A tool prints no tagged field that it does not know: a value of
+version 1 has *spare bytes* then, which a newer Kafka's fields explain, however many they are but one. Source:
+TransactionLogValue.json and TransactionLog, Kafka 0.11 to 4.4.
 """
 
 from __future__ import annotations
@@ -13,11 +17,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.columns.arrays import ABSENT, known
-from txn_analysis.kafka.names import ID_MAX_BYTES, LAST_TIME_MS
+from txn_analysis.kafka.names import ID_MAX_BYTES, LAST_TIME_MS, java_hash
 from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.reading.grammar.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, TOMBSTONE
+from txn_analysis.tables.logs import StateRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from txn_analysis.columns.values import Json
 
@@ -39,7 +45,6 @@ PRINTED_STATES = (*STATES, *map(str, range(len(STATES))))
 """The strings that may stand for a state, in the order of their numbers: all names, and all numbers as digits."""
 _INT16_MAX, _INT32_MAX, _INT64_MAX = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
-_TOPIC_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 # The numbers of a value's JSON: name -> (column, smallest, largest).
@@ -69,7 +74,19 @@ NUMBER_COLUMNS = {column: name for name, (column, *_) in _FIELDS.items() if colu
 JSON_PARTITIONS = "transactionPartitions"
 _PRINTED = {JSON_PARTITIONS, *_FIELDS}
 _FIELD_NAME = re.compile("[a-z][a-zA-Z0-9]*")  # of Kafka's message definitions, as JSON has it
-_RANGES = {column: (low, high) for column, low, high in _FIELDS.values()}
+
+PLAIN, FLEXIBLE = 0, 1
+"""The versions of a value."""
+_FIXED_BYTES = 2 + 8 + 2 + 4 + 1 + 8 + 8
+"""Version, producer id and epoch, timeout, status; the times of the last update and of the start."""
+_STRING_BYTES, _ARRAY_BYTES, _PARTITION_BYTES = 2, 4, 4
+LEAST_FIELD_BYTES = 2
+"""Of a tagged field: its number and its length, if it is empty."""
+PRODUCER_ID_BYTES = 8
+TAGGED_BYTES = {name: (default, LEAST_FIELD_BYTES + size) for name, (default, size) in TAGGED_FIELDS.items()}
+"""Of each tagged field what is not written, and the bytes that any other value takes."""
+_NOT_JSON = "not the JSON of a transaction state record"
+MISFIT = "the value's text does not fit its size"
 
 
 def number_bounds(name: str) -> tuple[int, int]:
@@ -90,34 +107,42 @@ TransactionLogValue = dict[str, Any]
 """What the value of a record says, by the columns of `transaction_states`; under the name of Kafka's schema."""
 
 
-def text_value(printed: re.Match[bytes], partitions: bytes, start_ms: bytes | None = None) -> TransactionLogValue:
-    """A value from the fields of a text form, by their names, and its joined list of partitions.
+class ReadStateRecord(StateRecord):
+    """A row of `transaction_states` as it is read: first its place, then its id, then what it says."""
 
-    Raises:
-        BadValueError: unknown state, a number out of range, or no proper list of partitions.
-    """
-    state = printed["state"].decode()
-    if state not in STATES:
-        raise BadValueError("unknown transaction state")
-    texts = {name: printed[name] for name in ("producer_id", "producer_epoch", "timeout_ms", "last_update_ms")}
-    texts |= {} if start_ms is None else {"start_ms": start_ms}
-    numbers = {name: _in_range(name, text) for name, text in texts.items()}
-    return {**numbers, "state": state, "topic_partitions": text_partitions(partitions)}
+    __slots__ = ()
+
+    def with_key(self, transactional_id: str | None) -> ReadStateRecord:
+        """The same record that cannot be read, of this id, where its key was read to the byte."""
+        hashed = None if transactional_id is None else java_hash(transactional_id)
+        return self._replace(transactional_id=transactional_id, transactional_id_hash=hashed)
+
+    def with_value(self, transactional_id: str, value: TransactionLogValue | None) -> ReadStateRecord:
+        """The record at this place, as it was understood; a value that is None is a tombstone."""
+        understood = self.with_key(transactional_id)._replace(is_undecodable=False)
+        if value is None:
+            return understood._replace(is_tombstone=True, topic_partitions=())
+        return understood._replace(**value)
 
 
-def text_partitions(listed: bytes) -> tuple[TopicPartition, ...]:
-    """The partitions of a text form's list, without its brackets, sorted.
+def plain_bytes(topics: Iterable[tuple[str, int]]) -> int:
+    """The size of a value in version 0, by its topics and how many partitions it has of each."""
+    listed = (_STRING_BYTES + len(topic) + _ARRAY_BYTES + _PARTITION_BYTES * count for topic, count in topics)
+    return _FIXED_BYTES + _ARRAY_BYTES + sum(listed)
 
-    Raises:
-        BadValueError: it is no such list.
-    """
-    text, pairs = listed.decode(errors="replace"), []
-    for name in re.split(", ?", text) if text else []:
-        match = _TOPIC_PARTITION.fullmatch(name)
-        if not match:
-            raise BadValueError("not a list of topic partitions")
-        pairs.append(TopicPartition(match[1], int(match[2])))
-    return sorted_partitions(pairs)
+
+def flexible_bytes(topics: Iterable[tuple[str, int]]) -> int:
+    """The same in version 1, without tagged fields; their number takes a byte, of a value and of each topic in it."""
+    sizes = [
+        _compact_bytes(len(topic)) + len(topic) + _compact_bytes(count) + _PARTITION_BYTES * count + 1
+        for topic, count in topics
+    ]
+    return _FIXED_BYTES + _compact_bytes(len(sizes)) + sum(sizes) + 1
+
+
+def _compact_bytes(length: int) -> int:
+    """Bytes of a length in the compact form, one more than it as an unsigned varint; that of null takes one as well."""
+    return max(1, -(-(length + 1).bit_length() // 7))
 
 
 def is_topic_name(topic: object) -> bool:
@@ -134,14 +159,6 @@ def sorted_partitions(pairs: list[TopicPartition]) -> tuple[TopicPartition, ...]
     if len(set(pairs)) < len(pairs) or any(t in {".", ".."} or not 0 <= p <= _INT32_MAX for t, p in pairs):
         raise BadValueError("not a list of topic partitions")
     return tuple(sorted(pairs))
-
-
-def _in_range(column: str, printed: bytes) -> int | None:
-    low, high = _RANGES[column]
-    value = int(printed)
-    if not low <= value <= high:
-        raise BadValueError(f"{column} is out of range")
-    return known(value)
 
 
 class _Refused:
@@ -167,7 +184,7 @@ def fields_of(value: Any, *names: str) -> tuple[Any, ...]:
         BadValueError: no object, or one with other names.
     """
     if type(value) is not dict or value.keys() != set(names):
-        raise BadValueError("not the JSON of a transaction state record")
+        raise BadValueError(_NOT_JSON)
     return tuple(value[name] for name in names)
 
 
@@ -208,7 +225,7 @@ def unknown_names(data: Mapping[str, Json], *, is_flexible: bool) -> frozenset[s
     unknown = frozenset(data.keys() - _PRINTED)
     is_plain = is_flexible or not (unknown or data.keys() & TAGGED_FIELDS.keys())
     if not is_plain or not all(_FIELD_NAME.fullmatch(name) and _is_proper(data[name]) for name in unknown):
-        raise BadValueError("not the JSON of a transaction state record")
+        raise BadValueError(_NOT_JSON)
     return unknown
 
 
@@ -232,7 +249,7 @@ def json_value(data: Any, *, is_flexible: bool) -> TransactionLogValue:
         BadValueError: other fields than Kafka's, or one out of its range.
     """
     if type(data) is not dict or JSON_PARTITIONS not in data:
-        raise BadValueError("not the JSON of a transaction state record")
+        raise BadValueError(_NOT_JSON)
     is_newer = bool(unknown_names(data, is_flexible=is_flexible)) or None
     numbers = _numbers(data)
     columns = {column: known(numbers[column]) for column in NUMBER_COLUMNS}
@@ -280,3 +297,77 @@ def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise BadValueError("not a list of topic partitions")
     return value
+
+
+def json_content(content: bytes, key_bytes: int, value_bytes: int) -> tuple[str, TransactionLogValue | None]:
+    """Id and value from ` key: {…} payload: {…}` and its newline, whose record line prints these sizes.
+
+    Raises:
+        BadValueError: it is not what the tool prints of a state record of these sizes.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise BadValueError(_NOT_JSON) from None
+    transactional_id, at = json_key(text, key_bytes)
+    try:
+        return transactional_id, _dumped_value(text[at:-1], value_bytes)
+    except BadValueError as problem:
+        problem.transactional_id = transactional_id
+        raise
+
+
+def json_key(text: str, key_bytes: int) -> tuple[str, int]:
+    """The id from ` key: {…}`, whose record line prints this size, and where the key ends in the text.
+
+    Raises:
+        BadValueError: it is not the key of a state record of this size.
+    """
+    try:
+        key, end = JSON_DECODER.raw_decode(text, len(KEY))
+    except (ValueError, RecursionError):  # no JSON, endless digits, or nested without end
+        raise BadValueError(_NOT_JSON) from None
+    record_type, key_data = fields_of(key, "type", "data")
+    if record_type != "0":
+        raise BadValueError(_NOT_JSON)
+    transactional_id = json_id(key_data)
+    if key_bytes != KEY_HEAD_BYTES + id_bytes(transactional_id):
+        raise BadValueError("the id does not fill the record's key")
+    return transactional_id, end
+
+
+def _dumped_value(payload: str, value_bytes: int) -> TransactionLogValue | None:
+    if payload == (PAYLOAD + TOMBSTONE).decode():
+        return None
+    try:
+        value, end = JSON_DECODER.raw_decode(payload, len(PAYLOAD))
+    except (ValueError, RecursionError):
+        raise BadValueError(_NOT_JSON) from None
+    if not payload.startswith(PAYLOAD.decode()) or end != len(payload):
+        raise BadValueError(_NOT_JSON)
+    version, data = fields_of(value, "version", "data")
+    if version not in ("0", "1"):
+        raise BadValueError("a value version that is not known")
+    is_flexible = version == "1"
+    value = json_value(data, is_flexible=is_flexible)
+    spare_bytes = value_bytes - _json_bytes(data, is_flexible=is_flexible)
+    if spare_bytes == 0 and not value["may_list_more"]:
+        return value
+    fields = unknown_names(data, is_flexible=is_flexible)
+    if not is_flexible or spare_bytes < LEAST_FIELD_BYTES * max(len(fields), 1):
+        raise BadValueError(MISFIT)
+    return value | {"may_list_more": True, "may_name_more": spare_bytes >= PRODUCER_ID_BYTES}
+
+
+def _json_bytes(data: Mapping[str, Json], *, is_flexible: bool) -> int:
+    """The size of a value that was printed as JSON, without tagged fields that this version does not know."""
+    topics = json_topics(data[JSON_PARTITIONS])
+    if not is_flexible:
+        return plain_bytes(topics)
+    tags_bytes = sum(size for name, (default, size) in TAGGED_BYTES.items() if data.get(name, default) != default)
+    return flexible_bytes(topics) + tags_bytes
+
+
+def json_topics(listed: Any) -> Collection[tuple[str, int]]:
+    """How many partitions of each topic are in a list in JSON; null is an empty one."""
+    return [(entry["topic"], len(entry["partitionIds"])) for entry in listed or ()]

@@ -7,7 +7,6 @@ import os
 import zlib
 from typing import IO, TYPE_CHECKING, Self, cast
 
-import numpy as np
 import pyarrow as pa
 
 from txn_analysis.files.places import place_of
@@ -18,8 +17,6 @@ from txn_analysis.kafka.batch_headers import LOCAL_BYTES_PER_READ
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
-
-    from txn_analysis.columns.arrays import Array
 
 
 GZIP = "gzip"
@@ -180,19 +177,3 @@ def _read_at(file: int, start: int, end: int) -> bytes:
 
 def _first_line(error: BaseException) -> str:
     return str(error).partition("\n")[0] or type(error).__name__
-
-
-def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:
-    """Some stretches of a text, which lie apart and in order, as an Arrow column."""
-    if not len(starts):
-        return pa.array([], pa.large_binary())
-    bounds = np.empty(2 * len(starts), np.int64)  # of each stretch, and of what is left out before the next one
-    bounds[0::2], bounds[1::2] = starts, stops
-    if (bounds[1:-1:2] == bounds[2::2]).all():
-        return _binary_column(data, np.append(bounds[0::2], bounds[-1:]), len(starts))
-    with_gaps = _binary_column(data, bounds, len(bounds) - 1)
-    return with_gaps.take(pa.array(np.arange(0, len(bounds) - 1, 2)))
-
-
-def _binary_column(data: bytes, bounds: Array, count: int) -> pa.LargeBinaryArray:
-    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
