@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from txn_analysis.columns.values import BatchFunction
-
 T = TypeVar("T")
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -164,8 +162,8 @@ def is_in(rows: pa.RecordBatch | pa.Table, key: Sequence[str], wanted: Collectio
     return is_wanted
 
 
-def matching(known: pa.Table, key: Sequence[str], names: Sequence[str]) -> BatchFunction:
-    """The rows whose key one of some others has, by columns of both.
+def matching(known: pa.Table, key: Sequence[str], names: Sequence[str]) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """Of some rows those whose key one of some others has, by columns of both.
 
     Args:
         known: the others. Each has a key of its own.
@@ -175,18 +173,17 @@ def matching(known: pa.Table, key: Sequence[str], names: Sequence[str]) -> Batch
     places = {values: place for place, values in enumerate(tuples_of(known, key))}
     of_others = {name: known[name].combine_chunks() for name in known.column_names if name not in key}
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in batches:
-            runs = equal_runs(rows, key)
-            at = [places.get(tuple(rows[name][start].as_py() for name in key), ABSENT) for start, _ in runs]
-            place = np.repeat(np.array(at, np.int64), np.array([stop - start for start, stop in runs], np.int64))
-            # A filter copies all that it keeps.
-            kept = rows.filter(pa.array(place != ABSENT)) if ABSENT in at else rows
-            place = pa.array(place[place != ABSENT])
-            columns = [of_others[n].take(place) if n in of_others else kept[n] for n in names]
-            yield pa.RecordBatch.from_arrays(columns, [*names])
+    def match(rows: pa.RecordBatch) -> pa.RecordBatch:
+        runs = equal_runs(rows, key)
+        at = [places.get(tuple(rows[name][start].as_py() for name in key), ABSENT) for start, _ in runs]
+        place = np.repeat(np.array(at, np.int64), np.array([stop - start for start, stop in runs], np.int64))
+        # A filter copies all that it keeps.
+        kept = rows.filter(pa.array(place != ABSENT)) if ABSENT in at else rows
+        place = pa.array(place[place != ABSENT])
+        columns = [of_others[n].take(place) if n in of_others else kept[n] for n in names]
+        return pa.RecordBatch.from_arrays(columns, [*names])
 
-    return run
+    return match
 
 
 def slices(data: bytes, starts: Array, stops: Array) -> pa.LargeBinaryArray:

@@ -24,7 +24,6 @@ from txn_analysis.tables.schema import AUDIT, given_schema
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.coordinator.history import History
     from txn_analysis.settings import Settings
     from txn_analysis.tables.inputs import InputSection
@@ -252,16 +251,9 @@ def newest_records(states: pa.Table, ordered: InOrder) -> pa.Table:
     return pa.table(_records(rows, newest).flatten().flatten(), schema=NEWEST_RECORDS)
 
 
-def of_live(function: BatchFunction) -> BatchFunction:
-    """The same of rows of `NEWEST_RECORDS`, of ids alone that are not gone, and of which no later record is hidden.
-
-    In one pass, so that Spark hands the rows over once.
-    """
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return function(rows.filter(pc.invert(pc.or_(rows["is_tombstone"], rows["is_hidden"]))) for rows in batches)
-
-    return run
+def live(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Of rows of `NEWEST_RECORDS` those of ids that are not gone, and of which no later record is hidden."""
+    return rows.filter(pc.invert(pc.or_(rows["is_tombstone"], rows["is_hidden"])))
 
 
 def histories_of(states: pa.Table, audit: Array, ordered: InOrder) -> pa.Table:

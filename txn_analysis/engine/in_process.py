@@ -111,7 +111,7 @@ class InProcess(Engine[HeldRows]):
     def matched(self, rows: HeldRows, known: pa.Table, key: Sequence[str], schema: pa.Schema) -> HeldRows:
         """As of `Engine`."""
         match = matching(known, key, schema.names)
-        return HeldRows(schema, lambda: (batch.cast(schema) for batch in match(rows.batches()) if len(batch)))
+        return HeldRows(schema, lambda: (batch.cast(schema) for batch in map(match, rows.batches()) if len(batch)))
 
     def joined(self, left: HeldRows, right: HeldRows, key: Sequence[str]) -> HeldRows:
         """As of `Engine`."""

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.values import rows_of_values
+from txn_analysis.coordinator.state_records import live
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 
@@ -200,8 +201,8 @@ def groups_led(transactional_ids: Iterable[str]) -> list[str]:
 
 
 def leaders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: of rows of `NEWEST_RECORDS` the ids that look like those of leaders."""
-    for rows in batches:
+    """Values: of rows of `NEWEST_RECORDS` the live ids that look like those of leaders."""
+    for rows in map(live, batches):
         ids = rows["transactional_id"]
         yield from rows_of_values(ids.filter(pc.starts_with(ids, CONNECT_LEADERS)).to_pylist()).to_batches()
 

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import counted
 from txn_analysis.columns.values import BatchFunction, rows_of_values, unpickled
-from txn_analysis.coordinator.state_records import histories_in
+from txn_analysis.coordinator.state_records import histories_in, live
 from txn_analysis.judge.applications import application_of
 from txn_analysis.judge.early_warning import (
     MANY,
@@ -186,17 +186,17 @@ OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary(
 
 
 def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: of rows of `NEWEST_RECORDS`, how many ids have which timeout."""
+    """Values: of rows of `NEWEST_RECORDS`, how many live ids have which timeout."""
     counts = Counter[int]()
-    for rows in batches:
+    for rows in map(live, batches):
         counts.update(counted(rows["timeout_ms"].drop_null()))
     yield from rows_of_values(counts).to_batches()
 
 
 def warnings_of_last(known: Known) -> BatchFunction:
-    """Rows of `OF_APPLICATION` from rows of `NEWEST_RECORDS`."""
+    """Rows of `OF_APPLICATION` from rows of `NEWEST_RECORDS`, of live ids."""
     return lambda batches: _of_applications(
-        each for rows in batches for each in _warnings_of_last(rows.to_struct_array(), known)
+        each for rows in map(live, batches) for each in _warnings_of_last(rows.to_struct_array(), known)
     )
 
 

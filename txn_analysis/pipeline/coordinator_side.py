@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.columns.values import NAMED, VALUES, rows_named, unpickled, values_in
@@ -21,7 +22,6 @@ from txn_analysis.coordinator.state_records import (
     Placing,
     Placings,
     by_producer_id,
-    of_live,
 )
 from txn_analysis.coordinator.steps import (
     STATED,
@@ -53,10 +53,9 @@ from txn_analysis.judge.warning_steps import (
     warnings_of_last,
     worst_step,
 )
-from txn_analysis.pipeline.run import rows_of_run
 from txn_analysis.spark.jobs import described
 from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
-from txn_analysis.tables.schema import by_audit
+from txn_analysis.tables.schema import by_audit, rows_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -212,7 +211,7 @@ def _of_producers(
         joined = engine.joined(engine.made(asked_of(logs.opened)), stated, key)
         views = engine.collected(engine.mapped(joined, views_in(skews_ms), VIEWS))
     of_audits = zip(sums["audit"].to_pylist(), unpickled(sums["state"].to_pylist()), strict=True)
-    return with_views(logs.opened, views), sums_of({n: marker_sums} for n, marker_sums in of_audits)
+    return with_views(logs.opened, views), sums_of([{n: marker_sums} for n, marker_sums in of_audits])
 
 
 def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
@@ -225,11 +224,11 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
     with described("judge: count the timeouts of transactional ids"):
-        of_parts = engine.collected(engine.mapped(states.newest, of_live(timeouts), VALUES))
+        of_parts = engine.collected(engine.mapped(states.newest, timeouts, VALUES))
     counts = sum(values_in(of_parts), Counter[int]())
     known = Known(settings, as_of_ms, median_of(counts))
     warned = engine.together(
-        engine.mapped(states.newest, of_live(warnings_of_last(known)), OF_APPLICATION),
+        engine.mapped(states.newest, warnings_of_last(known), OF_APPLICATION),
         engine.mapped(states.aborted, warnings_of_aborts, OF_APPLICATION),
     )
     with described("judge: find the early warnings of each application"):
@@ -239,7 +238,7 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
 
 def write_current_states(run: Run, states: States) -> None:
     """Write `current_states` of a run."""
-    rows = rows_of_run(CURRENT_STATES, run.run_id)
+    rows = partial(map, rows_of_run(CURRENT_STATES, run.run_id))
     with described("judge: write the newest record of each transactional id"):
         run.engine.write(states.newest, rows, CURRENT_STATES, run_id=run.run_id)
 
@@ -249,7 +248,7 @@ def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
     records of their tasks show.
     """
     with described("judge: find the groups of Kafka Connect"):
-        leader_rows = engine.collected(engine.mapped(states.newest, of_live(leaders), VALUES))
+        leader_rows = engine.collected(engine.mapped(states.newest, leaders, VALUES))
     names = frozenset(groups_led([name for some in values_in(leader_rows) for name in some])[:_MOST_GROUPS])
     if not names:
         return NO_GROUPS

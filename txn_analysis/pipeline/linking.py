@@ -45,7 +45,6 @@ from txn_analysis.log.steps import (
     without,
 )
 from txn_analysis.log.transactions import ended_by_run, open_rows
-from txn_analysis.pipeline.run import rows_of_run
 from txn_analysis.runs.past_run import JUDGED_BY
 from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import (
@@ -58,7 +57,7 @@ from txn_analysis.tables import (
     PartitionHealth,
     UsedBatchRange,
 )
-from txn_analysis.tables.schema import ONLY, given_schema, with_audit
+from txn_analysis.tables.schema import ONLY, given_schema, rows_of_run, with_audit
 from txn_analysis.tables.transactions import OPEN
 from txn_analysis.text import count
 
@@ -236,7 +235,7 @@ def _opened(rows: Sequence[pa.RecordBatch]) -> pa.Table:
 
 
 def _health_of(run_id: str) -> BatchFunction:
-    return lambda batches: rows_of_run(PARTITION_HEALTH, run_id)(rows_named("health")(batches))
+    return lambda batches: map(rows_of_run(PARTITION_HEALTH, run_id), rows_named("health")(batches))
 
 
 def _open_of(run_id: str) -> BatchFunction:
@@ -257,16 +256,16 @@ def markers_in_logs(given: Given, ranges: pa.Table) -> Any:
 def written_logs(run: Run) -> Logs:
     """The logs of a run as an earlier command has written them."""
     engine = run.engine
-    opened = _opened([*with_audit(OPENED)(run.batches(TRANSACTIONS, *OPENED.names[1:], outcome=[OPEN]))])
+    opened = _opened([*map(with_audit(OPENED), run.batches(TRANSACTIONS, *OPENED.names[1:], outcome=[OPEN]))])
     named = engine.mapped(run.rows(LOG_PIECES, "producers"), lambda batches: map(producers_of, batches), PRODUCERS)
     with described("judge: collect the producer ids of the logs"):
         producers = _producers(engine.collected(named).to_batches(), opened)
-    ranges = pa.Table.from_batches(with_audit(BATCH_RANGES)(iter(run.linked_pieces.to_batches())), BATCH_RANGES)
+    ranges = pa.Table.from_batches(map(with_audit(BATCH_RANGES), run.linked_pieces.to_batches()), BATCH_RANGES)
     spanning = engine.table(ENDED_TRANSACTIONS, *_WHOLE.names[1:], ingest_id=[run.run_id])
     health = engine.table(PARTITION_HEALTH, *_BARE.names[1:], run_id=[run.run_id])
     end_markers = engine.together(
         markers_in_logs(run, ranges),
-        engine.mapped(spanning, lambda ended: map(markers_of_ended, with_audit(_WHOLE)(ended)), MARKERS),
-        engine.mapped(health, lambda bare: map(markers_of_health, with_audit(_BARE)(bare)), MARKERS),
+        engine.mapped(spanning, lambda ended: map(markers_of_ended, map(with_audit(_WHOLE), ended)), MARKERS),
+        engine.mapped(health, lambda bare: map(markers_of_health, map(with_audit(_BARE), bare)), MARKERS),
     )
     return Logs(opened, {ONLY: run.health()}, producers, end_markers)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import matching, of_types
+from txn_analysis.columns.arrays import matching
 from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.buckets import bucket_count
 from txn_analysis.engine.engine import is_on_spark
@@ -29,7 +30,7 @@ from txn_analysis.settings import Decides, deciding
 from txn_analysis.tables.schema import ONLY, given_schema, with_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -84,17 +85,18 @@ class Run(PastRun):
         if "input_id" in one_of:  # so few inputs that each task takes them along
             known = known.filter(pc.is_in(known["input_id"], pa.array([*one_of["input_id"]], pa.string())))
             match = matching(known, KEY, schema.names)
-            return self.engine.mapped(rows, lambda batches: match(function(batches)), schema)
+            return self.engine.mapped(rows, lambda batches: map(match, function(batches)), schema)
         key = [given_schema(table, name).field(name) for name in KEY if name not in schema.names]
         keyed = pa.schema([*(field for field in schema if field.name not in GIVEN), *key])
-        rows = self.engine.mapped(rows, lambda batches: (some.select(keyed.names) for some in function(batches)), keyed)
+        select = methodcaller("select", keyed.names)
+        rows = self.engine.mapped(rows, lambda batches: map(select, function(batches)), keyed)
         return self.engine.matched(rows, known, KEY, schema)
 
     def candidates(self, table: Table, *names: str, **one_of: Collection[Any]) -> Any:
         """As of `Given`."""
         schema = given_schema(table, *names)
         rows = self.engine.table(table, *names, ingest_id=self.evidence.ingests, **one_of)
-        return self.engine.mapped(rows, with_audit(schema), schema)
+        return self.engine.mapped(rows, partial(map, with_audit(schema)), schema)
 
     def replace(self, rows: Iterable[pa.RecordBatch], table: Table) -> None:
         """Make rows of the driver the run's rows of a table; each batch may be dropped once it is taken."""
@@ -149,18 +151,6 @@ def note_of(cluster: str, capture: str, effective_settings: Mapping[str, JsonVal
 def digest(basis: object) -> str:
     """A short name for plain data; the same data has the same one."""
     return blake2b(_in_order(basis).encode(), digest_size=8).hexdigest()
-
-
-def rows_of_run(table: Table, run_id: str) -> BatchFunction:
-    """Rows of a table that a run writes, from rows with its other columns; tasks could not take the run along."""
-    schema = table.arrow_schema
-
-    def made(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in batches:
-            columns = [pa.repeat(run_id, len(rows)) if name == "run_id" else rows[name] for name in schema.names]
-            yield pa.RecordBatch.from_arrays(of_types(columns, schema), schema=schema)
-
-    return made
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ class Evidence:
         its input, 0 if there is none.
         """
         rows = self.warehouse.batches(table, *own_columns(*names), ingest_id=self.ingests, **one_of)
-        return (batch for batch in matching(self.known, KEY, (*names, *GIVEN))(rows) if len(batch))
+        return filter(len, map(matching(self.known, KEY, (*names, *GIVEN)), rows))
 
     @cached_property
     def known(self) -> pa.Table:

@@ -16,13 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import equal_runs
+from txn_analysis.columns.arrays import equal_runs, of_types
 from txn_analysis.columns.records import fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from txn_analysis.columns.values import BatchFunction
+    from collections.abc import Callable, Iterable, Mapping
 
 COORDINATOR_EPOCH_BASES = ("marker", "snapshot", "none_seen", "unknown")
 _KEYS, _ASKED_BY = 6, ("producer_id", "transactional_id")
@@ -213,12 +211,22 @@ def by_audit(rows: pa.Table) -> dict[int, pa.Table]:
     return {ordered["audit"][start].as_py(): ordered.slice(start, stop - start) for start, stop in bounds}
 
 
-def with_audit(schema: pa.Schema) -> BatchFunction:
+def with_audit(schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """Rows of a schema, made of rows of the one audit of a command, which have its other columns."""
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for rows in batches:
-            number = pa.repeat(pa.scalar(ONLY, AUDIT.type), len(rows))
-            yield pa.RecordBatch.from_arrays([number, *(rows[name] for name in schema.names[1:])], schema=schema)
+    def made(rows: pa.RecordBatch) -> pa.RecordBatch:
+        number = pa.repeat(pa.scalar(ONLY, AUDIT.type), len(rows))
+        return pa.RecordBatch.from_arrays([number, *(rows[name] for name in schema.names[1:])], schema=schema)
 
-    return run
+    return made
+
+
+def rows_of_run(table: Table, run_id: str) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """Rows of a table that a run writes, from rows with its other columns; tasks could not take the run along."""
+    schema = table.arrow_schema
+
+    def made(rows: pa.RecordBatch) -> pa.RecordBatch:
+        columns = [pa.repeat(run_id, len(rows)) if name == "run_id" else rows[name] for name in schema.names]
+        return pa.RecordBatch.from_arrays(of_types(columns, schema), schema=schema)
+
+    return made
