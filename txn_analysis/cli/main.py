@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import click
 
-from txn_analysis.cli import audit_verbs, demo, keeping_verbs, plan_verbs, query_verbs, shell_verbs, why_verbs
-from txn_analysis.cli.verbs import LOOKS, CommandLine
+from txn_analysis.cli.verbs import LOOKS, CommandLine, Verbs
 
-VERBS = (
-    audit_verbs.audit,
-    audit_verbs.report,
-    query_verbs.find_hanging,
-    query_verbs.list_,
-    query_verbs.describe,
-    query_verbs.describe_producers,
-    why_verbs.explain,
-    why_verbs.ended,
-    query_verbs.query,
-    plan_verbs.abort_plan,
-    plan_verbs.verify,
-    keeping_verbs.accept,
-    audit_verbs.captures,
-    keeping_verbs.forget,
-    shell_verbs.copy_kit,
-    demo.demo,
-    shell_verbs.doctor,
-)
+_MODULES = {
+    "audit": "audit_verbs",
+    "report": "audit_verbs",
+    "find-hanging": "query_verbs",
+    "list": "query_verbs",
+    "describe": "query_verbs",
+    "describe-producers": "query_verbs",
+    "explain": "why_verbs",
+    "ended": "why_verbs",
+    "query": "query_verbs",
+    "abort-plan": "plan_verbs",
+    "verify": "plan_verbs",
+    "accept": "keeping_verbs",
+    "captures": "audit_verbs",
+    "forget": "keeping_verbs",
+    "copy-kit": "shell_verbs",
+    "demo": "demo",
+    "doctor": "shell_verbs",
+}
 _EXAMPLE = """\b
 Example:
   txn-analysis audit segments/ transaction-state/
@@ -37,7 +36,7 @@ Your shell completes verbs and options after (or with zsh_source, fish_source):
 @click.group(
     "txn-analysis",
     cls=CommandLine,
-    commands=VERBS,
+    commands=Verbs(_MODULES),
     invoke_without_command=True,
     epilog=_EXAMPLE,
     context_settings=LOOKS,
@@ -56,6 +55,8 @@ def app(context: click.Context, *, version: bool, verbose: bool) -> None:
     or done, 3 it could not be told, 130 interrupted.
     """
     if version:
+        from txn_analysis.cli import shell_verbs  # no verb needs it but its own
+
         shell_verbs.version(is_verbose=verbose)
         context.exit()
     if verbose:

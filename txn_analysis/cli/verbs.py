@@ -10,8 +10,10 @@ import inspect
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import click
@@ -67,6 +69,24 @@ class Verb(click.Command):
             if records:
                 with formatter.section(name):
                     formatter.write_dl(records)
+
+
+class Verbs(Mapping[str, click.Command]):
+    """The verbs as `--help` lists them, each imported once it is asked for."""
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        """Of the names of verbs, each with that of the module here that has it."""
+        self._modules = modules
+
+    def __getitem__(self, name: str) -> click.Command:
+        module = import_module(f"{__package__}.{self._modules[name]}")
+        return next(one for one in vars(module).values() if isinstance(one, click.Command) and one.name == name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
 
 
 class CommandLine(click.Group):

@@ -35,8 +35,10 @@ class Item(BaseModel):
     """What all items of a report share."""
 
     # The rows of the tables have more columns than the report shows.
-    # Each field is there in JSON, also one that has a default.
-    model_config = ConfigDict(frozen=True, extra="ignore", json_schema_serialization_defaults_required=True)
+    # Each field is there in JSON, also one that has a default. What a question does not ask for is never built.
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", json_schema_serialization_defaults_required=True, defer_build=True
+    )
 
 
 class InJson(GroupedMetadata):

@@ -210,6 +210,16 @@ def test_help_does_not_import_spark() -> None:
     assert printed_by(code)[-1] == "[]"
 
 
+def test_a_verb_imports_no_other_verbs() -> None:
+    code = (
+        "import sys; from txn_analysis.cli.main import app\n"
+        "try: app(['list', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in sys.modules if m.startswith('txn_analysis.cli.') and m.endswith('_verbs')])"
+    )
+    assert printed_by(code)[-1] == "['txn_analysis.cli.query_verbs']"
+
+
 @pytest.mark.parametrize(
     "words",
     [
