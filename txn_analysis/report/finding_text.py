@@ -90,18 +90,16 @@ def scene_of(report: AuditReport, finding: Finding) -> Scene:
 
 def telling(scene: Scene, finding: Finding, reader: Reader) -> Iterator[Paragraph]:
     """All that is said of a finding, in the order in which a person asks; each form takes what it needs by weight."""
-    for one in chain(facts(scene, finding, Weight.KNOW), _steps(scene, finding, reader)):
-        if one.command is None or scene.has_commands:
-            yield one
-    yield from facts(scene, finding, Weight.EVIDENCE)
+    known = [*facts(scene, finding)]
+    first = (one for one in known if one.weight is not Weight.EVIDENCE)
+    yield from (
+        one for one in chain(first, _steps(scene, finding, reader)) if one.command is None or scene.has_commands
+    )
+    yield from (one for one in known if one.weight is Weight.EVIDENCE)
 
 
-def facts(scene: Scene, finding: Finding, *weights: Weight) -> Iterator[Paragraph]:
-    """What is known of a finding, without what to do; of some weights alone, if any are named."""
-    return (one for one in _facts(scene, finding) if not weights or one.weight in weights)
-
-
-def _facts(scene: Scene, finding: Finding) -> Iterator[Paragraph]:
+def facts(scene: Scene, finding: Finding) -> Iterator[Paragraph]:
+    """What is known of a finding, without what to do."""
     yield Paragraph("where", _where(finding), weight=Weight.EVIDENCE)
     yield Paragraph("since", _since(scene.run, finding), weight=Weight.EVIDENCE)
     yield Paragraph("blocks", _blocks(scene, finding))

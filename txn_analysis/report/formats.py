@@ -107,14 +107,13 @@ def csv_table(names: Iterable[str], rows: Iterable[Iterable[Cell]], separator: s
     return table.getvalue()
 
 
-def _csv_cell(value: Cell, separator: str) -> str | int | float:
-    if value is None:
-        return ""
+def _csv_cell(value: Cell, separator: str) -> Cell:
+    if isinstance(value, str):
+        return formula_guard(value)
     if isinstance(value, bool):
         return str(value).lower()  # as in JSON
-    if isinstance(value, int | float):
-        return value  # a negative number stays a number
-    return formula_guard(separator.join(value) if isinstance(value, list | tuple) else str(value))
+    # A negative number stays a number, and None is an empty cell.
+    return formula_guard(separator.join(value)) if isinstance(value, (list, tuple)) else value
 
 
 COLUMNS = (
@@ -126,8 +125,7 @@ COLUMNS = (
 
 def findings_csv(report: AuditReport) -> str:
     """One line a finding, worst first, under a header; see `csv_table`."""
-    rows = ([getattr(finding, name) for name in COLUMNS] for finding in report.findings)
-    return csv_table(COLUMNS, rows, separator="; ")
+    return csv_table(COLUMNS, map(attrgetter(*COLUMNS), report.findings), separator="; ")
 
 
 def report_schema() -> dict[str, Json]:

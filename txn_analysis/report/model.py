@@ -337,7 +337,15 @@ class AuditReport(Item):
 
     def findings_on(self, topic: str, partition: int) -> FindingRows:
         """The findings of a partition, in their order."""
-        return self.findings.where_one_of("topic", [topic]).where_one_of("partition", [partition])
+        return self.findings.at(self._places_of_findings.get((topic, partition), []))
+
+    @cached_property
+    def _places_of_findings(self) -> dict[tuple[str, int], list[int]]:
+        places: dict[tuple[str, int], list[int]] = {}
+        columns = (self.findings.column(name).to_pylist() for name in ("topic", "partition"))
+        for place, where in enumerate(zip(*columns, strict=True)):
+            places.setdefault(where, []).append(place)
+        return places
 
     @cached_property
     def unaccepted(self) -> FindingRows:

@@ -110,7 +110,9 @@ def _row(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> 
 def _reasons(report: AuditReport, finding: Finding, groups: Mapping[str, Alike]) -> Iterator[str]:
     """Of what has an answer nothing, but what is alike: `explain` says more."""
     if finding.verdict not in _WITHOUT_REASONS:
-        for label, text, facts_behind, *_ in facts(scene_of(report, finding), finding, Weight.KNOW):
+        for label, text, facts_behind, _, weight in facts(scene_of(report, finding), finding):
+            if weight is Weight.EVIDENCE:
+                continue
             if label == "missing":
                 more = len(facts_behind) - _MOST_MISSING
                 rest = f"; and {more} more, which `--format json` lists" if more > 0 else ""

@@ -147,6 +147,10 @@ class FindingRows(Sequence[Finding]):
         """Those at some places, in their order."""
         return FindingRows(self._content, self._places[places])
 
+    def followed_by(self, *others: FindingRows) -> FindingRows:
+        """These, then others that were made of the same findings."""
+        return FindingRows(self._content, np.concatenate([self._places, *(one._places for one in others)]))
+
     def of_verdict(self, *verdicts: Verdict) -> FindingRows:
         """Those that have one of some verdicts."""
         return self.where_one_of("verdict", [verdict.value for verdict in verdicts])

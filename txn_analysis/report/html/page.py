@@ -89,10 +89,11 @@ def _finding_views(
         for section in sections_shown
         for number, chart in enumerate(section.charts, start=1)
     }
+    # At once: what findings are kept in is opened by hundreds.
+    findings = report.unaccepted[:0].followed_by(*(group.findings[: group.shown] for group in groups))
     shown = [(number, group, at) for number, group in enumerate(groups) for at in range(group.shown)]
     views = []
-    for place, (number, group, at) in enumerate(shown, start=1):
-        finding = group.findings[at]
+    for place, (finding, (number, group, at)) in enumerate(zip(findings, shown, strict=True), start=1):
         view = {
             "finding": finding,
             "what": what(finding, report.coverage.connect_groups),
