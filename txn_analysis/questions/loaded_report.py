@@ -151,7 +151,7 @@ def _partition_timelines(
     if not places:
         return ()
     views = series(places, as_of_ms)
-    points = _by_place(ask(tables.finished, "SELECT * FROM log_points ORDER BY end_offset", views))
+    points = _by_place(ask(tables.finished, "SELECT * FROM timed_points ORDER BY end_offset", views))
     markers = _by_place(ask(tables.finished, "SELECT * FROM markers ORDER BY `offset`", views))
     nights = _by_place(_of_nights(tables, "nights", NightPoint, "topic", "`partition`", **_of(places)))
     return tuple(_timeline(place, points[place], markers[place], nights[place]) for place in places)
@@ -187,17 +187,10 @@ def _by_place(rows: pa.Table) -> defaultdict[Place, list[dict[str, Any]]]:
 def _timeline(
     place: Place, points: list[dict[str, Any]], markers: list[dict[str, Any]], nights: list[dict[str, Any]]
 ) -> PartitionTimeline:
-    is_broker_time = any(point["moment_ms"] is not None for point in points)
-    clock = "moment_ms" if is_broker_time else "timestamp_ms"
-    timed = (
-        LogPoint(point[clock], point["end_offset"], point["last_stable_offset"])
-        for point in points
-        if point[clock] is not None
-    )
     return PartitionTimeline(
         *place,
-        is_broker_time,
-        tuple(timed),
+        any(row["is_broker_time"] for row in points),
+        tuple(LogPoint(*(row[name] for name in LogPoint._fields)) for row in points),
         tuple(MarkerPoint(**row) for row in markers),
         tuple(NightPoint(**row) for row in nights),
     )

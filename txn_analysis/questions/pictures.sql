@@ -50,6 +50,16 @@ FROM ends e
 LEFT JOIN held h ON e.topic = h.topic AND e.`partition` = h.`partition` AND e.slice BETWEEN h.since AND h.upto
 GROUP BY e.topic, e.`partition`, e.end_offset, e.moment_ms, e.timestamp_ms;
 
+-- The same by one clock, the brokers' where any speaks and else the clients'. Clocks of several leaders may disagree by
+-- moments; a log never goes back in time.
+CREATE VIEW timed_points AS
+SELECT topic, `partition`, is_broker_time, time_ms, end_offset, last_stable_offset
+FROM (SELECT *, max(time_ms) OVER (PARTITION BY topic, `partition` ORDER BY end_offset) AS latest_ms
+      FROM (SELECT *, CASE WHEN is_broker_time THEN moment_ms ELSE timestamp_ms END AS time_ms
+            FROM (SELECT *, bool_or(moment_ms IS NOT NULL) OVER (PARTITION BY topic, `partition`) AS is_broker_time
+                  FROM log_points) p) p) p
+WHERE time_ms = latest_ms;
+
 -- One row per slice and outcome that has an end marker in what is drawn: the last of them, and how many there are.
 CREATE VIEW markers AS
 SELECT s.topic, s.`partition`, last_value(t.end_timestamp_ms ORDER BY t.end_offset) AS time_ms,

@@ -134,3 +134,20 @@ def test_no_more_partitions_are_shown_than_a_page_can_hold() -> None:
 def test_partition_of_which_too_little_is_known_is_not_shown(unknown: str) -> None:
     report = build_report(rows.run(), [], [rows.health(**{unknown: None})], [rows.finding()])
     assert worst_places(report) == {}
+
+
+def test_a_picture_has_one_clock_which_never_goes_back() -> None:
+    appends = [
+        *(("two-leaders", 0, n, n, ms, True) for n, ms in enumerate([1000, 900, 1100])),
+        *(("mixed", 0, n, n, 500 + n, n == 1) for n in range(3)),
+        *(("silent", 0, n, n, ms, False) for n, ms in enumerate([500, AS_OF_MS + 1, 700])),
+    ]
+    batches = row_values(APPENDS, appends)
+    logs = {**LOGS, "log_batches": f"SELECT *, NULL AS timestamp_type FROM ({batches}) few"}
+    places = {(topic, 0): Shown(0, 3) for topic in ("two-leaders", "mixed", "silent")}
+    query = "SELECT topic, is_broker_time, time_ms FROM timed_points ORDER BY topic, end_offset"
+    found = ask(NO_RUN, query, {**series(places, AS_OF_MS), **logs})
+    assert [*zip(*found.to_pydict().values(), strict=True)] == [
+        ("mixed", True, 501), ("silent", False, 500), ("silent", False, 700),
+        ("two-leaders", True, 1000), ("two-leaders", True, 1100),
+    ]  # fmt: skip

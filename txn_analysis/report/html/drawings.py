@@ -76,9 +76,7 @@ _LOG_LEGEND = (
 def log(report: AuditReport, timeline: PartitionTimeline) -> Chart | None:
     """Offsets of one partition against time: end of the log, last stable offset, open transactions, end markers."""
     item = report.partitions_by_place.get((timeline.topic, timeline.partition))
-    # Clocks of several leaders may disagree by moments; a log never goes back in time.
-    latest = accumulate((point.time_ms for point in timeline.points), max)
-    points = [point for point, ms in zip(timeline.points, latest, strict=True) if point.time_ms == ms]
+    points = [*timeline.points]
     if item is None or not points:
         return None
     at_ms = partial(np.interp, xp=[point.end_offset for point in points], fp=[point.time_ms for point in points])
