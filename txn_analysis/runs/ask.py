@@ -15,15 +15,16 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from deltalake import DeltaTable, QueryBuilder
+from deltalake import QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH
-from txn_analysis.warehouse.roots import root_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from deltalake import DeltaTable
 
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.tables import Table
@@ -126,9 +127,7 @@ def _cell(value: Any) -> Any:
 def _opened(run: PastRun, table: Table) -> DeltaTable:
     if not run.warehouse.has(table):
         raise ConfigError(f"table {table.name}: this warehouse has none yet: the next audit makes it")
-    run.warehouse.versions([table])  # refuses what others did to it
-    place, options = root_at(run.warehouse.root).for_delta(table.name)
-    return DeltaTable(place, storage_options=options)
+    return run.warehouse.delta_table(table)
 
 
 def _register(builder: QueryBuilder, table: Table, stored: DeltaTable) -> None:

@@ -44,6 +44,9 @@ _NOTE, _CONTENT = "txn-analysis.run", "txn-analysis.content"  # in `commitInfo`,
 class DeltaFolder:
     """A table below a root as it is now; whoever commits to it opens it anew.
 
+    Attributes:
+        delta_table: as the library has it.
+
     Raises:
         NoTable: there is none.
         WarehouseError: its log is damaged.
@@ -55,8 +58,8 @@ class DeltaFolder:
         log = root.log(name)
         newest = self._newest(log)
         try:
-            self._table = self._opened()
-            self._added = pa.table(self._table.get_add_actions(flatten=True))
+            self.delta_table = self._opened()
+            self._added = pa.table(self.delta_table.get_add_actions(flatten=True))
         except TableNotFoundError as error:
             raise NoTable(name) from error
         content = _content_of(self._added["size_bytes"].to_pylist())
@@ -77,7 +80,7 @@ class DeltaFolder:
     @property
     def version(self) -> int:
         """Of its newest commit; 0 where nothing was written since the table was made."""
-        return self._table.version()
+        return self.delta_table.version()
 
     def is_newest(self) -> bool:
         """Whether nothing was committed since.
@@ -96,23 +99,23 @@ class DeltaFolder:
     @cached_property
     def has_deleted_rows(self) -> bool:
         """Another tool has deleted rows beside the data files; that it may do so is no matter."""
-        is_possible = "deletionVectors" in (self._table.protocol().reader_features or ())
-        return is_possible and any(vectors.num_rows for vectors in self._table.deletion_vectors())
+        is_possible = "deletionVectors" in (self.delta_table.protocol().reader_features or ())
+        return is_possible and any(vectors.num_rows for vectors in self.delta_table.deletion_vectors())
 
     @property
     def writer_features(self) -> list[str]:
         """The features of Delta, by its names, that a writer of the table must know."""
-        return sorted(self._table.protocol().writer_features or ())
+        return sorted(self.delta_table.protocol().writer_features or ())
 
     @property
     def properties(self) -> Mapping[str, str]:
         """Delta's properties of it, its CHECK constraints among them."""
-        return dict(self._table.metadata().configuration)
+        return dict(self.delta_table.metadata().configuration)
 
     @cached_property
     def files(self) -> tuple[DataFile, ...]:
         """All of its data files."""
-        columns = self._table.metadata().partition_columns
+        columns = self.delta_table.metadata().partition_columns
         paths, sizes, rows = (self._added.column(name).to_pylist() for name in ("path", "size_bytes", "num_records"))
         slices = self._added.column(f"partition.{columns[0]}").to_pylist() if columns else [None] * len(paths)
         return tuple(
@@ -145,15 +148,15 @@ class DeltaFolder:
         kept = [file for file in self.files if slices is not None and file.slice not in slices]
         if not files and len(kept) == len(self.files):
             return
-        columns = self._table.metadata().partition_columns
+        columns = self.delta_table.metadata().partition_columns
         says = {_CONTENT: _content_of([file.size_bytes for file in (*kept, *files)])} | ({_NOTE: note} if note else {})
-        self._table.create_write_transaction(
+        self.delta_table.create_write_transaction(
             [
                 AddAction(f.path, f.size_bytes, dict.fromkeys(columns, f.slice), f.modified_ms, True, f.statistics)
                 for f in files
             ],
             "overwrite" if slices or slices is None else "append",
-            self._table.schema(),
+            self.delta_table.schema(),
             columns if slices else [],
             [(column, "in", [*slices]) for column in columns] if slices else None,
             commit_properties=CommitProperties(custom_metadata=says, max_commit_retries=0),
@@ -176,7 +179,7 @@ class DeltaFolder:
         Raises:
             CommitFailedError: another writer committed since this was opened.
         """
-        stored = {field["name"]: field for field in json.loads(self._table.schema().to_json())["fields"]}
+        stored = {field["name"]: field for field in json.loads(self.delta_table.schema().to_json())["fields"]}
         added = [
             {**stored.get(field["name"], field), "type": field["type"]}  # what is there keeps all that is said of it
             for field in fields_of(table)
@@ -185,7 +188,7 @@ class DeltaFolder:
         if not added:
             return False
         fields = Schema.from_json(json.dumps({"type": "struct", "fields": added})).fields
-        self._table.alter.add_columns(fields, commit_properties=CommitProperties(max_commit_retries=0))
+        self.delta_table.alter.add_columns(fields, commit_properties=CommitProperties(max_commit_retries=0))
         return True
 
     def stale_files(self, grace_ms: int, orphan_grace_ms: int) -> set[str]:

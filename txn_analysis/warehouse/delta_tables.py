@@ -35,6 +35,7 @@ from txn_analysis.warehouse.touched import UNSUPPORTED, check_readable, check_wr
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
     from txn_analysis.columns.records import Record
@@ -122,6 +123,10 @@ class Warehouse:
     def versions(self, tables: Sequence[Table]) -> dict[str, int]:
         """The newest version of some tables, by name."""
         return {table.name: self._plain(table).version for table in tables}
+
+    def delta_table(self, table: Table) -> DeltaTable:
+        """The table as it is now, of which SQL is asked."""
+        return self._plain(table).delta_table
 
     def batches(self, table: Table, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """Rows of a table of any size, one batch after another.
