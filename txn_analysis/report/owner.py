@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from txn_analysis.judge.applications import Framework
     from txn_analysis.kafka.transactions import StateRecord
 
-_NAME_WIDTH = 80
+_NAME_WIDTH = 40
 _FLINKS_TOOL = "java -jar flink-connector-kafka-transaction-tool-*-uber-jar.jar"
 
 

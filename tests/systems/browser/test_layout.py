@@ -133,3 +133,14 @@ def test_paper_has_the_evidence_of_what_was_opened(open_page: Callable[..., Open
     page.locator("#expand").click()
     printed(page)
     assert page.locator("#finding-10 details.evidence").inner_text().count("a fact of the evidence") == 5
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
+def test_the_application_that_a_long_id_looks_like_makes_no_row_wider_than_the_page(
+    open_page: Callable[..., Opened], viewport: dict[str, int]
+) -> None:
+    page = open_page(
+        html_report(rows.report(rows.finding(transactional_id="x" * 120 + "-0-1"))), viewport=viewport
+    ).page
+    assert "looks like Flink: xxx" in page.locator("tbody.finding td.line").first.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
