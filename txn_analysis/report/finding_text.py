@@ -299,9 +299,14 @@ def explain_command(address: Address, run_id: str, options: str) -> str:
     return f"txn-analysis explain {address.words} --run {shell_word(run_id)}{options}"
 
 
-def report_command(report: AuditReport, reader: Reader) -> str:
-    """How the same report is asked for again."""
-    return f"txn-analysis report{run_option(report)}{topic_options(report)}{reader.options}"
+def command_beside(report: AuditReport, reader: Reader, words: str) -> str | None:
+    """A command that is typed where the warehouse is; None of an anonymized report, which is read elsewhere."""
+    return None if report.anonymized else f"txn-analysis {words}{reader.options}"
+
+
+def report_command(report: AuditReport, reader: Reader) -> str | None:
+    """How the same report is asked for again; None as of `command_beside`."""
+    return command_beside(report, reader, f"report{run_option(report)}{topic_options(report)}")
 
 
 def run_option(report: AuditReport) -> str:

@@ -79,8 +79,8 @@ def _first(report: AuditReport, reader: Reader, lead: Sequence[Statement]) -> It
         texts.append(_warned(report))
     texts.append(f"Cluster {clip(report.run.cluster, 60)}, files copied: {copied}{f', {age}' if age else ''}.")
     yield from (f"- {_inert(text)}" for text in texts)
-    if not report.anonymized:
-        yield f"- {code(report_command(report, reader))}"
+    if (again := report_command(report, reader)) is not None:
+        yield f"- {code(again)}"
 
 
 def _inert(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.plan.standing import Standing, ToldFinding
-from txn_analysis.report.finding_text import name_of
+from txn_analysis.report.finding_text import command_beside, name_of
 from txn_analysis.text import clip, count, escape, iso_utc
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def _decision(decided: AcceptedFinding) -> str:
     return f"{decision}; that moment has passed" if decided.standing is Standing.EXPIRED else decision
 
 
-def history_command(reader: Reader) -> str:
-    """What tells the history of everything that ever hung, and what ended it."""
-    return f"txn-analysis verify --history{reader.options}"
+def history_command(report: AuditReport, reader: Reader) -> str | None:
+    """What tells the history of everything that ever hung, and what ended it; None where no run is before this one."""
+    return None if report.since is None else command_beside(report, reader, "verify --history")
 
 
 def _where(one: ToldFinding) -> str:

@@ -58,7 +58,7 @@ class Part(NamedTuple):
 def parts(report: AuditReport, reader: Reader) -> Iterator[Part]:
     """Those that have something to say."""
     steps, shown = steps_of(report, reader), shown_of(report)
-    again = None if report.anonymized else report_command(report, reader)
+    again = report_command(report, reader)
     doubts = [Paragraph(one.verdict or "", one.text) for one in headline.doubts(report)]
     every = [Part("Do now", Form.STEPS, steps.now), Part("", Form.LINES, doubts)]
     for number, finding in enumerate(shown.blocks, start=1):
@@ -151,8 +151,8 @@ def _since(report: AuditReport, reader: Reader) -> list[Paragraph]:
     """What is new, gone and still there, and the command that tells how it went on; empty where nothing is."""
     by_kind = groupby(nights.night_rows(report, shows_accepted=reader.shows_accepted), attrgetter("kind"))
     shown = [one for kind, rows in by_kind for one in capped(kind, [row.text for row in rows])]
-    if shown and report.since is not None and report.anonymized is None:
-        shown.append(Paragraph("history", command=nights.history_command(reader)))
+    if shown and (command := nights.history_command(report, reader)) is not None:
+        shown.append(Paragraph("history", command=command))
     return shown
 
 

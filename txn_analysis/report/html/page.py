@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from txn_analysis.judge.words import words_named
 from txn_analysis.report import figures, headline, nights
 from txn_analysis.report.alike import alike
-from txn_analysis.report.finding_text import report_command, run_option, scene_of, telling, what
+from txn_analysis.report.finding_text import command_beside, report_command, run_option, scene_of, telling, what
 from txn_analysis.report.html.drawings import sections
 from txn_analysis.report.html.rendering import template
 from txn_analysis.report.owner import whose
@@ -45,8 +45,8 @@ def html_report(
         reader: who reads it.
         table_file: where all findings are, relative to the page; for reports with more than `figures.MOST_FINDINGS`.
     """
-    command = None if report.anonymized else f"txn-analysis ended --by application{run_option(report)}{reader.options}"
-    shown = sections(report, pictures or Pictures(), command)
+    ended = command_beside(report, reader, f"ended --by application{run_option(report)}")
+    shown = sections(report, pictures or Pictures(), ended)
     open_partitions = [item for item in report.partitions if item.open_transaction_count]
     open_partitions.sort(key=lambda item: (-(item.hidden_record_count or 0), item.topic, item.partition))
     groups = alike(figures.by_damage(report, report.unaccepted), figures.MOST_FINDINGS, _MOST_ALIKE)
@@ -58,12 +58,12 @@ def html_report(
         "lead": list(headline.lead(report, reader))[1:],
         "since_rows": _since_rows(report, views),
         "since_title": nights.title(report),
-        "history_command": None if report.since is None or report.anonymized else nights.history_command(reader),
+        "history_command": nights.history_command(report, reader),
         "steps": steps_of(report, reader),
         "findings": views,
         "table_file": table_file,
-        "all_command": None if report.anonymized else f"{again} --format json",
-        "report_command": None if report.anonymized else f"{again} --format html -o report.html",
+        "all_command": again and f"{again} --format json",
+        "report_command": again and f"{again} --format html -o report.html",
         "blocked": open_partitions[:_MOST_PARTITIONS],
         "blocked_note": _what_is_counted(open_partitions),
         "sections": shown,
