@@ -1,4 +1,4 @@
-"""Rows that carry what no engine looks at: values of our own, and rows of several kinds that one step makes."""
+"""Values of our own as rows, rows as bytes, and rows of several kinds that one step makes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,9 @@ GroupFunction = Callable[[Mapping[str, pa.Table]], pa.Table]
 VALUES = pa.schema([("value", pa.binary())])
 """One row is one value that tasks give to the driver, or to each other; little, and made by our own code."""
 
-NAMED = pa.schema([("name", pa.string()), ("rows", pa.binary())])
-"""One row is all rows of one kind that a step made of some keys, packed: who asks for a kind unpacks no other one."""
-
 # Of a few rows, threads take ten times as long to start as the rows take. By zstd rows take a sixth of their bytes, by
 # lz4 a third, in about the same time.
 _PACKED = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
-_MOST_BYTES = 256 << 20
-_PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _READ = pa.ipc.IpcReadOptions(use_threads=False)
 
 
@@ -49,9 +44,9 @@ def unpickled(values: Iterable[bytes | None]) -> Iterator[Any]:
 
 
 def packed(rows: Iterable[pa.RecordBatch | pa.Table], schema: pa.Schema) -> bytes:
-    """Rows of one schema as the bytes of a compressed Arrow stream; those of `NAMED` are compressed already."""
+    """Rows of one schema as the bytes of a compressed Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema, options=_PLAIN if schema.equals(NAMED) else _PACKED) as stream:
+    with pa.ipc.new_stream(sink, schema, options=_PACKED) as stream:
         for part in rows:
             stream.write(part)
     return bytes(sink.getvalue())
@@ -63,26 +58,23 @@ def unpacked(rows: pa.BinaryScalar | pa.Buffer | bytes) -> pa.Table:
     return pa.ipc.open_stream(stream, options=_READ).read_all()
 
 
-def named(**kinds: pa.RecordBatch | pa.Table) -> pa.Table:
-    """Rows of several kinds, by their names; those without any are left out."""
-    parts = [(name, part) for name, rows in kinds.items() for part in _in_parts(rows)]
-    streams = [packed([part], part.schema) for _, part in parts]
-    return pa.table([pa.array([name for name, _ in parts], pa.string()), pa.array(streams, pa.binary())], schema=NAMED)
+def schema_of_kinds(**kinds: pa.Schema) -> pa.Schema:
+    """One row is a row of one of several kinds: a struct of its columns; the structs of other kinds are NULL."""
+    return pa.schema([(name, pa.struct([*schema])) for name, schema in kinds.items()])
 
 
-def _in_parts(rows: pa.RecordBatch | pa.Table) -> Iterator[pa.RecordBatch | pa.Table]:
-    """The rows in parts that a binary value can hold: of Arrow's, it has no more than 2 GiB."""
-    part = max(1, rows.num_rows * _MOST_BYTES // max(1, rows.nbytes))
-    return (rows.slice(start, part) for start in range(0, rows.num_rows, part))
+def rows_of_kinds(schema: pa.Schema, **kinds: pa.RecordBatch | pa.Table) -> pa.Table:
+    """Rows of several kinds as rows of `schema_of_kinds`; each batch has rows of one kind alone."""
+    batches = []
+    for kind, rows in kinds.items():
+        for batch in rows.to_batches() if isinstance(rows, pa.Table) else [rows]:
+            structs = pa.StructArray.from_arrays(batch.columns, fields=[*schema.field(kind).type])
+            columns = [structs if field.name == kind else pa.nulls(len(batch), field.type) for field in schema]
+            batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return pa.Table.from_batches(filter(len, batches), schema)
 
 
-def rows_named(name: str) -> BatchFunction:
-    """The rows of one kind, of rows of `NAMED`."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for kind, stream in zip(batch.column("name").to_pylist(), batch.column("rows"), strict=True):
-                if kind == name:
-                    yield from unpacked(stream).to_batches()
-
-    return run
+def of_kind(batch: pa.RecordBatch, kind: str) -> pa.RecordBatch:
+    """The rows of one kind, of rows of `schema_of_kinds`, or of inputs of a step in the same form."""
+    rows = batch[kind]
+    return pa.RecordBatch.from_struct_array(rows.drop_null() if rows.null_count else rows)

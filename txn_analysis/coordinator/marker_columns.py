@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, Array, is_in, numbers, of_types, tuples_of
-from txn_analysis.columns.values import BatchFunction, rows_named
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import TopicPartition
@@ -18,6 +17,8 @@ from txn_analysis.tables.schema import given_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from txn_analysis.columns.values import BatchFunction
 
 
 ENDED_COLUMNS = (
@@ -88,19 +89,10 @@ def markers_in_ranges(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBa
         yield pa.RecordBatch.from_arrays(columns, schema=MARKERS_IN_RANGES)
 
 
-def markers_of_linked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of `MARKERS` from the named rows of linked logs: of those that span batch ranges, and bare markers."""
-    for batch in batches:
-        yield from map(markers_of_ended, rows_named("ended")(iter([batch])))
-        yield from map(markers_of_health, rows_named("health")(iter([batch])))
-
-
 def markers_of_cut_sections(used: frozenset[tuple[Any, ...]]) -> BatchFunction:
-    """End markers of sections that were summarized again, in the ranges that the log was built from."""
+    """Rows of `MARKERS` from what ended in sections that had to be cut, in batch ranges that logs were linked from."""
     key = "audit", *UsedBatchRange._fields[1:]
-    return lambda batches: (
-        markers_of_ended(rows.filter(pa.array(is_in(rows, key, used)))) for rows in rows_named("ended")(batches)
-    )
+    return lambda batches: (markers_of_ended(rows.filter(pa.array(is_in(rows, key, used)))) for rows in batches)
 
 
 _LATEST = 2**63 - 1

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, equal_runs, numbers
 from txn_analysis.columns.records import records_of
-from txn_analysis.columns.values import BatchFunction, GroupFunction, named, rows_of_values, unpickled
+from txn_analysis.columns.values import (
+    VALUES,
+    BatchFunction,
+    GroupFunction,
+    rows_of_kinds,
+    rows_of_values,
+    schema_of_kinds,
+    unpickled,
+)
 from txn_analysis.coordinator.chain import StateChain, chains_of
 from txn_analysis.coordinator.coverage import StateEvidence, state_evidence_of
 from txn_analysis.coordinator.history import EndMarker, History, is_decision
@@ -25,6 +33,8 @@ from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.sections import StateSums, by_partition, sections_of, sums_of_records
 from txn_analysis.coordinator.state_records import (
+    HISTORIES,
+    NEWEST_RECORDS,
     abort_counts,
     asked_about,
     by_id,
@@ -64,6 +74,12 @@ ASKED = pa.schema([*_PRODUCER, ("opened", pa.list_(_ASKED))])
 """One row is one producer id with its open transactions, as far as the state is asked about them."""
 STATED = pa.schema([*_PRODUCER, ("state", pa.binary())])
 """One row is one producer id that an id has, or had, with its `ProducerHistories`, pickled."""
+SUMS = pa.schema([AUDIT, ("sums", pa.binary())])
+"""One row is one audit with the `MarkerSums` of some of its producers, pickled."""
+OF_PRODUCERS = schema_of_kinds(stated=STATED, sums=SUMS)
+"""What `producer_step` makes."""
+OF_STATE = schema_of_kinds(histories=HISTORIES, aborted=HISTORIES, newest=NEWEST_RECORDS, chains=VALUES)
+"""What `state_step` makes."""
 JOINED = pa.schema([*ASKED, STATED.field("state")])
 """One row is one of `ASKED` with what is stated of its producer id; NULL where no id has, or had, it."""
 
@@ -115,11 +131,10 @@ def placed(placings: Placings) -> BatchFunction:
 
 
 def state_step(placings: Placings, producers: Array, abort_count: int) -> GroupFunction:
-    """By audit and `read_with`, of `states` (rows of `READ_WITH`), as named rows.
+    """By audit and `read_with`, of `states` (rows of `READ_WITH`): rows of `OF_STATE`.
 
-    `histories` are rows of `HISTORIES`, of the ids that have, or had, a producer that the logs name; `aborted` are such
-    rows of the ids that were aborted often; `newest` are rows of `NEWEST_RECORDS`; `chains` are values: by
-    audit, by partition of the state its `StateChain`, and `StateSums` of its files.
+    `histories` are of the ids that have, or had, a producer that the logs name; `aborted` of the ids that were aborted
+    often; `chains` say by audit, by partition of the state its `StateChain`, and `StateSums` of its files.
 
     Args:
         placings: where the records belong.
@@ -134,7 +149,8 @@ def state_step(placings: Placings, producers: Array, abort_count: int) -> GroupF
         some = asked_about(states, ordered, producers), abort_counts(states, ordered) >= abort_count
         histories, aborted = (histories_of(states, audit, ordered.only(chosen)) for chosen in some)
         chains = rows_of_values(_chains(read_at(tables["states"], "held_by"), placings))
-        return named(histories=histories, aborted=aborted, newest=newest_records(states, ordered), chains=chains)
+        newest = newest_records(states, ordered)
+        return rows_of_kinds(OF_STATE, histories=histories, aborted=aborted, newest=newest, chains=chains)
 
     return run
 
@@ -149,9 +165,7 @@ def _chains(states: pa.Table, placings: Placings) -> dict[int, tuple[dict[int, S
 
 
 def producer_step(states: Mapping[int, GivenState], asked: Mapping[int, Collection[int]]) -> GroupFunction:
-    """By audit and `producer_id`, of `histories` and `markers`: rows of `STATED`, of the ids that somebody asks about.
-
-    One more row of each audit has no producer id, and its `MarkerSums` in place of a state.
+    """By audit and `producer_id`, of `histories` and `markers`: rows of `OF_PRODUCERS`, of those that are `asked`.
 
     Args:
         states: by audit, what was given of the state.
@@ -161,24 +175,25 @@ def producer_step(states: Mapping[int, GivenState], asked: Mapping[int, Collecti
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
         histories, markers = (by_audit(tables[name]) for name in ("histories", "markers"))
         no_histories, no_markers = (tables[name].slice(0, 0) for name in ("histories", "markers"))
-        rows = list[dict[str, Any]]()
+        stated, sums = list[dict[str, Any]](), list[dict[str, Any]]()
         for n in {*histories, *markers} & states.keys():
             given = histories.get(n, no_histories), markers.get(n, no_markers)
-            rows.append(_stated(n, None, sums_of_markers(given[1], given[0], states[n], asked[n])))
+            sums_of_audit = sums_of_markers(given[1], given[0], states[n], asked[n])
+            sums.append({"audit": n, "sums": pickle.dumps(sums_of_audit)})
             producers = pc.unique(given[0]["producer_id"])
             producers = producers.filter(pc.is_in(producers, pa.array(asked[n], pa.int64())))
             for start in range(0, len(producers), _PRODUCERS_AT_ONCE):
                 some = producers.slice(start, _PRODUCERS_AT_ONCE)
                 of_histories, of_markers = (each.filter(pc.is_in(each["producer_id"], some)) for each in given)
                 by_producer = states_by_producer(of_histories, of_markers, states[n].max_clock_skew_ms)
-                rows += [_stated(n, producer_id, state) for producer_id, state in by_producer.items()]
-        return pa.Table.from_pylist(rows, STATED)
+                stated += [
+                    {"audit": n, "producer_id": producer_id, "state": pickle.dumps(state)}
+                    for producer_id, state in by_producer.items()
+                ]
+        of_kinds = {"stated": pa.Table.from_pylist(stated, STATED), "sums": pa.Table.from_pylist(sums, SUMS)}
+        return rows_of_kinds(OF_PRODUCERS, **of_kinds)
 
     return run
-
-
-def _stated(audit: int, producer_id: int | None, state: Any) -> dict[str, Any]:
-    return {"audit": audit, "producer_id": producer_id, "state": pickle.dumps(state)}
 
 
 def states_by_producer(histories: pa.Table, markers: pa.Table, max_clock_skew_ms: int) -> dict[int, ProducerHistories]:

@@ -70,6 +70,12 @@ KeySizes = Mapping[tuple[Any, ...], int]
 """Bytes of text, by the values of the columns of a key."""
 
 
+def kind_schema(schema: pa.Schema, kind: str, names: Collection[str]) -> pa.Schema:
+    """The columns of one kind, of those of `schema_of_kinds`; all where none is named."""
+    fields = schema.field(kind).type
+    return pa.schema([field for field in fields if not names or field.name in names])
+
+
 def joined_schema(left: pa.Schema, right: pa.Schema, key: Collection[str]) -> pa.Schema:
     """The columns of rows that are joined by a key."""
     return pa.schema([*left, *(field for field in right if field.name not in key)])
@@ -120,8 +126,8 @@ class Engine(ABC, Generic[Rows]):
         """
 
     @abstractmethod
-    def without(self, rows: Rows, name: str) -> Rows:
-        """The rows that have NULL in a column."""
+    def of_kind(self, rows: Rows, kind: str, *names: str) -> Rows:
+        """The rows of one kind, of rows of `schema_of_kinds`; of all its columns, or of some."""
 
     @abstractmethod
     def matched(self, rows: Rows, known: pa.Table, key: Sequence[str], schema: pa.Schema) -> Rows:

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import matching, together, tuples_of
-from txn_analysis.columns.values import packed, unpacked
+from txn_analysis.columns.values import of_kind, packed, unpacked
 from txn_analysis.engine.buckets import Buckets
-from txn_analysis.engine.engine import Engine, joined_schema, no_search_for_cycles
+from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
 
 if TYPE_CHECKING:
@@ -104,9 +104,12 @@ class InProcess(Engine[HeldRows]):
                 tables = {n: pa.Table.from_batches(_batches(parts[n]), rows.schema) for n, rows in inputs.items()}
                 yield from _made_of(tables, function)
 
-    def without(self, rows: HeldRows, name: str) -> HeldRows:
+    def of_kind(self, rows: HeldRows, kind: str, *names: str) -> HeldRows:
         """As of `Engine`."""
-        return HeldRows(rows.schema, lambda: (batch.filter(batch[name].is_null()) for batch in rows.batches()))
+        schema = kind_schema(rows.schema, kind, names)
+        return HeldRows(
+            schema, lambda: filter(len, (of_kind(batch, kind).select(schema.names) for batch in rows.batches()))
+        )
 
     def matched(self, rows: HeldRows, known: pa.Table, key: Sequence[str], schema: pa.Schema) -> HeldRows:
         """As of `Engine`."""

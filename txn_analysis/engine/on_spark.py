@@ -16,9 +16,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from txn_analysis.columns.types import typed
-from txn_analysis.columns.values import VALUES, packed, rows_of_values, unpacked
+from txn_analysis.columns.values import VALUES, of_kind, packed, rows_of_values, unpacked
 from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, numbers_for_parts
-from txn_analysis.engine.engine import Engine, joined_schema, no_search_for_cycles
+from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jobs import named_jobs
 from txn_analysis.spark.workers import columns_of, cores_of, in_tasks, prepare_worker, work_in
@@ -198,9 +198,11 @@ class OnSpark(Engine[FrameRows]):
             return rows.repartitionById(self.task_count, _BUCKET)
         return rows.repartition(self.task_count, _BUCKET)
 
-    def without(self, rows: FrameRows, name: str) -> FrameRows:
+    def of_kind(self, rows: FrameRows, kind: str, *names: str) -> FrameRows:
         """As of `Engine`."""
-        return _rows(_frame(rows).where(f.col(name).isNull()), rows.schema)
+        schema = kind_schema(rows.schema, kind, names)
+        frame = _frame(rows).where(f.col(kind).isNotNull())
+        return _rows(frame.select(*(f.col(f"{kind}.{name}") for name in schema.names)), schema)
 
     def matched(self, rows: FrameRows, known: pa.Table, key: Sequence[str], schema: pa.Schema) -> FrameRows:
         """As of `Engine`; a grouping makes the join behind the pass that gives rows their bucket."""
@@ -276,7 +278,5 @@ def _of_bucket(
 
 def _inputs(in_bucket: pa.Table, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of one input: a row of a bucket is of one of them, and NULL in the columns of the others."""
-    for batch in in_bucket.to_batches():
-        rows = batch.column(name)
-        if rows.null_count < len(rows):
-            yield typed(pa.RecordBatch.from_struct_array(rows.drop_null() if rows.null_count else rows), schema)
+    of_input = (of_kind(batch, name) for batch in in_bucket.to_batches())
+    return (typed(rows, schema) for rows in of_input if len(rows))

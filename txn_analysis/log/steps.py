@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import NONE, Array, Columns, equal_runs, is_in, names_in, numbers
 from txn_analysis.columns.records import batch_of, fields_of, records_of
-from txn_analysis.columns.values import BatchFunction, GroupFunction, named, rows_of_values
+from txn_analysis.columns.values import BatchFunction, GroupFunction, rows_of_kinds, rows_of_values, schema_of_kinds
 from txn_analysis.kafka.names import LOG_KINDS, TOPIC_ID
 from txn_analysis.log.copies import COMPARED_COLUMNS, Comparison, Pair, compare, pairs_to_compare
 from txn_analysis.log.partition_health import with_producers
@@ -26,7 +26,7 @@ from txn_analysis.log.rebuild import PartitionEvidence, rebuild_producer_state
 from txn_analysis.log.segments import Cuts, SectionKey, proves_nothing, segments_of
 from txn_analysis.log.snapshots import STATED
 from txn_analysis.log.summarize import SUMMARIZED_COLUMNS, summarize_parts
-from txn_analysis.log.transactions import BATCH_RANGE_KEY, LINKED_SCHEMA, ended_in_linking, open_in_linking
+from txn_analysis.log.transactions import LINKED_SCHEMA, ended_in_linking, open_in_linking
 from txn_analysis.tables import (
     ENDED_TRANSACTIONS,
     LOG_BATCHES,
@@ -49,16 +49,18 @@ BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))
 SECTIONS = pa.schema([AUDIT, *((name, field.type) for name, field in fields_of(InputSection).items())])
 PIECES = given_schema(LOG_PIECES, *LOG_PIECES.names)
 BATCHES = given_schema(LOG_BATCHES, *BATCH_COLUMNS)
-ENDED = pa.schema([AUDIT, *ENDED_TRANSACTIONS.arrow_schema])
-"""One row is one transaction that ended inside one piece."""
 HEALTH = pa.schema([AUDIT, *(field for field in PARTITION_HEALTH.arrow_schema if field.name != "run_id")])
 """One row is one partition."""
 LINKED = pa.schema([AUDIT, *LINKED_SCHEMA])
-"""One row is one transaction that linking decided: it is open, or spans pieces."""
-USED = pa.schema([AUDIT, *(ENDED_TRANSACTIONS.arrow_schema.field(name) for name in BATCH_RANGE_KEY)])
-"""One row is one piece of a section that had to be cut, of which a log was linked."""
+"""One row is one transaction that is open, or spans pieces, or ended in a section that had to be cut."""
+RANGES = pa.schema([*given_schema(ENDED_TRANSACTIONS, *UsedBatchRange._fields), ("is_cut", pa.bool_())])
+"""One row is one batch range that a log was linked from; `is_cut` is that of a section that had to be cut."""
 PRODUCERS = pa.schema([("producer_id", pa.int64())])
 """One row is one producer id that some pieces name."""
+LINKED_LOGS = schema_of_kinds(health=HEALTH, opened=LINKED, ended=LINKED, ranges=RANGES, producers=PRODUCERS)
+"""What `link_step` makes."""
+SUMMARIZED_AGAIN = schema_of_kinds(pieces=PIECES, ended=LINKED)
+"""What `summarize_again` makes."""
 SIDES = pa.schema([AUDIT, ("pair", pa.int32()), ("is_a", pa.bool_()), *(BATCHES.field(n) for n in COMPARED_COLUMNS)])
 """One row is a batch of one of two copies that differ."""
 
@@ -89,7 +91,7 @@ def section_rows(sections: Mapping[int, Iterable[InputSection]]) -> pa.Table:
 
 
 def summarize_again(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunction:
-    """Of rows of `BATCHES` those of sections that must be cut, as named `pieces`, and what `ended` in them."""
+    """Of rows of `BATCHES` those of sections that must be cut, as rows of `SUMMARIZED_AGAIN`."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for rows in batches:
@@ -105,8 +107,8 @@ def summarize_again(cuts: Mapping[int, Mapping[SectionKey, Cuts]]) -> BatchFunct
                 )
                 audits = pa.array([audit for audit, _ in parts], AUDIT.type)
                 pieces = _placed(summaries.pieces, audits.take(pa.array(summaries.part)), PIECES)
-                ended = _placed(summaries.transactions, audits.take(pa.array(summaries.part_of_transaction)), ENDED)
-                yield from named(pieces=pieces, ended=ended).to_batches()
+                ended = _placed(summaries.transactions, audits.take(pa.array(summaries.part_of_transaction)), LINKED)
+                yield from rows_of_kinds(SUMMARIZED_AGAIN, pieces=pieces, ended=ended).to_batches()
 
     return run
 
@@ -176,10 +178,7 @@ def compare_step(tables: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
-    """By audit, topic and partition, of `sections`, `pieces` and `snapshots`, as named rows.
-
-    `health` are rows of `HEALTH`; `opened` and `ended` rows of `LINKED`; `used` of `USED`; `producers` of `PRODUCERS`.
-    """
+    """By audit, topic and partition, of `sections`, `pieces` and `snapshots`: rows of `LINKED_LOGS`."""
 
     def run(tables: Mapping[str, pa.Table]) -> pa.Table:
         pieces, stated = _by_partition(tables["pieces"], BatchRangeSummary), _stated(tables["snapshots"])
@@ -192,21 +191,25 @@ def link_step(linkings: Mapping[int, Linking]) -> GroupFunction:
             if not all(proves_nothing(s) for s in sections)  # a checkpoint names it, its files are not here
         }
         rebuilt = [rebuild_producer_state(evidence) for evidence in known.values()]
-        health, used = (list[tuple[int, Any]]() for _ in range(2))
+        health, ranges, is_cut = list[tuple[int, Any]](), list[tuple[int, Any]](), list[bool]()
         for (audit, *_), linked in zip(known, rebuilt, strict=True):
             cut = linkings[audit].cut
             whole = tuple(each for each in linked.used if each.section not in cut)
             health.append((audit, linked.health._replace(linked_pieces=whole)))
-            used += [(audit, each) for each in linked.used if each.section in cut]
+            ranges += [(audit, each) for each in linked.used]
+            is_cut += [each.section in cut for each in linked.used]
         gaps = [reasons for linked in rebuilt for reasons in linked.evidence_gaps]
         placed = partial(_placed_rows, [*known])
-        return named(
+        return rows_of_kinds(
+            LINKED_LOGS,
             health=with_producers(_audited(PartitionHealth, health, HEALTH), [linked.producers for linked in rebuilt]),
             opened=pa.Table.from_batches(
                 placed([r.opened for r in rebuilt], partial(open_in_linking, evidence_gaps=gaps)), LINKED
             ),
             ended=pa.Table.from_batches(placed([r.ended for r in rebuilt], ended_in_linking), LINKED),
-            used=_audited(UsedBatchRange, used, USED),
+            ranges=_audited(UsedBatchRange, ranges, RANGES.remove(len(RANGES) - 1)).append_column(
+                RANGES.field("is_cut"), pa.array(is_cut, pa.bool_())
+            ),
             producers=producers_of(tables["pieces"]),
         )
 

@@ -8,14 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txn_analysis.columns.values import NAMED, VALUES, rows_named, unpickled, values_in
+from txn_analysis.columns.values import VALUES, unpickled, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import GivenState, given_state
 from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
 from txn_analysis.coordinator.state_records import (
-    HISTORIES,
-    NEWEST_RECORDS,
     OF_PRODUCER,
     READ_WITH,
     STATE_COLUMNS,
@@ -24,7 +22,8 @@ from txn_analysis.coordinator.state_records import (
     by_producer_id,
 )
 from txn_analysis.coordinator.steps import (
-    STATED,
+    OF_PRODUCERS,
+    OF_STATE,
     VIEWS,
     asked_of,
     id_sums,
@@ -91,10 +90,7 @@ class States(NamedTuple):
 
     Attributes:
         placings: by audit, where they belong.
-        histories: rows of `HISTORIES`, of the ids that somebody asks about; as of `state_step`, as the others.
-        aborted: rows of `HISTORIES`, of the ids that were aborted often.
-        newest: rows of `NEWEST_RECORDS`.
-        chains: values.
+        histories: the rows of that kind of `OF_STATE`, as the others: see `state_step`.
     """
 
     placings: Placings
@@ -123,19 +119,13 @@ def states_of(given: Given, producers: Array) -> Iterator[States]:
     known = {n: Placing.of(given.audits[n].settings, of_state, sums.get(n, IdSums())) for n, of_state in files.items()}
     placings = Placings(known)
     if not with_records:  # no capture has a record of it
-        schemas = (HISTORIES, HISTORIES, NEWEST_RECORDS, VALUES)
-        yield States(placings, *(engine.made(schema.empty_table()) for schema in schemas))
+        none = engine.made(OF_STATE.empty_table())
+        yield States(placings, *(engine.of_kind(none, kind) for kind in OF_STATE.names))
         return
     rows = given.rows(TRANSACTION_STATES, *STATE_COLUMNS, made=(placed(placings), READ_WITH))
     step = state_step(placings, producers, MANY)
-    with engine.kept(engine.grouped(["audit", "read_with"], step, NAMED, states=rows)) as kept:
-        yield States(
-            placings,
-            engine.mapped(kept, rows_named("histories"), HISTORIES),
-            engine.mapped(kept, rows_named("aborted"), HISTORIES),
-            engine.mapped(kept, rows_named("newest"), NEWEST_RECORDS),
-            engine.mapped(kept, rows_named("chains"), VALUES),
-        )
+    with engine.kept(engine.grouped(["audit", "read_with"], step, OF_STATE, states=rows)) as kept:
+        yield States(placings, *(engine.of_kind(kept, kind) for kind in OF_STATE.names))
 
 
 def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSide:
@@ -200,17 +190,18 @@ def _of_producers(
     made = engine.grouped(
         key,
         producer_step(given_states, {n: asked.get(n, frozenset()) for n in given_states}),
-        STATED,
+        OF_PRODUCERS,
         histories=engine.mapped(states.histories, by_producer_id, OF_PRODUCER),
         markers=logs.end_markers,
     )
     skews_ms = {n: audit_state.max_clock_skew_ms for n, audit_state in given_states.items()}
     words = described("judge: join open transactions with the coordinator's state by producer_id")
-    with words, engine.kept(made) as stated:
-        sums = engine.collected(engine.without(stated, "producer_id"))
+    with words, engine.kept(made) as of_producers:
+        sums = engine.collected(engine.of_kind(of_producers, "sums"))
+        stated = engine.of_kind(of_producers, "stated")
         joined = engine.joined(engine.made(asked_of(logs.opened)), stated, key)
         views = engine.collected(engine.mapped(joined, views_in(skews_ms), VIEWS))
-    of_audits = zip(sums["audit"].to_pylist(), unpickled(sums["state"].to_pylist()), strict=True)
+    of_audits = zip(sums["audit"].to_pylist(), unpickled(sums["sums"].to_pylist()), strict=True)
     return with_views(logs.opened, views), sums_of([{n: marker_sums} for n, marker_sums in of_audits])
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import tuples_of
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
-from txn_analysis.columns.values import NAMED, named, packed, rows_named, rows_of_values, unpacked, unpickled, values_in
+from txn_analysis.columns.values import packed, rows_of_values, unpacked, unpickled, values_in
 from txn_analysis.coordinator.partition_count import Words
 from txn_analysis.coordinator.steps import VIEWED
 from txn_analysis.engine.engine import no_search_for_cycles
@@ -53,7 +53,7 @@ from txn_analysis.tables import (
     PartitionHealth,
     Transaction,
 )
-from txn_analysis.tables.finding_rows import FindingRows
+from txn_analysis.tables.finding_rows import SHOWN, FindingRows
 from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
 from txn_analysis.tables.keeping import TakenContent
@@ -132,7 +132,8 @@ class Judged:
 MOST_AT_ONCE = 2_048
 """So many open transactions are judged at once: facts, verdicts and sentences of no others are in memory."""
 _MOST_OF_TASK = 4 * MOST_AT_ONCE
-_TOLD = "told"
+_OF_NOTHING = {"plan": ABORT_PLAN.arrow_schema.empty_table(), "nearest": rows_of_values()}
+"""What the driver is told where nothing is open."""
 
 
 def judge(run: Run, logs: Logs) -> Judged:
@@ -152,10 +153,10 @@ def judge(run: Run, logs: Logs) -> Judged:
     verdicts = partial(verdicts_of, run_id=run.run_id, as_of_ms=run.as_of_ms)
     with described(f"judge: give {count(len(side.viewed), 'open transaction')} a verdict"):
         tasks = RowTasks(work, (FINDINGS,), verdicts, run.engine.name is EngineName.SPARK)
-        made = run.warehouse.fill(tasks, run_id=run.run_id).get(_TOLD, NAMED.empty_table()).to_batches()
-    findings, plan, nearest = (rows_named(name)(iter(made)) for name in ("findings", "plan", "nearest"))
-    near = soonest([one for values in nearest for one in values_in(values)])
-    shown, aborts = FindingRows.of_batches(findings), whole_plan(plan)
+        of_driver = run.warehouse.fill(tasks, run_id=run.run_id)
+    plan, nearest = (of_driver.get(name, none) for name, none in _OF_NOTHING.items())
+    shown, aborts = FindingRows.of_batches(run.batches(FINDINGS, *SHOWN)), whole_plan(plan.to_batches())
+    near = soonest([one for of_some in values_in(nearest) for one in of_some])
     warnings = [*open_warnings(near, run.as_of_ms), *of_ids]
     record = _record_of(run, health, state, judge_, shown, aborts, warnings, connect)
     return Judged(run, health, shown, aborts, record)
@@ -184,10 +185,8 @@ def work_of(judge_: Judge, costs: Costs, viewed: pa.RecordBatch) -> Work:
 
 
 def verdicts_of(work: Work, run_id: str, as_of_ms: int | None) -> Iterator[NamedRows]:
-    """What a task makes of its work: rows of `findings`, and what the driver is told.
-
-    It is told named rows: the same `findings`, the rows of `plan` of those that hang, without a fingerprint, and as
-    values the `nearest` of those that will be late.
+    """What a task makes of its work: rows of `findings`; and for the driver the rows of `plan` of those that hang,
+    without a fingerprint, and as values the `nearest` of those that will be late.
 
     Args:
         work: of the task.
@@ -204,8 +203,8 @@ def verdicts_of(work: Work, run_id: str, as_of_ms: int | None) -> Iterator[Named
             findings = batch_of(Finding, records, FINDINGS.arrow_schema)
             plan = plan_rows(planned(records, settings, as_of_ms))
         yield FINDINGS.name, findings
-        of_driver = named(findings=findings, plan=plan, nearest=rows_of_values(*soonest(near_bound(judged))))
-        yield from ((_TOLD, rows) for rows in of_driver.to_batches())
+        yield "plan", plan
+        yield from (("nearest", rows) for rows in rows_of_values(soonest(near_bound(judged))).to_batches())
 
 
 def judges_of(

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, numbers, tuples_of
 from txn_analysis.columns.records import records_of
-from txn_analysis.columns.values import NAMED, VALUES, named, rows_named, values_in
+from txn_analysis.columns.values import VALUES, values_in
 from txn_analysis.coordinator.marker_columns import (
     BATCH_RANGES,
     ENDED_COLUMNS,
@@ -23,16 +23,16 @@ from txn_analysis.coordinator.marker_columns import (
     markers_of_cut_sections,
     markers_of_ended,
     markers_of_health,
-    markers_of_linked,
 )
 from txn_analysis.coordinator.steps import OPENED, in_place_order
 from txn_analysis.log.steps import (
     BATCH_COLUMNS,
-    HEALTH,
+    LINKED_LOGS,
     PIECES,
     PRODUCERS,
     SIDES,
     SNAPSHOT_COLUMNS,
+    SUMMARIZED_AGAIN,
     Linking,
     compare_step,
     link_step,
@@ -44,7 +44,7 @@ from txn_analysis.log.steps import (
     summarize_again,
     without,
 )
-from txn_analysis.log.transactions import ended_by_run, open_rows
+from txn_analysis.log.transactions import BATCH_RANGE_KEY, ended_by_run, open_rows
 from txn_analysis.runs.past_run import JUDGED_BY
 from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import (
@@ -57,12 +57,12 @@ from txn_analysis.tables import (
     PartitionHealth,
     UsedBatchRange,
 )
-from txn_analysis.tables.schema import ONLY, given_schema, rows_of_run, with_audit
+from txn_analysis.tables.schema import ONLY, by_audit, given_schema, rows_of_run, with_audit
 from txn_analysis.tables.transactions import OPEN
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.columns.values import BatchFunction
@@ -70,9 +70,8 @@ if TYPE_CHECKING:
     from txn_analysis.log.copies import Comparison, Pair
     from txn_analysis.pipeline.run import Audit, Given, Run
 
-_WHOLE = given_schema(ENDED_TRANSACTIONS, *ENDED_COLUMNS, *UsedBatchRange._fields)
-_OF_DRIVER = ("health", "opened", "producers", "used", "pieces")
-_BARE = pa.schema([HEALTH.field(name) for name in ("audit", "topic", "partition", "bare_markers")])
+_BARE = given_schema(PARTITION_HEALTH, "topic", "partition", "bare_markers")
+_ENDED = given_schema(ENDED_TRANSACTIONS, *ENDED_COLUMNS)
 
 
 class Logs(NamedTuple):
@@ -97,9 +96,9 @@ class LinkedLogs(NamedTuple):
     Attributes:
         logs: what judging asks of them.
         engine: whose rows the others are.
-        linked: rows that `link_step` made.
-        anew: rows that `summarize_again` made; None where nothing had to be cut.
-        used: by audit and place, the pieces of sections that had to be cut, of which logs were linked.
+        linked: rows of `LINKED_LOGS`.
+        anew: rows of `SUMMARIZED_AGAIN`; None where nothing had to be cut.
+        used: by audit and place, the batch ranges of sections that had to be cut, of which logs were linked.
     """
 
     logs: Logs
@@ -112,11 +111,15 @@ class LinkedLogs(NamedTuple):
         """Fill the tables `partition_health`, `transactions` and `ended_transactions` of the run of one audit."""
         engine, run_id = self.engine, run.run_id
         used = frozenset(key[1:] for key in self.used)
-        ended = self.linked if self.anew is None else engine.together(self.linked, self.anew)
+        health, opened = (engine.of_kind(self.linked, kind) for kind in ("health", "opened"))
+        linked_and_cut = [rows for rows in (self.linked, self.anew) if rows is not None]
+        ended = engine.together(*(engine.of_kind(rows, "ended") for rows in linked_and_cut))
         with described("reconstruct: write partition_health, transactions and ended_transactions"):
             in_parallel(
-                partial(engine.write, self.linked, _health_of(run_id), PARTITION_HEALTH, run_id=run_id),
-                partial(engine.write, self.linked, _open_of(run_id), TRANSACTIONS, run_id=run_id),
+                partial(
+                    engine.write, health, _each(rows_of_run(PARTITION_HEALTH, run_id)), PARTITION_HEALTH, run_id=run_id
+                ),
+                partial(engine.write, opened, _open_of(run_id), TRANSACTIONS, run_id=run_id),
                 partial(engine.write, ended, _ended_of(run_id, used), ENDED_TRANSACTIONS, ingest_id=run_id),
             )
 
@@ -131,9 +134,9 @@ def linked_logs(given: Given) -> Iterator[LinkedLogs]:
         if cuts:
             inputs = sorted({input_id for section_cuts in cuts.values() for input_id, _ in section_cuts})
             batches = given.rows(LOG_BATCHES, *BATCH_COLUMNS, input_id=inputs)
-            anew = kept.enter_context(engine.kept(engine.mapped(batches, summarize_again(cuts), NAMED)))
+            anew = kept.enter_context(engine.kept(engine.mapped(batches, summarize_again(cuts), SUMMARIZED_AGAIN)))
             whole = engine.mapped(pieces, without(cuts), PIECES)
-            pieces = engine.together(whole, engine.mapped(anew, rows_named("pieces"), PIECES))
+            pieces = engine.together(whole, engine.of_kind(anew, "pieces"))
         compared = _comparisons(given, pieces)
         linkings = {
             number: Linking(audit.moments.as_of_ms, frozenset(audit.cuts), compared.get(number, {}))
@@ -142,7 +145,7 @@ def linked_logs(given: Given) -> Iterator[LinkedLogs]:
         linked = engine.grouped(
             ["audit", "topic", "partition"],
             link_step(linkings),
-            NAMED,
+            LINKED_LOGS,
             _size_bytes(audits),
             sections=engine.made(section_rows({number: audit.log_sections for number, audit in audits.items()})),
             pieces=pieces,
@@ -156,20 +159,30 @@ def _collected_logs(given: Given, linked: Any, anew: Any | None) -> LinkedLogs:
     engine = given.engine
     places = {(s.topic, s.partition) for audit in given.audits.values() for s in audit.log_sections}
     with described(f"reconstruct: replay {count(len(places), 'partition')}"):
-        driver_rows = engine.collected(engine.mapped(linked, _of_driver, NAMED))
-    kinds = {name: list(rows_named(name)(iter(driver_rows.to_batches()))) for name in _OF_DRIVER}
-    health = defaultdict(list)
-    for rows in kinds["health"]:
-        for number, one in zip(rows["audit"].to_pylist(), records_of(PartitionHealth, rows), strict=True):
-            health[number].append(one)
-    used = frozenset(key for rows in kinds["used"] for key in tuples_of(rows, rows.schema.names))
-    ranges = pa.Table.from_batches([rows.cast(BATCH_RANGES) for rows in kinds["pieces"]], BATCH_RANGES)
-    markers = [markers_in_logs(given, ranges), engine.mapped(linked, markers_of_linked, MARKERS)]
+        of_partitions = engine.collected(engine.of_kind(linked, "health", "audit", *JUDGED_BY))
+    with described("reconstruct: collect what is open, and which batch ranges and producer ids the logs have"):
+        opened, ranges, producers = in_parallel(
+            partial(engine.collected, engine.of_kind(linked, "opened", *OPENED.names)),
+            partial(engine.collected, engine.of_kind(linked, "ranges")),
+            partial(engine.collected, engine.of_kind(linked, "producers")),
+        )
+    health = {n: records_of(PartitionHealth, of_audit) for n, of_audit in by_audit(of_partitions).items()}
+    used = frozenset(tuples_of(ranges.filter(ranges["is_cut"]), ("audit", *BATCH_RANGE_KEY)))
+    whole = ranges.filter(pc.invert(ranges["is_cut"])).select(BATCH_RANGES.names).cast(BATCH_RANGES)
+    of_linked = (("ended", _ENDED, markers_of_ended), ("health", _BARE, markers_of_health))
+    markers = [
+        engine.mapped(engine.of_kind(linked, kind, *schema.names), _each(function), MARKERS)
+        for kind, schema, function in of_linked
+    ]
     if anew is not None:
-        markers.append(engine.mapped(anew, markers_of_cut_sections(used), MARKERS))
-    opened = _opened(kinds["opened"])
-    logs = Logs(opened, dict(health), _producers(kinds["producers"], opened), engine.together(*markers))
+        markers.append(engine.mapped(engine.of_kind(anew, "ended"), markers_of_cut_sections(used), MARKERS))
+    opened = in_place_order(opened.cast(OPENED))
+    logs = Logs(opened, health, _producers(producers, opened), engine.together(markers_in_logs(given, whole), *markers))
     return LinkedLogs(logs, engine, linked, anew, used)
+
+
+def _each(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> BatchFunction:
+    return partial(map, function)
 
 
 def _size_bytes(audits: Mapping[int, Audit]) -> dict[tuple[int, str, int], int]:
@@ -210,40 +223,19 @@ def _comparisons(given: Given, pieces: Any) -> dict[int, dict[Pair, Comparison]]
     return compared
 
 
-def _of_driver(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of what `link_step` made what the driver holds, as named rows."""
-    for batch in batches:
-        yield batch.filter(pc.is_in(batch["name"], pa.array(["producers", "used"])))
-        for health in rows_named("health")(iter([batch])):
-            listed = health["linked_pieces"]
-            ranges = [health["audit"].take(pc.list_parent_indices(listed)), *listed.flatten().flatten()]
-            pieces = pa.RecordBatch.from_arrays(ranges, ["audit", *UsedBatchRange._fields])
-            yield from named(health=health.select(["audit", *JUDGED_BY]), pieces=pieces).to_batches()
-        for opened in rows_named("opened")(iter([batch])):
-            yield from named(opened=opened.select(OPENED.names)).to_batches()
-
-
-def _producers(rows: Iterable[pa.RecordBatch], opened: pa.Table) -> Array:
-    columns = [*(batch["producer_id"].to_numpy() for batch in rows), numbers(opened["producer_id"], ABSENT)]
+def _producers(rows: pa.Table, opened: pa.Table) -> Array:
+    columns = [numbers(rows_of["producer_id"], ABSENT) for rows_of in (rows, opened)]
     producer_ids = np.unique(np.concatenate(columns))
     producers: Array = producer_ids[producer_ids != ABSENT]
     return producers
 
 
-def _opened(rows: Sequence[pa.RecordBatch]) -> pa.Table:
-    return in_place_order(pa.Table.from_batches([batch.cast(OPENED) for batch in rows], OPENED))
-
-
-def _health_of(run_id: str) -> BatchFunction:
-    return lambda batches: map(rows_of_run(PARTITION_HEALTH, run_id), rows_named("health")(batches))
-
-
 def _open_of(run_id: str) -> BatchFunction:
-    return lambda batches: (open_rows(rows, run_id) for rows in rows_named("opened")(batches))
+    return lambda batches: (open_rows(rows, run_id) for rows in batches)
 
 
 def _ended_of(run_id: str, used: frozenset[tuple[Any, ...]]) -> BatchFunction:
-    return lambda batches: (ended_by_run(rows, run_id, used) for rows in rows_named("ended")(batches))
+    return lambda batches: (ended_by_run(rows, run_id, used) for rows in batches)
 
 
 def markers_in_logs(given: Given, ranges: pa.Table) -> Any:
@@ -256,16 +248,17 @@ def markers_in_logs(given: Given, ranges: pa.Table) -> Any:
 def written_logs(run: Run) -> Logs:
     """The logs of a run as an earlier command has written them."""
     engine = run.engine
-    opened = _opened([*map(with_audit(OPENED), run.batches(TRANSACTIONS, *OPENED.names[1:], outcome=[OPEN]))])
+    opened_rows = map(with_audit(OPENED), run.batches(TRANSACTIONS, *OPENED.names[1:], outcome=[OPEN]))
+    opened = in_place_order(pa.Table.from_batches(opened_rows, OPENED))
     named = engine.mapped(run.rows(LOG_PIECES, "producers"), lambda batches: map(producers_of, batches), PRODUCERS)
     with described("judge: collect the producer ids of the logs"):
-        producers = _producers(engine.collected(named).to_batches(), opened)
+        producers = _producers(engine.collected(named), opened)
     ranges = pa.Table.from_batches(map(with_audit(BATCH_RANGES), run.linked_pieces.to_batches()), BATCH_RANGES)
-    spanning = engine.table(ENDED_TRANSACTIONS, *_WHOLE.names[1:], ingest_id=[run.run_id])
+    spanning = engine.table(ENDED_TRANSACTIONS, *_ENDED.names[1:], ingest_id=[run.run_id])
     health = engine.table(PARTITION_HEALTH, *_BARE.names[1:], run_id=[run.run_id])
     end_markers = engine.together(
         markers_in_logs(run, ranges),
-        engine.mapped(spanning, lambda ended: map(markers_of_ended, map(with_audit(_WHOLE), ended)), MARKERS),
+        engine.mapped(spanning, lambda ended: map(markers_of_ended, map(with_audit(_ENDED), ended)), MARKERS),
         engine.mapped(health, lambda bare: map(markers_of_health, map(with_audit(_BARE), bare)), MARKERS),
     )
     return Logs(opened, {ONLY: run.health()}, producers, end_markers)

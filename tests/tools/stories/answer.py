@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from tests.tools.stories.history import History
 from txn_analysis.columns.records import records_of
-from txn_analysis.columns.values import rows_named
 from txn_analysis.coordinator.coverage import StateEvidence
 from txn_analysis.engine.engine import Engine
 from txn_analysis.engine.in_process import InProcess
@@ -22,7 +21,6 @@ from txn_analysis.judge.copied import Copied
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Cases, Disproved, Judge, Judgement
 from txn_analysis.log.segments import UNCUT, certain_moment_ms
-from txn_analysis.log.steps import HEALTH
 from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.logic import latest
 from txn_analysis.pipeline.coordinator_side import coordinator_side, states_of
@@ -99,7 +97,7 @@ def answers_of(histories: Sequence[History], engine: Engine[Any] | None = None) 
 def _health_of(logs: LinkedLogs) -> dict[int, list[Row]]:
     """Rows of `partition_health` with all of their columns."""
     engine, found = logs.engine, defaultdict(list)
-    rows = engine.collected(engine.mapped(logs.linked, rows_named("health"), HEALTH)).to_pylist()
+    rows = engine.collected(engine.of_kind(logs.linked, "health")).to_pylist()
     for row in sorted(rows, key=lambda row: (row["topic"], row["partition"])):
         found[row.pop("audit")].append(row)
     return found

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.tools.coordinator_rows import YESTERDAY, Row, state_row, states_of
 from txn_analysis.columns.arrays import ABSENT, numbers
 from txn_analysis.columns.records import records_of
-from txn_analysis.columns.values import NAMED, rows_named, values_in
+from txn_analysis.columns.values import values_in
 from txn_analysis.coordinator.chain import StateChain, chains_of
 from txn_analysis.coordinator.history import History
 from txn_analysis.coordinator.partition_count import StateCount
@@ -26,7 +26,7 @@ from txn_analysis.coordinator.state_records import (
     histories_in,
     histories_of,
 )
-from txn_analysis.coordinator.steps import placed, state_step
+from txn_analysis.coordinator.steps import OF_STATE, placed, state_step
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.kafka.transactions import StateRecord
 
@@ -77,20 +77,16 @@ def told(rows: list[Row], bucket_count: int, asked: Collection[int]) -> Told:
     states = pa.Table.from_batches(placed(PLACINGS)(iter(bare)), READ_WITH)
     engine = InProcess(bucket_count=bucket_count)
     step = state_step(PLACINGS, np.array(sorted({*asked}), np.int64), ABORTS)
-    made = engine.grouped(["audit", "read_with"], step, NAMED, states=engine.made(states))
-    found = engine.collected(made).to_batches()
-    histories, aborted = (
-        [history for batch in rows_named(kind)(iter(found)) for history in histories_in(batch["history"])]
-        for kind in ("histories", "aborted")
-    )
+    made = engine.grouped(["audit", "read_with"], step, OF_STATE, states=engine.made(states))
+    kinds = {kind: engine.collected(engine.of_kind(made, kind)) for kind in OF_STATE.names}
+    histories, aborted = (histories_in(kinds[kind]["history"]) for kind in ("histories", "aborted"))
     chains: dict[int, dict[int, StateChain]] = {}
     sums: dict[int, list[StateSums]] = {n: [] for n in AUDITS}
-    for batch in rows_named("chains")(iter(found)):
-        for own in values_in(batch):
-            for audit, (of_partitions, of_files) in own.items():
-                chains.setdefault(audit, {}).update(of_partitions)
-                sums[audit].append(of_files)
-    newest = [record for batch in rows_named("newest")(iter(found)) for record in records_of(StateRecord, batch)]
+    for of_some in values_in(kinds["chains"]):
+        for audit, (of_partitions, of_files) in of_some.items():
+            chains.setdefault(audit, {}).update(of_partitions)
+            sums[audit].append(of_files)
+    newest = records_of(StateRecord, kinds["newest"])
     of_audits = {n: own for n, own in chains.items() if own}
     return Told(histories, aborted, newest, of_audits, [file_sums_added_up(sums[n]) for n in AUDITS])
 

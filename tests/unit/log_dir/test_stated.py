@@ -13,9 +13,8 @@ from tests.tools.log_dirs.reading import Segment, plans, sorted_files
 from tests.tools.log_evidence import LinkedPartition, linked, section_row, snapshot_evidence
 from tests.tools.records import sections_of
 from tests.unit.log_dir.test_segments import data, file_of, marker
-from txn_analysis.columns.values import NAMED
 from txn_analysis.coordinator.fit import MarkerSums, fit_of
-from txn_analysis.log.steps import PIECES, SNAPSHOT_COLUMNS, Linking, link_step, section_rows
+from txn_analysis.log.steps import LINKED_LOGS, PIECES, SNAPSHOT_COLUMNS, Linking, link_step, section_rows
 from txn_analysis.reading.inputs.broker_survey import survey_broker_file
 from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.text.section import Section
@@ -299,4 +298,4 @@ def test_of_a_partition_that_checkpoints_alone_name_nothing_is_linked() -> None:
         "pieces": PIECES.empty_table(),
         "snapshots": given_schema(PRODUCER_SNAPSHOTS, *SNAPSHOT_COLUMNS).empty_table(),
     }
-    assert link_step({ONLY: Linking(None, frozenset(), {})})(tables) == NAMED.empty_table()
+    assert link_step({ONLY: Linking(None, frozenset(), {})})(tables) == LINKED_LOGS.empty_table()
