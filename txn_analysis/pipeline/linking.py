@@ -62,10 +62,9 @@ from txn_analysis.tables.transactions import OPEN
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.engine.engine import Engine
     from txn_analysis.log.copies import Comparison, Pair
     from txn_analysis.pipeline.run import Audit, Given, Run
@@ -114,13 +113,14 @@ class LinkedLogs(NamedTuple):
         health, opened = (engine.of_kind(self.linked, kind) for kind in ("health", "opened"))
         linked_and_cut = [rows for rows in (self.linked, self.anew) if rows is not None]
         ended = engine.together(*(engine.of_kind(rows, "ended") for rows in linked_and_cut))
+        health_of_run = partial(map, rows_of_run(PARTITION_HEALTH, run_id))
+        opened_of_run = partial(map, partial(open_rows, run_id=run_id))
+        ended_of_run = partial(map, partial(ended_by_run, run_id=run_id, used=used))
         with described("reconstruct: write partition_health, transactions and ended_transactions"):
             in_parallel(
-                partial(
-                    engine.write, health, _each(rows_of_run(PARTITION_HEALTH, run_id)), PARTITION_HEALTH, run_id=run_id
-                ),
-                partial(engine.write, opened, _open_of(run_id), TRANSACTIONS, run_id=run_id),
-                partial(engine.write, ended, _ended_of(run_id, used), ENDED_TRANSACTIONS, ingest_id=run_id),
+                partial(engine.write, health, health_of_run, PARTITION_HEALTH, run_id=run_id),
+                partial(engine.write, opened, opened_of_run, TRANSACTIONS, run_id=run_id),
+                partial(engine.write, ended, ended_of_run, ENDED_TRANSACTIONS, ingest_id=run_id),
             )
 
 
@@ -171,7 +171,7 @@ def _collected_logs(given: Given, linked: Any, anew: Any | None) -> LinkedLogs:
     whole = ranges.filter(pc.invert(ranges["is_cut"])).select(BATCH_RANGES.names).cast(BATCH_RANGES)
     of_linked = (("ended", _ENDED, markers_of_ended), ("health", _BARE, markers_of_health))
     markers = [
-        engine.mapped(engine.of_kind(linked, kind, *schema.names), _each(function), MARKERS)
+        engine.mapped(engine.of_kind(linked, kind, *schema.names), partial(map, function), MARKERS)
         for kind, schema, function in of_linked
     ]
     if anew is not None:
@@ -179,10 +179,6 @@ def _collected_logs(given: Given, linked: Any, anew: Any | None) -> LinkedLogs:
     opened = in_place_order(opened.cast(OPENED))
     logs = Logs(opened, health, _producers(producers, opened), engine.together(markers_in_logs(given, whole), *markers))
     return LinkedLogs(logs, engine, linked, anew, used)
-
-
-def _each(function: Callable[[pa.RecordBatch], pa.RecordBatch]) -> BatchFunction:
-    return partial(map, function)
 
 
 def _size_bytes(audits: Mapping[int, Audit]) -> dict[tuple[int, str, int], int]:
@@ -228,14 +224,6 @@ def _producers(rows: pa.Table, opened: pa.Table) -> Array:
     producer_ids = np.unique(np.concatenate(columns))
     producers: Array = producer_ids[producer_ids != ABSENT]
     return producers
-
-
-def _open_of(run_id: str) -> BatchFunction:
-    return lambda batches: (open_rows(rows, run_id) for rows in batches)
-
-
-def _ended_of(run_id: str, used: frozenset[tuple[Any, ...]]) -> BatchFunction:
-    return lambda batches: (ended_by_run(rows, run_id, used) for rows in batches)
 
 
 def markers_in_logs(given: Given, ranges: pa.Table) -> Any:

@@ -1,22 +1,23 @@
 """What Spark sees of a step: its rows as columns by name, of every kind of value that a table has."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from txn_analysis.columns.types import nullable_type, typed
+from txn_analysis.columns.values import rows_of_kinds, schema_of_kinds
 from txn_analysis.coordinator.marker_columns import MARKERS
 from txn_analysis.coordinator.state_records import OF_PRODUCER, READ_WITH
-from txn_analysis.coordinator.steps import OPENED
+from txn_analysis.coordinator.steps import OF_PRODUCERS, OF_STATE, OPENED
 from txn_analysis.engine.engine import Engine
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
-from txn_analysis.log.steps import PIECES, SECTIONS, SIDES
+from txn_analysis.log.steps import LINKED_LOGS, PIECES, SECTIONS, SIDES, SUMMARIZED_AGAIN
 
 PLACE = pa.struct([pa.field("topic", pa.string()), pa.field("partition", pa.int32(), nullable=False)])
 ROWS = pa.schema(
@@ -102,6 +103,38 @@ def test_a_step_gets_every_value_as_it_is(spark: SparkSession) -> None:
     assert (
         whole(OnSpark(spark, 5), rows) == whole(InProcess(bucket_count=5), rows) == sorted(rows.to_pylist(), key=repr)
     )
+
+
+ROWS_AND_IDS = schema_of_kinds(rows=ROWS, ids=pa.schema([ROWS.field("id")]))
+
+
+def kinds(engine: Engine[Any], rows: pa.Table) -> list[list[dict[str, Any]]]:
+    """What a step makes of several kinds, each kind by itself, and some columns of one."""
+
+    def step(tables: Mapping[str, pa.Table]) -> pa.Table:
+        return rows_of_kinds(ROWS_AND_IDS, rows=tables["rows"], ids=tables["rows"].select(["id"]))
+
+    made = engine.grouped(["offset"], step, ROWS_AND_IDS, rows=engine.made(rows))
+    with engine.kept(made) as kept:
+        wanted = [("rows",), ("ids",), ("rows", "offset", "places")]
+        collected = [engine.collected(engine.of_kind(kept, kind, *names)) for kind, *names in wanted]
+    return [sorted(table.to_pylist(), key=repr) for table in collected]
+
+
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(VALUES)
+def test_rows_of_several_kinds_come_back_kind_by_kind(spark: SparkSession, values: list[dict[str, Any]]) -> None:
+    rows = pa.Table.from_pylist(values, ROWS)
+    assert kinds(OnSpark(spark, 2), rows) == kinds(InProcess(bucket_count=2), rows)
+
+
+def test_what_comes_out_of_a_step_are_columns_by_name(spark: SparkSession) -> None:
+    engine = OnSpark(spark, 4)
+    for schema in (LINKED_LOGS, SUMMARIZED_AGAIN, OF_STATE, OF_PRODUCERS):
+        of_kinds = engine.made(schema.empty_table())
+        for kind in schema.names:
+            (source,) = engine.of_kind(of_kinds, kind).sources
+            assert source.frame.columns == [field.name for field in schema.field(kind).type]
 
 
 @given(VALUES)
