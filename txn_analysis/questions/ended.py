@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, counted, together
+from txn_analysis.columns.arrays import ABSENT, counted, known, numbers, place_in, together
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.applications import FLINK, framework_of
 from txn_analysis.judge.endings import (
@@ -30,6 +30,7 @@ from txn_analysis.runs.asked_states import histories
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.judge.endings import Ended
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.past_run import PastRun
@@ -55,7 +56,7 @@ _KEY = ("topic", "partition", "producer_id")
 _STORED = ", ".join(name for name in EndedTransaction._fields if name != "previous_end_ms")
 _NEWEST_FIRST = "end_timestamp_ms DESC NULLS LAST, topic, `partition`, end_offset DESC"
 _HELD_ROWS = 1 << 15
-_ANY_DISTANCE = 1 << 62
+_NO_TIME = np.iinfo(np.int64).min
 _RECORDS_AT_ONCE = 1 << 16
 _ROWS_OF_A_RECORD = 8  # a record is held as an object, a row in columns
 
@@ -168,9 +169,9 @@ def _newest(run: PastRun, of: str, asked: Mapping[str, str], limit: int) -> tupl
     rows = ask(run, f"SELECT {_STORED} FROM {of} ORDER BY {_NEWEST_FIRST} LIMIT {limit}", views)  # noqa: S608 ours
     ended = counted(rows["producer_id"])
     of_them = f"SELECT producer_id, state_record_count FROM producers WHERE {is_one_of({'producer_id': ended})}"  # noqa: S608 ours
-    known = dict.fromkeys(ended, 0) | dict(zip(*ask(run, of_them, views).to_pydict().values(), strict=True))
+    records = dict.fromkeys(ended, 0) | dict(zip(*ask(run, of_them, views).to_pydict().values(), strict=True))
     transactions: list[Ended] = []
-    for producers in _groups({one: {"ended_count": n, "state_record_count": known[one]} for one, n in ended.items()}):
+    for producers in _groups({one: {"ended_count": n, "state_record_count": records[one]} for one, n in ended.items()}):
         transactions += _explained(run, rows.filter(pc.is_in(rows["producer_id"], pa.array(producers, pa.int64()))))
     return sorted(transactions, key=_newest_first), number
 
@@ -186,9 +187,10 @@ def _groups(sizes: Mapping[int, Mapping[str, int]]) -> Iterator[list[int]]:
 
 
 def _explained(run: PastRun, rows: pa.Table) -> Iterator[Ended]:
-    known = histories(run, set(rows["producer_id"].unique().to_pylist()))
+    by_producer = histories(run, set(rows["producer_id"].unique().to_pylist()))
     of_producer = {
-        producer_id: {name: IdHistory(records) for name, records in ids.items()} for producer_id, ids in known.items()
+        producer_id: {name: IdHistory(records) for name, records in ids.items()}
+        for producer_id, ids in by_producer.items()
     }
     for one in with_previous_ends(run, rows):
         yield ended_with(one, of_producer.get(one.producer_id, {}), run.settings.max_clock_skew_ms)
@@ -216,19 +218,42 @@ def _newest_first(one: Ended) -> tuple[Any, ...]:
 
 
 def with_previous_ends(run: PastRun, rows: pa.Table) -> Iterator[EndedTransaction]:
-    """Ended transactions, each with the time of its producer's end marker before its own."""
-    place = pa.array(np.arange(len(rows)))
-    asked = rows.select(_KEY).append_column("place", place).append_column("at", pc.subtract(rows["end_offset"], 1))
-    asked = asked.sort_by("at")  # the nearest end at or before it is the one before
-    previous, times_ms = np.full(len(rows), ABSENT), np.full(len(rows), None)
+    """Ended transactions, each with the time of its producer's end marker before its own.
+
+    Args:
+        run: whose they are.
+        rows: some of its ended transactions.
+    """
+    values = {name: rows[name].unique() for name in _KEY}
+    keys, offsets = np.unique(_codes(rows, values)), np.unique(rows["end_offset"].to_numpy())
+    steps = len(offsets) + 1
+
+    def places(some: Any, side: Literal["left", "right"]) -> Array:
+        """Of each row a number in the order of keys and, within one, of offsets; to the right it is of the next one."""
+        of_offset = np.searchsorted(offsets, some["end_offset"].to_numpy(), side)
+        placed: Array = place_in(keys, _codes(some, values)) * steps + of_offset
+        return placed
+
+    asked, asked_at = np.unique(places(rows, "left"), return_inverse=True)
+    previous, times_ms = np.full(len(asked), ABSENT), np.full(len(asked), _NO_TIME)
     names = ", ".join((*_KEY, "end_offset", "end_timestamp_ms"))
-    of_them = is_one_of({name: rows[name].unique().to_pylist() for name in _KEY})
-    for batch in asked_batches(run, f"SELECT {names} FROM ended_transactions WHERE {of_them}"):  # noqa: S608 ours
-        ends = pa.Table.from_batches([batch.append_column("at", batch["end_offset"])]).sort_by("at")
-        nearest = asked.join_asof(ends, "at", [*_KEY], tolerance=-_ANY_DISTANCE)
-        nearest = nearest.filter(pc.greater(nearest["end_offset"], pa.array(previous).take(nearest["place"])))
-        previous[nearest["place"].to_numpy()] = nearest["end_offset"].to_numpy()
-        times_ms[nearest["place"].to_numpy()] = nearest["end_timestamp_ms"].to_pylist()
+    for batch in asked_batches(run, f"SELECT {names} FROM ended_transactions WHERE {is_one_of(values)}"):  # noqa: S608 ours
+        # Before all later ones that are asked for, the nearest asked one has an end of its own.
+        place, offset = places(batch, "right"), batch["end_offset"].to_numpy()
+        at = np.minimum(np.searchsorted(asked, place), len(asked) - 1)
+        is_nearer = (asked[at] >= place) & (asked[at] // steps == place // steps) & (offset > previous[at])
+        nearer = np.flatnonzero(is_nearer)
+        nearer = nearer[np.argsort(offset[nearer])]  # the last one counts
+        previous[at[nearer]] = offset[nearer]
+        times_ms[at[nearer]] = numbers(batch["end_timestamp_ms"], _NO_TIME)[nearer]
     listed = (row for batch in rows.to_batches(_HELD_ROWS) for row in batch.to_pylist())
-    for row, before_ms in zip(listed, times_ms.tolist(), strict=True):
-        yield EndedTransaction(**row, previous_end_ms=before_ms)
+    for row, before_ms in zip(listed, times_ms[asked_at].tolist(), strict=True):
+        yield EndedTransaction(**row, previous_end_ms=known(before_ms, _NO_TIME))
+
+
+def _codes(rows: Any, values: Mapping[str, pa.Array]) -> Array:
+    """A number for the key of each row, whose columns have some values alone."""
+    codes = np.zeros(len(rows), np.int64)
+    for name, of_column in values.items():
+        codes = codes * len(of_column) + pc.index_in(rows[name], of_column).to_numpy()
+    return codes
