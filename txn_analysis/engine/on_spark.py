@@ -16,12 +16,12 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from txn_analysis.columns.types import typed
-from txn_analysis.columns.values import VALUES, of_kind, packed, rows_of_values, unpacked
+from txn_analysis.columns.values import of_kind
 from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, numbers_for_parts
 from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jobs import named_jobs
-from txn_analysis.spark.workers import columns_of, cores_of, in_tasks, prepare_worker, work_in
+from txn_analysis.spark.workers import columns_of, cores_of, in_tasks, prepare_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 _BUCKET, _ROW = "bucket", "row"
 _TASKS_PER_CORE = 4
 _BUCKETS_PER_TASK = 8
-_ROWS_OF_WORK = 100_000
 
 
 def bucketed(name: str, key: Sequence[str], buckets: Buckets, numbers_of: Sequence[int] | None = None) -> BatchFunction:
@@ -153,10 +152,8 @@ class OnSpark(Engine[FrameRows]):
         return FrameRows(schema, (Source(*self._warehouse.read_in_tasks(table, *names, **one_of)),))
 
     def made(self, rows: pa.Table) -> FrameRows:
-        """As of `Engine`; tasks get them as pieces of work."""
-        parts = [packed([part], rows.schema) for part in rows.to_batches(_ROWS_OF_WORK)]
-        frame = self._spark.createDataFrame(rows_of_values(*parts), columns_of(VALUES))
-        return FrameRows(rows.schema, (Source(frame, _unpacked),))
+        """As of `Engine`."""
+        return _rows(self._spark.createDataFrame(rows, columns_of(rows.schema)), rows.schema)
 
     def together(self, *rows: FrameRows) -> FrameRows:
         """As of `Engine`."""
@@ -255,11 +252,6 @@ def _rows(frame: DataFrame, schema: pa.Schema) -> FrameRows:
     return FrameRows(
         schema, (Source(frame, lambda batches: (typed(rows, schema) for rows in batches), is_as_it_is=True),)
     )
-
-
-def _unpacked(work: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows that pieces of work are."""
-    return (batch for stream in work_in(work) for batch in unpacked(stream).to_batches())
 
 
 def _of_bucket(
