@@ -78,3 +78,8 @@ def of_kind(batch: pa.RecordBatch, kind: str) -> pa.RecordBatch:
     """The rows of one kind, of rows of `schema_of_kinds`, or of inputs of a step in the same form."""
     rows = batch[kind]
     return pa.RecordBatch.from_struct_array(rows.drop_null() if rows.null_count else rows)
+
+
+def each_of_kind(batches: Iterable[pa.RecordBatch], kind: str, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Some columns of the rows of one kind, of each batch that has any."""
+    return (rows.select(names) for rows in (of_kind(batch, kind) for batch in batches) if len(rows))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import matching, together, tuples_of
-from txn_analysis.columns.values import of_kind, packed, unpacked
+from txn_analysis.columns.values import each_of_kind, packed, unpacked
 from txn_analysis.engine.buckets import Buckets
 from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
@@ -107,9 +107,7 @@ class InProcess(Engine[HeldRows]):
     def of_kind(self, rows: HeldRows, kind: str, *names: str) -> HeldRows:
         """As of `Engine`."""
         schema = kind_schema(rows.schema, kind, names)
-        return HeldRows(
-            schema, lambda: filter(len, (of_kind(batch, kind).select(schema.names) for batch in rows.batches()))
-        )
+        return HeldRows(schema, lambda: each_of_kind(rows.batches(), kind, schema.names))
 
     def matched(self, rows: HeldRows, known: pa.Table, key: Sequence[str], schema: pa.Schema) -> HeldRows:
         """As of `Engine`."""
