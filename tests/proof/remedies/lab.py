@@ -16,10 +16,10 @@ from txn_analysis.settings import Settings
 
 
 class Lab:
-    """A folder with copies of captures, and a warehouse beside it."""
+    """A folder with copies of captures, and warehouses beside it, each a copy of an empty one."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, empty_warehouse: Path) -> None:
+        self.root, self.empty_warehouse = root, empty_warehouse
         self.audits = 0
 
     def copy(self, capture: str, *parts: str) -> Lab:
@@ -53,7 +53,10 @@ class Lab:
     def audit(self, *, fresh: bool = True, **settings: Any) -> AuditReport:
         """Audit what is there; in a warehouse of its own, unless what came before is to count."""
         self.audits += fresh
-        where = {"warehouse": str(self.root / f"warehouse-{self.audits}")}
+        warehouse = self.root / f"warehouse-{self.audits}"
+        if not warehouse.exists():
+            shutil.copytree(self.empty_warehouse, warehouse)
+        where = {"warehouse": str(warehouse)}
         return steps.audit(
             no_session, [str(self.root / "files")], Settings.model_validate(where | PARAMETERS | settings)
         )

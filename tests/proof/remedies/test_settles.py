@@ -354,8 +354,8 @@ LESSONS: dict[Lack, Lesson] = {
 
 
 @pytest.mark.parametrize("lack", [*LESSONS], ids=lambda lack: lack.value)
-def test_what_the_remedy_says_settles_it(lack: Lack, tmp_path: Path) -> None:
-    lab, lesson = Lab(tmp_path), LESSONS[lack]
+def test_what_the_remedy_says_settles_it(lack: Lack, tmp_path: Path, empty_warehouse: Path) -> None:
+    lab, lesson = Lab(tmp_path, empty_warehouse), LESSONS[lack]
     lesson.take(lab)
     before = lab.audit(fresh=not lesson.is_same_warehouse, **lesson.settings)
     remedies = {remedy.lack: remedy for remedy in before.outcome.settled_by}
@@ -380,8 +380,10 @@ def of_tomorrow(rule: Rule) -> Rule:
     return Rule(condition, rule.verdict)
 
 
-def test_what_a_later_version_judged_is_settled_by_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = Lab(tmp_path)
+def test_what_a_later_version_judged_is_settled_by_this_one(
+    tmp_path: Path, empty_warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Lab(tmp_path, empty_warehouse)
     lab.copy(EMPTIED, "log-dirs")
     with monkeypatch.context() as later:
         for rule in rules.RULES:
@@ -403,8 +405,8 @@ def test_every_kind_of_problem_of_a_log_is_a_lack() -> None:
     assert set(LACK_OF_PROBLEM) == set(ProblemKind)
 
 
-def test_a_state_that_is_not_decoded_is_given_and_not_missing(tmp_path: Path) -> None:
-    lab = Lab(tmp_path)
+def test_a_state_that_is_not_decoded_is_given_and_not_missing(tmp_path: Path, empty_warehouse: Path) -> None:
+    lab = Lab(tmp_path, empty_warehouse)
     without_decoder(lab)
     report = lab.audit(**WORDS)
     evidence = {words for row in report.findings for words in row.missing_evidence}
@@ -414,8 +416,10 @@ def test_a_state_that_is_not_decoded_is_given_and_not_missing(tmp_path: Path) ->
     )
 
 
-def test_a_partition_that_is_not_decoded_beside_others_is_given_and_not_missing(tmp_path: Path) -> None:
-    lab = Lab(tmp_path)
+def test_a_partition_that_is_not_decoded_beside_others_is_given_and_not_missing(
+    tmp_path: Path, empty_warehouse: Path
+) -> None:
+    lab = Lab(tmp_path, empty_warehouse)
     without_decoder(lab, partition="-2")
     report = lab.audit(**WORDS)
     evidence = {words for row in report.findings for words in row.missing_evidence}

@@ -33,8 +33,8 @@ DONE = (
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    lab = Lab(tmp_path_factory.mktemp("connect"))
+def lab(tmp_path_factory: pytest.TempPathFactory, empty_warehouse: pathlib.Path) -> Lab:
+    lab = Lab(tmp_path_factory.mktemp("connect"), empty_warehouse)
     lab.copy("kafka-4.2/capture-1", "segments")
     lines = (f"{name}::{DONE.format(name=name, number=50 + number)}\n" for number, name in enumerate(IDS))
     lab.write("console/state.txt", "".join(lines))
@@ -99,9 +99,9 @@ TASKS = (
 
 
 def test_a_task_whose_connector_ends_in_a_number_is_known_by_its_groups_topic_of_offsets(
-    tmp_path: pathlib.Path,
+    tmp_path: pathlib.Path, empty_warehouse: pathlib.Path
 ) -> None:
-    lab = Lab(tmp_path)
+    lab = Lab(tmp_path, empty_warehouse)
     lab.copy("kafka-4.2/capture-1", "segments")
     lines = (LISTED.format(name=name, producer=producer, places=places) for name, producer, places in TASKS)
     lab.write("console/state.txt", "".join(lines))
