@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.coordinator.chain import NO_RECORDS, LeaderEpochChange, StateChain
 from txn_analysis.coordinator.fit import Fit
-from txn_analysis.coordinator.partition_count import (
-    MOST_PARTITIONS,
-    NOT_DECODED,
-    OF_AN_EXPORT,
-    StateCount,
-    Words,
-)
+from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
 from txn_analysis.coordinator.sections import MOST_MISPLACED_IDS, SectionSum, StateSection
 from txn_analysis.kafka.names import STATE_TOPIC, java_hash, state_partition
 from txn_analysis.kafka.problems import HOLES
@@ -25,11 +19,26 @@ from txn_analysis.text import ranges
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from txn_analysis.settings import Settings
     from txn_analysis.tables import PartitionHealth
 
+NOT_DECODED = "dumped without --transaction-log-decoder"
+OF_AN_EXPORT = "a console export does not say what it covers"
 MISPLACED = "transactional ids lie in partitions that their hash does not give among {}"
 _OTHER_PRODUCERS = "records may name further producer ids, in fields that were not printed or are of a newer Kafka"
 _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
+
+
+class Words(NamedTuple):
+    """What the operator says of the state, as far as nothing disproves it: the two that decide what a hole means."""
+
+    is_state_complete: bool = False
+    is_nothing_lost: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Words:
+        """Those of the settings that count."""
+        return cls(settings.transaction_state_complete, settings.no_records_lost)
 
 
 class Hole(NamedTuple):

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.columns.arrays import Array
-    from txn_analysis.settings import Settings
 
 DEFAULT_COUNT = 50
 """Kafka's default of `transaction.state.log.num.partitions`."""
@@ -134,22 +133,3 @@ def positive_hashes(hashes: Array) -> Array:
 def sums_of_files(partitions: Iterable[int]) -> IdSums:
     """What is known from the names of the files alone: these partitions exist."""
     return IdSums(last_partition=max(partitions, default=-1))
-
-
-NOT_DECODED = "dumped without --transaction-log-decoder"
-OF_AN_EXPORT = "a console export does not say what it covers"
-
-
-class Words(NamedTuple):
-    """What the operator says of the state, as far as nothing disproves it: the two that decide what a hole means."""
-
-    is_state_complete: bool = False
-    is_nothing_lost: bool = False
-
-    @classmethod
-    def of(cls, settings: Settings) -> Words:
-        """Those of the settings that count."""
-        return cls(settings.transaction_state_complete, settings.no_records_lost)
-
-
-NO_WORDS = Words()

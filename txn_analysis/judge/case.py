@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.coordinator.partition_count import Words
+from txn_analysis.coordinator.coverage import Words
 from txn_analysis.judge.copied import NOTHING_COPIED, Copied
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, TopicPartition, ending_of
 from txn_analysis.logic import UNBOUNDED_MS, Truth, is_before, latest, minus, more, plus, possible

@@ -65,6 +65,19 @@ def not_listed_here(c: Case) -> str | None:
     return None if c.is_listed else f"no transaction in progress at the coordinator lists {c.where}"
 
 
+def last_marker(c: Case) -> str | None:
+    """When the producer's last end marker in the partition was written."""
+    return if_known("the producer's last end marker here is of {}", utc(c.txn.last_marker_ms))
+
+
+def written(c: Case) -> str | None:
+    """When the data was appended, by the brokers' clocks."""
+    after, before = utc(c.txn.appended_after_ms), utc(c.txn.appended_before_ms)
+    if before is None:
+        return None if after is None else f"by the brokers' clocks the last write came after {after}"
+    return f"by the brokers' clocks the last write came by {before}" + ("" if after is None else f", after {after}")
+
+
 def not_decided_here(c: Case) -> str:
     """That its partition is not listed, or that its id has no such decision."""
     has = if_known("the coordinator has {}, not a decision", None if c.id is None else c.id.state)

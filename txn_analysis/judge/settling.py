@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.coordinator.coverage import NOT_DECODED, OF_AN_EXPORT
 from txn_analysis.coordinator.fit import NOT_SHOWN
-from txn_analysis.coordinator.partition_count import NOT_DECODED, OF_AN_EXPORT
 from txn_analysis.judge.lacks import TRUE_IF, Lack, Settling
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.settings import flag_name

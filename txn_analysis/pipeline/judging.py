@@ -16,7 +16,7 @@ from txn_analysis.columns.arrays import tuples_of
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import packed, rows_of_values, unpacked, unpickled, values_in
-from txn_analysis.coordinator.partition_count import Words
+from txn_analysis.coordinator.coverage import Words
 from txn_analysis.coordinator.steps import VIEWED
 from txn_analysis.engine.engine import no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups

@@ -10,10 +10,11 @@ from txn_analysis.coordinator.coverage import (
     Hole,
     StateEvidence,
     StatePartition,
+    Words,
     state_coverage,
     state_evidence_of,
 )
-from txn_analysis.coordinator.partition_count import DEFAULT, GIVEN, NO_WORDS, StateCount, Words
+from txn_analysis.coordinator.partition_count import DEFAULT, GIVEN, StateCount
 from txn_analysis.coordinator.sections import SectionSum, StateSection
 from txn_analysis.tables import Problem
 
@@ -153,7 +154,7 @@ def missing_in(*numbers: int, count: int) -> StateEvidence:
     ],
 )
 def test_what_is_missing_in_many_partitions_is_said_once(state: StateEvidence, words: list[str]) -> None:
-    assert [*state.gaps(NO_WORDS)] == words
+    assert [*state.gaps(Words())] == words
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     moments = {0: 500, 1: 900, 2: 500}
     chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
     state = state_evidence_of(FOUR, sections, {}, chains, [], {})
-    coverage = state.coverage(NO_WORDS)
+    coverage = state.coverage(Words())
     parts = coverage["partitions"]
     told = {part["partition"]: (part["is_seen"], part["is_complete"], part["seen_to_ms"]) for part in parts}
     assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}

@@ -3,26 +3,17 @@
 A cause never decides a verdict. Sources: KIP-890 for writes that come late or unannounced, KIP-664 for what makes a
 transaction hang, KAFKA-9144 for coordinator epochs, KIP-360 for epoch exhaustion. The causes that lie in what the
 client wrote are here: too late, or to a partition that it had not added (KIP-890). A new cause is an object here or in
-`of_the_coordinator`, and a line in DIAGNOSES for each way that leads to it.
+`cause`, and a line in DIAGNOSES for each way that leads to it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txn_analysis.judge.causes import of_the_coordinator as coordinator
-from txn_analysis.judge.causes.cause import (
-    Cause,
-    Diagnosis,
-    as_far_as_recorded,
-    if_holds,
-    last_marker,
-    never_listed,
-    origins_in,
-    written,
-)
+from txn_analysis.judge.causes import cause as coordinator
+from txn_analysis.judge.causes.cause import Cause, Diagnosis, as_far_as_recorded, never_listed, origins_in
 from txn_analysis.judge.rules import Rule, partition_not_in_transaction, state_older_than_log
-from txn_analysis.judge.sentences import being_written
+from txn_analysis.judge.sentences import being_written, last_marker, written
 from txn_analysis.judge.words import WORDS
 from txn_analysis.kafka.transactions import ONGOING
 from txn_analysis.logic import is_before
@@ -40,7 +31,7 @@ _LONGEST_RETRY_MS = 120_000
 
 def is_proven_to_join(c: Case) -> Confidence | None:
     """The transaction that lists the partition is proven to be younger."""
-    return if_holds(c.is_listed and c.is_older, Confidence.CERTAIN)
+    return Confidence.CERTAIN if c.is_listed and c.is_older else None
 
 
 def joins_by_clients_clock(c: Case) -> Confidence | None:
@@ -49,7 +40,7 @@ def joins_by_clients_clock(c: Case) -> Confidence | None:
     was_made_before = made_ms is not None and before_ms is not None and made_ms <= before_ms
     is_of_this_one = is_before(c.start_ms, c.txn.appended_after_ms)
     holds = c.is_late and c.lists(ONGOING) and was_made_before and not is_of_this_one
-    return if_holds(holds, Confidence.POSSIBLE)
+    return Confidence.POSSIBLE if holds else None
 
 
 def _age(c: Case) -> list[str | None]:
@@ -81,7 +72,7 @@ LATE_WRITE_JOINED_NEXT_TRANSACTION = Cause(
 
 def is_in_progress(c: Case) -> Confidence | None:
     """A transaction in progress lists the partition."""
-    return if_holds(c.lists(ONGOING), Confidence.CERTAIN)
+    return Confidence.CERTAIN if c.lists(ONGOING) else None
 
 
 def _in_progress(c: Case) -> list[str | None]:
@@ -112,12 +103,12 @@ def was_ended_again(c: Case) -> Confidence | None:
     is_repeat = origins.ended_again_after_ms is not None and origins.ended_again_after_ms <= _LONGEST_RETRY_MS
     is_credible = c.lateness_basis == "last_timestamp"
     holds = _follows_marker(c) and wrote_on and not is_brokers_time and is_repeat and is_credible
-    return if_holds(holds, Confidence.POSSIBLE)
+    return Confidence.POSSIBLE if holds else None
 
 
 def follows_marker(c: Case) -> Confidence | None:
     """The data follows a marker, and belongs to nothing that came later."""
-    return if_holds(_follows_marker(c), as_far_as_recorded(c))
+    return as_far_as_recorded(c) if _follows_marker(c) else None
 
 
 def _follows_marker(c: Case) -> bool:
