@@ -93,6 +93,12 @@ def counted(values: pa.Array | pa.ChunkedArray) -> Counter[int]:
     return Counter(dict(zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)))
 
 
+def whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    combined = pa.chunked_array(column).combine_chunks()
+    return combined.combine_chunks() if isinstance(combined, pa.ChunkedArray) else combined
+
+
 def codes_of(column: pa.Array | pa.ChunkedArray, *, is_sorted: bool = False) -> Array:
     """A number for each different value of a column, -1 for NULL; in the order of the values if `is_sorted`."""
     encoded = pc.dictionary_encode(pa.chunked_array(column).combine_chunks())

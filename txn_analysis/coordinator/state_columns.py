@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers
+from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers, whole
 from txn_analysis.kafka.transactions import COMPLETED, EMPTY, ONGOING, PREPARED
 from txn_analysis.logic import UNBOUNDED_MS
 
@@ -157,9 +157,7 @@ def _are_alike(rows: pa.Table, one: Array, other: Array) -> Array:
     """Whether pairs of rows are the same in all columns."""
     alike = np.ones(len(one), bool)
     for column in rows.columns:
-        values = pa.chunked_array(column).combine_chunks()
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
+        values = whole(column)
         left, right = values.take(pa.array(one)), values.take(pa.array(other))
         if pa.types.is_list(values.type):
             alike &= _are_lists_alike(left, right)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers, of_types, place_in
+from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers, of_types, place_in, whole
 from txn_analysis.columns.records import records_of
 from txn_analysis.coordinator.partition_count import IdSums, StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
@@ -274,18 +274,13 @@ def _records(rows: pa.Table, ordered: InOrder) -> pa.ListArray:
     stops = ordered.first + ordered.length
     is_hidden = np.zeros(len(ordered.row), bool)
     is_hidden[stops - 1] = ordered.is_hidden
-    columns = {name: _whole(rows[name]) for name in (*SAID, *_NOT_COMPARED)}
+    columns = {name: whole(rows[name]) for name in (*SAID, *_NOT_COMPARED)}
     columns |= {"state_partition": columns["held_by"], "is_hidden": pa.array(is_hidden)}
     columns["topic_partitions"] = _never_null(columns["topic_partitions"])
     arrays = of_types([columns[field.name] for field in _RECORD], _RECORD)
     return pa.ListArray.from_arrays(
         pa.array(np.append(0, stops), pa.int32()), pa.StructArray.from_arrays(arrays, fields=[*_RECORD])
     )
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _never_null(lists: pa.ListArray) -> pa.ListArray:

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import NONE, Columns, is_in, names_in, nullable, of_types
 from txn_analysis.kafka.names import END_MARKERS
 from txn_analysis.log.producer_state import OPEN_TRANSACTION, ProducerStateManager
-from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Table, Transaction, UsedBatchRange
-from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES
+from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
+from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES, rows_of_run
 from txn_analysis.tables.transactions import OPEN
 
 if TYPE_CHECKING:
@@ -104,11 +104,6 @@ def _ended(part: Mapping[str, pa.Array], place: Mapping[str, pa.Array], schema: 
     return _rows(columns, len(epoch), schema)
 
 
-def open_rows(linked: pa.RecordBatch, run_id: str) -> pa.RecordBatch:
-    """Open transactions in `LINKED_SCHEMA` as rows of `transactions` of a run."""
-    return _of_run(linked, TRANSACTIONS, run_id)
-
-
 def ended_by_run(rows: pa.RecordBatch, run_id: str, used: Collection[tuple[str, int, int]]) -> pa.RecordBatch:
     """Rows of `ended_transactions` that are one run's alone.
 
@@ -119,13 +114,7 @@ def ended_by_run(rows: pa.RecordBatch, run_id: str, used: Collection[tuple[str, 
         used: by BATCH_RANGE_KEY the batch ranges of such sections that the run's logs were put together from.
     """
     is_own = pc.or_(pc.is_null(rows["input_id"]), pa.array(is_in(rows, BATCH_RANGE_KEY, used)))
-    return _of_run(rows.filter(is_own), ENDED_TRANSACTIONS, run_id)
-
-
-def _of_run(rows: pa.RecordBatch, table: Table, run_id: str) -> pa.RecordBatch:
-    columns = {name: rows[name] for name in LINKED_SCHEMA.names}
-    (slice_,) = table.partition_by
-    return _rows(columns | {slice_: pa.repeat(run_id, rows.num_rows)}, rows.num_rows, table.arrow_schema)
+    return rows_of_run(ENDED_TRANSACTIONS, run_id)(rows.filter(is_own))
 
 
 def _rows(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> pa.RecordBatch:

@@ -44,7 +44,7 @@ from txn_analysis.log.steps import (
     summarize_again,
     without,
 )
-from txn_analysis.log.transactions import BATCH_RANGE_KEY, ended_by_run, open_rows
+from txn_analysis.log.transactions import BATCH_RANGE_KEY, ended_by_run
 from txn_analysis.runs.past_run import JUDGED_BY
 from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import (
@@ -114,7 +114,7 @@ class LinkedLogs(NamedTuple):
         linked_and_cut = [rows for rows in (self.linked, self.anew) if rows is not None]
         ended = engine.together(*(engine.of_kind(rows, "ended") for rows in linked_and_cut))
         health_of_run = partial(map, rows_of_run(PARTITION_HEALTH, run_id))
-        opened_of_run = partial(map, partial(open_rows, run_id=run_id))
+        opened_of_run = partial(map, rows_of_run(TRANSACTIONS, run_id))
         ended_of_run = partial(map, partial(ended_by_run, run_id=run_id, used=used))
         with described("reconstruct: write partition_health, transactions and ended_transactions"):
             in_parallel(

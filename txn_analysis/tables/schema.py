@@ -223,10 +223,10 @@ def with_audit(schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
 
 def rows_of_run(table: Table, run_id: str) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """Rows of a table that a run writes, from rows with its other columns; tasks could not take the run along."""
-    schema = table.arrow_schema
+    schema, (of_run,) = table.arrow_schema, table.partition_by
 
     def made(rows: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [pa.repeat(run_id, len(rows)) if name == "run_id" else rows[name] for name in schema.names]
+        columns = [pa.repeat(run_id, len(rows)) if name == of_run else rows[name] for name in schema.names]
         return pa.RecordBatch.from_arrays(of_types(columns, schema), schema=schema)
 
     return made
