@@ -155,7 +155,8 @@ def judge(run: Run, logs: Logs) -> Judged:
         tasks = RowTasks(work, (FINDINGS,), verdicts, run.engine.name is EngineName.SPARK)
         of_driver = run.warehouse.fill(tasks, run_id=run.run_id)
     plan, nearest = (of_driver.get(name, none) for name, none in _OF_NOTHING.items())
-    shown, aborts = FindingRows.of_batches(run.batches(FINDINGS, *SHOWN)), whole_plan(plan.to_batches())
+    shown = FindingRows.together([*map(FindingRows.of_batch, run.batches(FINDINGS, *SHOWN))])
+    aborts = whole_plan(plan.to_batches())
     near = soonest([one for of_some in values_in(nearest) for one in of_some])
     warnings = [*open_warnings(near, run.as_of_ms), *of_ids]
     record = _record_of(run, health, state, judge_, shown, aborts, warnings, connect)

@@ -82,7 +82,7 @@ def load_report(
     run = tables.run
     check_seen(tables, Filters(topics))
     inputs = warehouse.records(ReadInput, INPUTS, cluster=[run.cluster], capture=[run.capture])
-    findings = FindingRows.of_batches(tables.batches(FINDINGS, *SHOWN))
+    findings = FindingRows.together([*map(FindingRows.of_batch, tables.batches(FINDINGS, *SHOWN))])
     since = since_last_night(warehouse, run, findings)
     accepted, forgotten = accepted_of(warehouse, settings, run, findings), tables.forgotten_captures
     return build_report(

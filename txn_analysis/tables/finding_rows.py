@@ -75,12 +75,12 @@ class FindingRows(Sequence[Finding]):
             return findings
         given = iter(findings)
         some = iter(lambda: list(islice(given, _AT_ONCE)), [])
-        return cls.of_batches(batch_of(Finding, part, FINDINGS.arrow_schema) for part in some)
+        return cls.together([cls.of_batch(batch_of(Finding, part, FINDINGS.arrow_schema)) for part in some])
 
     @classmethod
-    def of_batches(cls, batches: Iterable[pa.RecordBatch]) -> FindingRows:
-        """Rows of `findings` that have at least the columns `SHOWN`, in their order; none of them is kept as it is."""
-        return cls.together([cls(_Content.of(batch), np.arange(len(batch))) for batch in batches])
+    def of_batch(cls, rows: pa.RecordBatch) -> FindingRows:
+        """Rows of `findings` that have at least the columns `SHOWN`, in their order; they are not kept as they are."""
+        return cls(_Content.of(rows), np.arange(len(rows)))
 
     @classmethod
     def together(cls, parts: Sequence[FindingRows]) -> FindingRows:

@@ -72,7 +72,7 @@ def test_ten_times_the_findings_take_no_object_of_python_each() -> None:
     batches = [batch_of(Finding, list(many()), FINDINGS.arrow_schema)] * 10
     tracemalloc.start()
     try:
-        held = FindingRows.of_batches(batches)
+        held = FindingRows.together([*map(FindingRows.of_batch, batches)])
         size_bytes, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
