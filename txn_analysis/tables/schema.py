@@ -222,11 +222,15 @@ def with_audit(schema: pa.Schema) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
 
 
 def rows_of_run(table: Table, run_id: str) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """Rows of a table that a run writes, from rows with its other columns; tasks could not take the run along."""
+    """Rows of a table that a run writes, from rows with its other columns; NULL where they lack one.
+
+    Tasks could not take the run along.
+    """
     schema, (of_run,) = table.arrow_schema, table.partition_by
 
     def made(rows: pa.RecordBatch) -> pa.RecordBatch:
-        columns = [pa.repeat(run_id, len(rows)) if name == of_run else rows[name] for name in schema.names]
+        known = {**dict(zip(rows.schema.names, rows.columns, strict=True)), of_run: pa.repeat(run_id, len(rows))}
+        columns = [known[f.name] if f.name in known else pa.nulls(len(rows), f.type) for f in schema]
         return pa.RecordBatch.from_arrays(of_types(columns, schema), schema=schema)
 
     return made
