@@ -54,6 +54,12 @@ def of_types(columns: Iterable[Any], fields: Iterable[pa.Field]) -> list[Any]:
     return [c if c.type == f.type else c.cast(f.type) for c, f in zip(columns, fields, strict=True)]
 
 
+def rows_of_columns(columns: Mapping[str, Any], count: int, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of a schema, of some of its columns by name; NULL in the others."""
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(of_types(arrays, schema), schema=schema)
+
+
 def numbers(column: pa.Array | pa.ChunkedArray, of_null: int) -> Array:
     """A column of numbers, with a number for NULL."""
     integers = column if column.type == pa.int64() else column.cast(pa.int64())

@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from txn_analysis.columns.types import typed
-from txn_analysis.columns.values import of_kind
+from txn_analysis.columns.values import each_of_kind
 from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, numbers_for_parts
 from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
@@ -270,5 +270,4 @@ def _of_bucket(
 
 def _inputs(in_bucket: pa.Table, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of one input: a row of a bucket is of one of them, and NULL in the columns of the others."""
-    of_input = (of_kind(batch, name) for batch in in_bucket.to_batches())
-    return (typed(rows, schema) for rows in of_input if len(rows))
+    return (typed(rows, schema) for rows in each_of_kind(in_bucket.to_batches(), name, schema.names))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import NONE, Columns, is_in, names_in, nullable, of_types
+from txn_analysis.columns.arrays import NONE, Columns, is_in, names_in, nullable, rows_of_columns
 from txn_analysis.kafka.names import END_MARKERS
 from txn_analysis.log.producer_state import OPEN_TRANSACTION, ProducerStateManager
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
@@ -74,7 +74,7 @@ def open_in_linking(
         "outcome": pa.repeat(OPEN, len(evidence_gaps)),
         "evidence_gaps": pa.array(evidence_gaps, LINKED_SCHEMA.field("evidence_gaps").type),
     }
-    return _rows(columns | dict(place), len(evidence_gaps), LINKED_SCHEMA)
+    return rows_of_columns(columns | dict(place), len(evidence_gaps), LINKED_SCHEMA)
 
 
 def ended_in_linking(place: Mapping[str, pa.Array], ended: Columns) -> pa.RecordBatch:
@@ -101,7 +101,7 @@ def _ended(part: Mapping[str, pa.Array], place: Mapping[str, pa.Array], schema: 
         "coordinator_epoch_basis": pc.if_else(pc.is_null(epoch), _UNKNOWN, _MARKER),
         **place,
     }
-    return _rows(columns, len(epoch), schema)
+    return rows_of_columns(columns, len(epoch), schema)
 
 
 def ended_by_run(rows: pa.RecordBatch, run_id: str, used: Collection[tuple[str, int, int]]) -> pa.RecordBatch:
@@ -115,8 +115,3 @@ def ended_by_run(rows: pa.RecordBatch, run_id: str, used: Collection[tuple[str, 
     """
     is_own = pc.or_(pc.is_null(rows["input_id"]), pa.array(is_in(rows, BATCH_RANGE_KEY, used)))
     return rows_of_run(ENDED_TRANSACTIONS, run_id)(rows.filter(is_own))
-
-
-def _rows(columns: Mapping[str, pa.Array], count: int, schema: pa.Schema) -> pa.RecordBatch:
-    arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in schema]
-    return pa.RecordBatch.from_arrays(of_types(arrays, schema), schema=schema)

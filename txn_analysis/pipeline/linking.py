@@ -169,15 +169,15 @@ def _collected_logs(given: Given, linked: Any, anew: Any | None) -> LinkedLogs:
     health = {n: records_of(PartitionHealth, of_audit) for n, of_audit in by_audit(of_partitions).items()}
     used = frozenset(tuples_of(ranges.filter(ranges["is_cut"]), ("audit", *BATCH_RANGE_KEY)))
     whole = ranges.filter(pc.invert(ranges["is_cut"])).select(BATCH_RANGES.names).cast(BATCH_RANGES)
-    of_linked = (("ended", _ENDED, markers_of_ended), ("health", _BARE, markers_of_health))
     markers = [
-        engine.mapped(engine.of_kind(linked, kind, *schema.names), partial(map, function), MARKERS)
-        for kind, schema, function in of_linked
+        markers_in_logs(given, whole),
+        engine.mapped(engine.of_kind(linked, "ended", *_ENDED.names), partial(map, markers_of_ended), MARKERS),
+        engine.mapped(engine.of_kind(linked, "health", *_BARE.names), partial(map, markers_of_health), MARKERS),
     ]
     if anew is not None:
         markers.append(engine.mapped(engine.of_kind(anew, "ended"), markers_of_cut_sections(used), MARKERS))
     opened = in_place_order(opened.cast(OPENED))
-    logs = Logs(opened, health, _producers(producers, opened), engine.together(markers_in_logs(given, whole), *markers))
+    logs = Logs(opened, health, _producers(producers, opened), engine.together(*markers))
     return LinkedLogs(logs, engine, linked, anew, used)
 
 

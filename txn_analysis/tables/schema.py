@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import equal_runs, of_types
+from txn_analysis.columns.arrays import equal_runs, rows_of_columns
 from txn_analysis.columns.records import fields_of
 
 if TYPE_CHECKING:
@@ -229,8 +229,7 @@ def rows_of_run(table: Table, run_id: str) -> Callable[[pa.RecordBatch], pa.Reco
     schema, (of_run,) = table.arrow_schema, table.partition_by
 
     def made(rows: pa.RecordBatch) -> pa.RecordBatch:
-        known = {**dict(zip(rows.schema.names, rows.columns, strict=True)), of_run: pa.repeat(run_id, len(rows))}
-        columns = [known[f.name] if f.name in known else pa.nulls(len(rows), f.type) for f in schema]
-        return pa.RecordBatch.from_arrays(of_types(columns, schema), schema=schema)
+        columns = dict(zip(rows.schema.names, rows.columns, strict=True))
+        return rows_of_columns(columns | {of_run: pa.repeat(run_id, len(rows))}, len(rows), schema)
 
     return made
