@@ -23,7 +23,7 @@ from txn_analysis.columns.records import fields_of, records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.jobs import running
 from txn_analysis.tables import ALL_TABLES
-from txn_analysis.warehouse.data_files import read_files, rows_digest, write_data_files
+from txn_analysis.warehouse.data_files import have_equal_rows, read_files, write_data_files
 from txn_analysis.warehouse.delta_folder import MOST_FILES, DeltaFolder
 from txn_analysis.warehouse.errors import said_in_words, too_busy
 from txn_analysis.warehouse.new_table import check_format, create_table
@@ -344,7 +344,7 @@ class Warehouse:
 
         def replace(stored: DeltaFolder) -> None:
             before = [file for file in stored.files if file.slice in slice_of.values()]
-            if before and rows_digest(table, self._root, before) == rows_digest(table, self._root, files):
+            if before and have_equal_rows(table, self._root, before, files):
                 self._root.drop(f"{table.name}/{file.path}" for file in files)
             else:
                 stored.replace(files, [*slice_of.values()], self.note)

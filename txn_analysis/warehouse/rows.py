@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from dataclasses import dataclass
+from hashlib import blake2b
 from operator import add, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import tuples_of
+from txn_analysis.columns.arrays import mixed, tuples_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from txn_analysis.columns.arrays import Array
     from txn_analysis.tables import Table
+
+# Of this process, so that nobody can make rows for which they do not hold; each number of a hash has its own.
+_KEY, _OF_NULL = np.frombuffer(os.urandom(32), np.uint64).reshape(2, 2, 1)
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,48 @@ def without(rows: pa.Table, keys: pa.Table) -> pa.Table:
     """The rows that have not the values of any key; they keep their order."""
     wanted = {*tuples_of(keys, keys.column_names)}
     return rows.filter(pa.array([key not in wanted for key in tuples_of(rows, keys.column_names)], pa.bool_()))
+
+
+def row_hashes(columns: Sequence[pa.Array], count: int) -> Array:
+    """Two rows of UINT64, which together hash each row of some columns: equal in this process where the rows are.
+
+    Args:
+        columns: of numbers and words, or lists and structs of them.
+        count: of rows.
+    """
+    hashes = np.broadcast_to(_KEY, (2, count))
+    for column in columns:
+        hashes = mixed(hashes ^ _hashes(column))
+    return hashes
+
+
+def _hashes(column: pa.Array) -> Array:
+    kind = column.type
+    if pa.types.is_struct(kind):
+        hashes = row_hashes(column.flatten(), len(column))
+    elif pa.types.is_list(kind):
+        hashes = _list_hashes(column)
+    elif pa.types.is_string(kind):
+        words = column.dictionary_encode()
+        digests = (blake2b(w.encode(), digest_size=16, key=_KEY.data).digest() for w in words.dictionary.to_pylist())
+        of_words = np.frombuffer(b"".join([*digests, bytes(16)]), np.uint64).reshape(-1, 2).T
+        hashes = of_words[:, words.indices.fill_null(-1).to_numpy()]
+    else:
+        numbers = column.view(pa.int64()) if pa.types.is_floating(kind) else column.cast(pa.int64())
+        hashes = mixed(numbers.fill_null(0).to_numpy().view(np.uint64) ^ _KEY)
+    return np.where(column.is_valid().to_numpy(zero_copy_only=False), hashes, _OF_NULL) if column.null_count else hashes
+
+
+def _list_hashes(column: pa.ListArray) -> Array:
+    """Of each list the sum of what its elements and their places hash to."""
+    lengths = column.value_lengths().fill_null(0).to_numpy()
+    ends = np.cumsum(lengths, dtype=np.int64)
+    starts = ends - lengths
+    elements = column.flatten()
+    places = np.arange(len(elements)) - np.repeat(starts, lengths)
+    sums = np.zeros((2, len(elements) + 1), np.uint64)
+    np.cumsum(mixed(_hashes(elements) ^ mixed(places.view(np.uint64))), axis=1, out=sums[:, 1:])
+    return sums[:, ends] - sums[:, starts]
 
 
 NamedRows = tuple[str, pa.RecordBatch]

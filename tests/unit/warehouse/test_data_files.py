@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.tools.table_rows import row_of
 from txn_analysis.tables import (
+    ALL_TABLES,
     ENDED_TRANSACTIONS,
     FINDINGS,
     LOG_BATCHES,
@@ -21,7 +22,7 @@ from txn_analysis.tables import (
     Table,
 )
 from txn_analysis.tables.schema import BIGINT, BOOLEAN, INT, STRING, struct
-from txn_analysis.warehouse.data_files import write_data_files
+from txn_analysis.warehouse.data_files import DataFile, have_equal_rows, write_data_files
 from txn_analysis.warehouse.errors import BrokenRowError
 from txn_analysis.warehouse.roots import disk_root
 from txn_analysis.warehouse.spark_tasks import spark_schema
@@ -78,6 +79,68 @@ def test_spark_reads_what_was_written(spark: SparkSession, tmp_path: Path) -> No
         spark.read.schema(spark_schema(EVERYTHING)).parquet(str(tmp_path / "everything")).orderBy("number").collect()
     )
     assert [row.asDict(recursive=True) for row in found] == rows
+
+
+def written(folder: Path, rows: list[dict[str, Any]], *, in_files_of: int = 1_000) -> list[DataFile]:
+    root, parts = disk_root(folder), range(0, len(rows), in_files_of)
+    batches = (batch(EVERYTHING, rows[start : start + in_files_of]) for start in parts)
+    return [file for rows in batches for file in write_data_files([(EVERYTHING, rows)], root, {"slice": "a"})]
+
+
+def test_rows_are_equal_in_whatever_order_and_files(tmp_path: Path) -> None:
+    rows = rows_of_everything(3_000)
+    shuffled = random.Random(2).sample(rows, len(rows))
+    some, others = written(tmp_path, rows), written(tmp_path, shuffled, in_files_of=701)
+    assert have_equal_rows(EVERYTHING, disk_root(tmp_path), some, others)
+    assert not have_equal_rows(EVERYTHING, disk_root(tmp_path), some, others[1:])
+
+
+INNER_NULL = {"offset": None, "epoch": None, "marker": None}
+ROW = {"slice": "a", "number": 1, "digest": 1, "epoch": 1, "marker": "x", "flag": False, "transactions": []}
+
+
+@pytest.mark.parametrize(
+    ("some", "others"),
+    [
+        ([{"epoch": None}], [{"epoch": 0}]),
+        ([{"epoch": None}], [{"epoch": -1}]),
+        ([{"digest": None, "epoch": 1}], [{"digest": 1, "epoch": None}]),
+        ([{"digest": 2, "epoch": 3}], [{"digest": 3, "epoch": 2}]),
+        (
+            [{"digest": 2, "epoch": 3}, {"digest": 4, "epoch": 5}],
+            [{"digest": 2, "epoch": 5}, {"digest": 4, "epoch": 3}],
+        ),
+        ([{"marker": "a", "epoch": 3}, {"marker": "b"}], [{"marker": "b", "epoch": 3}, {"marker": "a"}]),
+        ([{}, {}, {"digest": 2}], [{}, {"digest": 2}, {"digest": 2}]),
+        ([{"marker": None}], [{"marker": ""}]),
+        ([{"flag": None}], [{"flag": False}]),
+        ([{"transactions": None}], [{"transactions": []}]),
+        ([{"transactions": []}], [{"transactions": [INNER_NULL]}]),
+        ([{"transactions": [INNER_NULL]}], [{"transactions": [INNER_NULL] * 2}]),
+        ([{"transactions": [INNER_NULL]}], [{"transactions": [INNER_NULL | {"offset": 0}]}]),
+        (
+            [{"transactions": [INNER_NULL | {"offset": 1}, INNER_NULL | {"offset": 2}]}],
+            [{"transactions": [INNER_NULL | {"offset": 2}, INNER_NULL | {"offset": 1}]}],
+        ),
+        (
+            [{"transactions": [INNER_NULL]}, {"transactions": [INNER_NULL] * 2, "digest": 2}],
+            [{"transactions": [INNER_NULL] * 2}, {"transactions": [INNER_NULL], "digest": 2}],
+        ),
+    ],
+)
+def test_rows_that_differ_in_any_value_are_not_equal(
+    some: list[dict[str, Any]], others: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    one, another = (written(tmp_path, [ROW | each for each in rows]) for rows in (some, others))
+    assert not have_equal_rows(EVERYTHING, disk_root(tmp_path), one, another)
+    assert have_equal_rows(EVERYTHING, disk_root(tmp_path), another, another[::-1])
+
+
+@pytest.mark.parametrize("table", [each for each in ALL_TABLES if each.partition_by], ids=lambda table: table.name)
+def test_rows_of_each_table_that_has_slices_can_be_compared(table: Table, tmp_path: Path) -> None:
+    rows = [row_of(table)]
+    files = write_data_files([(table, batch(table, rows))], disk_root(tmp_path), {table.partition_by[0]: "a"})
+    assert have_equal_rows(table, disk_root(tmp_path), files, files)
 
 
 def test_a_file_says_what_range_its_rows_are_in(tmp_path: Path) -> None:
