@@ -1,12 +1,8 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.tools.program import Done, program
 from tests.unit.cli.stubs import Library
-
-__all__ = ["Done"]
 
 
 @pytest.fixture
@@ -19,9 +15,3 @@ def dump(tmp_path: Path) -> str:
     path = tmp_path / "orders-0.txt"
     path.write_text("Dumping /var/kafka/orders-0/00000000000000000000.log\nLog starting offset: 0\n")
     return str(path)
-
-
-@pytest.fixture
-def command(library: Library) -> Callable[..., Done]:
-    """Runs `txn-analysis` with the given words, in this process and without Spark."""
-    return program

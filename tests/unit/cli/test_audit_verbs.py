@@ -1,14 +1,13 @@
 import json
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.tools import report_rows as rows
-from tests.unit.cli.conftest import Done
+from tests.tools.program import program
 from tests.unit.cli.stubs import Library
 from txn_analysis.errors import AuditError, InputError
 from txn_analysis.pipeline.ingest import Ingested
@@ -17,6 +16,8 @@ from txn_analysis.report.model import AuditReport
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.text_report import text_report
 from txn_analysis.spark.interrupts import Interrupted
+
+pytestmark = pytest.mark.usefixtures("library")
 
 READ_MS = rows.AS_OF_MS + 60_000
 
@@ -55,7 +56,6 @@ def text_read_now(report: AuditReport) -> str:
 )
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_exit_code_of_audit(
-    command: Callable[..., Done],
     library: Library,
     dump: str,
     verdicts: tuple[str, ...],
@@ -64,33 +64,33 @@ def test_exit_code_of_audit(
     form: str,
 ) -> None:
     library.returns("audit", report_with(*verdicts))
-    assert command("audit", dump, "--format", form, *words).code == code
+    assert program("audit", dump, "--format", form, *words).code == code
 
 
-def test_report_goes_to_stdout_alone(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_report_goes_to_stdout_alone(library: Library, dump: str) -> None:
     library.returns("audit", report_with("hanging"))
-    done = command("audit", dump)
+    done = program("audit", dump)
     assert done.out == text_read_now(report_with("hanging"))
     assert done.err == "txn-analysis: finding files: 1 file, 76 B ... 0.0 s\n"
 
 
-def test_a_quiet_audit_says_nothing_of_its_progress(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_a_quiet_audit_says_nothing_of_its_progress(library: Library, dump: str) -> None:
     library.returns("audit", report_with("hanging"))
-    assert command("audit", dump, "--quiet").err == ""
-    assert command("audit", dump, "-q").out == text_read_now(report_with("hanging"))
-    assert command("audit", dump).err != ""
+    assert program("audit", dump, "--quiet").err == ""
+    assert program("audit", dump, "-q").out == text_read_now(report_with("hanging"))
+    assert program("audit", dump).err != ""
 
 
-def test_commands_in_the_report_find_the_warehouse(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_commands_in_the_report_find_the_warehouse(library: Library, dump: str) -> None:
     library.returns("audit", report_with("hanging"))
-    assert "abort-plan --run run-1 --warehouse 'my audits'" in command("audit", dump, "--warehouse", "my audits").out
+    assert "abort-plan --run run-1 --warehouse 'my audits'" in program("audit", dump, "--warehouse", "my audits").out
 
 
-def test_flags_reach_the_settings(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_flags_reach_the_settings(library: Library, dump: str) -> None:
     library.returns("audit", report_with())
     flags = "--cluster c --capture n --as-of 2026-11-21T03:00:00Z --transaction-max-timeout-ms 1 --max-clock-skew-ms 0"
     words = "--transaction-state-partitions 4 --transaction-state-complete --state-copied-last --skip-unrecognised"
-    assert command("audit", dump, *flags.split(), *words.split()).code == 0
+    assert program("audit", dump, *flags.split(), *words.split()).code == 0
     _, paths, settings, _ = library.calls[0]
     assert paths == [dump]
     assert (settings.cluster, settings.capture, settings.as_of_ms) == ("c", "n", rows.AS_OF_MS)
@@ -100,79 +100,77 @@ def test_flags_reach_the_settings(command: Callable[..., Done], library: Library
 
 
 def test_flags_beat_the_environment_and_the_file(
-    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Library, dump: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library.returns("audit", report_with())
     file = tmp_path / "audit.toml"
     file.write_text('cluster = "file"\ncapture = "file"\nwarehouse = "file"\nstate_copied_last = true\n')
     monkeypatch.setenv("TXN_ANALYSIS_CLUSTER", "environment")
     monkeypatch.setenv("TXN_ANALYSIS_CAPTURE", "environment")
-    command("audit", dump, "--config", str(file), "--cluster", "flag", "--no-state-copied-last")
+    program("audit", dump, "--config", str(file), "--cluster", "flag", "--no-state-copied-last")
     settings = library.calls[0][2]
     assert (settings.cluster, settings.capture, settings.warehouse) == ("flag", "environment", "file")
     assert settings.state_copied_last is False
 
 
-def test_every_bad_input_has_its_own_line(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_every_bad_input_has_its_own_line(library: Library, dump: str) -> None:
     library.returns("audit", InputError(["a.txt: offset 7: no dump", "b\x1b[2J.txt: empty"]))
-    done = command("audit", dump)
+    done = program("audit", dump)
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith(" s\nerror: a.txt: offset 7: no dump\nerror: b\\x1b[2J.txt: empty\n")
 
 
-def test_debug_shows_the_traceback(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_debug_shows_the_traceback(library: Library, dump: str) -> None:
     library.returns("audit", AuditError("no"))
-    assert "Traceback" not in command("audit", dump).err
-    done = command("audit", dump, "--debug")
+    assert "Traceback" not in program("audit", dump).err
+    done = program("audit", dump, "--debug")
     assert done.code == 2
     assert "Traceback" in done.err
     assert done.err.endswith("error: no\n")
 
 
-def test_typer_makes_no_error_of_an_interrupt(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_typer_makes_no_error_of_an_interrupt(library: Library, dump: str) -> None:
     library.returns("audit", KeyboardInterrupt())
     with pytest.raises(Interrupted):
-        command("audit", dump)
+        program("audit", dump)
 
 
-def test_report_of_a_named_run(command: Callable[..., Done], library: Library) -> None:
+def test_report_of_a_named_run(library: Library) -> None:
     library.returns("load_report", report_with("hanging"))
-    done = command("report", "--run", "run-1")
+    done = program("report", "--run", "run-1")
     assert (done.code, library.calls[0][2]) == (1, "run-1")
     assert done.out == text_read_now(report_with("hanging"))
 
 
 @pytest.mark.parametrize("verb", ["audit", "report"])
-def test_old_files_are_said_to_be_old_whatever_the_form(
-    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path, verb: str
-) -> None:
+def test_old_files_are_said_to_be_old_whatever_the_form(library: Library, dump: str, tmp_path: Path, verb: str) -> None:
     for name in ("audit", "load_report"):
         library.returns(name, report_with("hanging"))
     library.returns("pictures", Pictures())
     page = tmp_path / "page.html"
     words = [verb, *([dump] if verb == "audit" else []), "-o", str(page), "-o", "-"]
-    done = command(*words, "--now", "2028-11-21T03:00:00Z")
+    done = program(*words, "--now", "2028-11-21T03:00:00Z")
     assert done.code == 1
     for shown in (done.out, page.read_text()):
         assert "731 d 0 h ago" in shown
         assert "a plan from these files has expired" in shown
         assert "abort-plan" not in shown
-    tonight = command(*words).out
+    tonight = program(*words).out
     assert "txn-analysis abort-plan" in tonight
     assert "copied at         2026-11-21T03:00:00.000Z, 1 min 0 s ago: " in tonight
 
 
-def test_a_moment_that_is_none_is_refused(command: Callable[..., Done], library: Library) -> None:
+def test_a_moment_that_is_none_is_refused(library: Library) -> None:
     library.returns("load_report", report_with("hanging"))
-    done = command("report", "--now", "yesterday")
+    done = program("report", "--now", "yesterday")
     assert (done.code, done.out) == (2, "")
     assert "Error: Invalid value for '--now': yesterday: is neither" in done.err
 
 
-def test_the_json_report_has_a_schema(command: Callable[..., Done], library: Library) -> None:
+def test_the_json_report_has_a_schema(library: Library) -> None:
     library.returns("load_report", report_with("hanging", "inconclusive"))
-    schema = json.loads(command("report", "--schema").out)
-    report = json.loads(command("report", "--format", "json").out)
+    schema = json.loads(program("report", "--schema").out)
+    report = json.loads(program("report", "--format", "json").out)
     assert schema["properties"]["schema_version"]["const"] == report["schema_version"]
     assert_described(report, schema, schema)
 
@@ -193,49 +191,45 @@ def assert_described(value: Any, schema: dict[str, Any], whole: dict[str, Any]) 
         assert_described(item, schema["items"], whole)
 
 
-def test_report_of_some_topics(command: Callable[..., Done], library: Library) -> None:
+def test_report_of_some_topics(library: Library) -> None:
     library.returns("load_report", report_with("hanging"))
-    command("report", "--topic", "orders", "--topic", "payments")
+    program("report", "--topic", "orders", "--topic", "payments")
     assert library.calls[0][3] == ("orders", "payments")
 
 
-def test_reading_verbs_note_flags_without_effect(command: Callable[..., Done], library: Library) -> None:
+def test_reading_verbs_note_flags_without_effect(library: Library) -> None:
     library.returns("load_report", report_with())
-    done = command("report", "--max-clock-skew-ms", "0", "--state-copied-last")
+    done = program("report", "--max-clock-skew-ms", "0", "--state-copied-last")
     assert done.code == 0
     assert done.err.startswith("note: --state-copied-last, --max-clock-skew-ms: no effect here")
 
 
-def test_ingest_says_what_it_read(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_ingest_says_what_it_read(library: Library, dump: str) -> None:
     library.returns("ingest", Ingested("tonight", 2, 1, text_bytes=48_000, parsed_bytes=47_990, rejected_bytes=10))
-    done = command("audit", "--no-judge", dump)
+    done = program("audit", "--no-judge", dump)
     assert done.code == 0
     assert (
         done.out
         == "capture tonight: 2 inputs, 1 new to the warehouse; 47990 parsed + 10 rejected = 48000 bytes of text\n"
     )
-    assert json.loads(command("audit", "--no-judge", dump, "--format", "json").out)["input_count"] == 2
+    assert json.loads(program("audit", "--no-judge", dump, "--format", "json").out)["input_count"] == 2
 
 
-def test_output_file_is_written_whole(
-    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
-) -> None:
+def test_output_file_is_written_whole(library: Library, dump: str, tmp_path: Path) -> None:
     library.returns("audit", report_with("hanging"))
     target = tmp_path / "report.json"
     target.write_text("old")
-    done = command("audit", dump, "--format", "json", "-o", str(target))
+    done = program("audit", dump, "--format", "json", "-o", str(target))
     assert (done.code, done.out) == (1, "")
     assert json.loads(target.read_text())["schema_version"] == 3
     assert sorted(p.name for p in tmp_path.iterdir()) == ["orders-0.txt", "report.json"]
 
 
-def test_one_audit_writes_every_form_by_its_suffix(
-    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
-) -> None:
+def test_one_audit_writes_every_form_by_its_suffix(library: Library, dump: str, tmp_path: Path) -> None:
     library.returns("audit", report_with("hanging"))
     library.returns("pictures", Pictures())
     files = {suffix: tmp_path / f"night.{suffix}" for suffix in ("txt", "json", "ndjson", "csv", "html", "prom")}
-    done = command("audit", dump, *(word for file in files.values() for word in ("-o", str(file))))
+    done = program("audit", dump, *(word for file in files.values() for word in ("-o", str(file))))
     assert (done.code, done.out) == (1, "")
     begins = {"txt": "HANGING: 1", "json": "{\n", "csv": "verdict,rule", "html": "<!doctype html>", "prom": "# HELP"}
     for suffix, beginning in begins.items():
@@ -249,7 +243,6 @@ def test_one_audit_writes_every_form_by_its_suffix(
     ids=["now", "as scripts have it"],
 )
 def test_stdout_has_the_form_that_is_asked_for_beside_files_of_other_forms(
-    command: Callable[..., Done],
     library: Library,
     dump: str,
     tmp_path: Path,
@@ -259,7 +252,7 @@ def test_stdout_has_the_form_that_is_asked_for_beside_files_of_other_forms(
     library.returns("audit", report_with("hanging"))
     library.returns("pictures", Pictures())
     monkeypatch.chdir(tmp_path)
-    done = command("audit", dump, "--format", "json", *words)
+    done = program("audit", dump, "--format", "json", *words)
     assert json.loads(done.out)["schema_version"] == 3
     assert (tmp_path / "night.prom").read_text().startswith("# HELP")
     assert (tmp_path / "night.html").read_text().startswith("<!doctype html>")
@@ -267,40 +260,36 @@ def test_stdout_has_the_form_that_is_asked_for_beside_files_of_other_forms(
 
 @pytest.mark.parametrize(("verb", "name"), [("audit", "night"), ("audit", "night.xlsx"), ("report", "night.prom")])
 def test_a_file_whose_suffix_says_nothing_needs_a_format(
-    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path, verb: str, name: str
+    library: Library, dump: str, tmp_path: Path, verb: str, name: str
 ) -> None:
     library.returns("audit", report_with())
     library.returns("load_report", report_with())
     words = (verb, dump) if verb == "audit" else (verb,)
-    done = command(*words, "-o", str(tmp_path / name))
+    done = program(*words, "-o", str(tmp_path / name))
     assert (done.code, library.calls) == (2, [])
     assert f"{name}: its suffix says no form of this verb (.txt, .json" in done.err
-    assert command(*words, "-o", str(tmp_path / name), "--format", "json").code == 0
+    assert program(*words, "-o", str(tmp_path / name), "--format", "json").code == 0
     assert json.loads((tmp_path / name).read_text())["schema_version"] == 3
 
 
-def test_output_file_survives_a_failed_audit(
-    command: Callable[..., Done], library: Library, dump: str, tmp_path: Path
-) -> None:
+def test_output_file_survives_a_failed_audit(library: Library, dump: str, tmp_path: Path) -> None:
     library.returns("audit", AuditError("no"))
     target = tmp_path / "report.json"
     target.write_text("old")
-    assert command("audit", dump, "-o", str(target)).code == 2
+    assert program("audit", dump, "-o", str(target)).code == 2
     assert target.read_text() == "old"
 
 
-def test_output_device_is_written_to(command: Callable[..., Done], library: Library, dump: str) -> None:
+def test_output_device_is_written_to(library: Library, dump: str) -> None:
     library.returns("audit", report_with())
-    assert command("audit", dump, "-o", os.devnull).code == 0
+    assert program("audit", dump, "-o", os.devnull).code == 0
 
 
 @pytest.mark.parametrize("form", ["text", "html", "prometheus"])
-def test_output_that_cannot_be_written_is_named(
-    command: Callable[..., Done], library: Library, dump: str, form: str
-) -> None:
+def test_output_that_cannot_be_written_is_named(library: Library, dump: str, form: str) -> None:
     library.returns("audit", report_with())
     library.returns("pictures", Pictures())
-    done = command("audit", dump, "--format", form, "-o", "/dev/full")
+    done = program("audit", dump, "--format", form, "-o", "/dev/full")
     assert done.code == 2
     assert done.err.endswith(
         "error: -o /dev/full: cannot be written: No space left on device; fix that, or give another FILE\n"
@@ -308,37 +297,33 @@ def test_output_that_cannot_be_written_is_named(
 
 
 @pytest.mark.parametrize("verb", ["audit", "report"])
-def test_report_as_page(command: Callable[..., Done], library: Library, dump: str, verb: str) -> None:
+def test_report_as_page(library: Library, dump: str, verb: str) -> None:
     library.returns("audit", report_with("hanging"))
     library.returns("load_report", report_with("hanging"))
     library.returns("pictures", Pictures())
-    done = command(verb, *([dump] if verb == "audit" else []), "--format", "html", "--warehouse", "/data/my audit")
+    done = program(verb, *([dump] if verb == "audit" else []), "--format", "html", "--warehouse", "/data/my audit")
     assert done.code == 1
     shown = re.sub("</?span[^>]*>", "", done.out)
     assert "abort-plan --run run-1 --warehouse &#x27;/data/my audit&#x27; --format commands" in shown
 
 
-def test_page_that_cannot_hold_all_links_a_table_of_all(
-    command: Callable[..., Done], library: Library, tmp_path: Path
-) -> None:
+def test_page_that_cannot_hold_all_links_a_table_of_all(library: Library, tmp_path: Path) -> None:
     library.returns("load_report", report_with(*["hanging"] * (MOST_FINDINGS + 1)))
     library.returns("pictures", Pictures())
-    command("report", "--format", "html", "-o", str(tmp_path / "tonight.html"))
+    program("report", "--format", "html", "-o", str(tmp_path / "tonight.html"))
     assert 'href="tonight.findings.csv"' in (tmp_path / "tonight.html").read_text()
     assert len((tmp_path / "tonight.findings.csv").read_text().splitlines()) == MOST_FINDINGS + 2
 
 
-def test_a_text_that_cannot_hold_all_says_how_many_more_there_are_and_where(
-    command: Callable[..., Done], library: Library
-) -> None:
+def test_a_text_that_cannot_hold_all_says_how_many_more_there_are_and_where(library: Library) -> None:
     library.returns("load_report", report_with(*["hanging"] * (MOST_FINDINGS + 30)))
-    said = " ".join(command("report", "--warehouse", "/data/audit").out.split())
+    said = " ".join(program("report", "--warehouse", "/data/audit").out.split())
     assert "485 more open transactions not shown: 485 hanging; 485 of orders." in said
     assert "txn-analysis report --run run-1 --warehouse /data/audit --format ndjson" in said
 
 
-def test_findings_are_printed_one_a_line(command: Callable[..., Done], library: Library) -> None:
+def test_findings_are_printed_one_a_line(library: Library) -> None:
     library.returns("load_report", report_with("hanging", "suspect"))
-    lines = [json.loads(line) for line in command("report", "--format", "ndjson").out.splitlines()]
-    whole = json.loads(command("report", "--format", "json").out)
+    lines = [json.loads(line) for line in program("report", "--format", "ndjson").out.splitlines()]
+    whole = json.loads(program("report", "--format", "json").out)
     assert lines == whole["findings"]

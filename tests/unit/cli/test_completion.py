@@ -4,28 +4,30 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.cli.conftest import Done
+from tests.tools.program import program
+
+pytestmark = pytest.mark.usefixtures("library")
 
 COMPLETE = "_TXN_ANALYSIS_COMPLETE"
 
 
 @pytest.fixture
-def offered(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> Callable[..., set[str]]:
+def offered(monkeypatch: pytest.MonkeyPatch) -> Callable[..., set[str]]:
     """What bash is offered in place of the last of some words."""
 
     def ask(*words: str) -> set[str]:
         monkeypatch.setenv(COMPLETE, "bash_complete")
         monkeypatch.setenv("COMP_WORDS", " ".join(("txn-analysis", *words)))
         monkeypatch.setenv("COMP_CWORD", str(len(words)))
-        return {word.removeprefix("plain,") for word in command().out.split()}
+        return {word.removeprefix("plain,") for word in program().out.split()}
 
     return ask
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_for_a_shell(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
+def test_the_script_for_a_shell(monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
     monkeypatch.setenv(COMPLETE, f"{shell}_source")
-    script = command().out
+    script = program().out
     assert COMPLETE in script
     assert "complete" in script
 

@@ -1,12 +1,11 @@
 """The demo unpacks a capture, and its commands tell of a hang and its repair."""
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.tools.program import Done, program
+from tests.tools.program import program
 
 
 def test_its_five_commands_go_from_what_hangs_to_what_is_repaired(
@@ -22,9 +21,9 @@ def test_its_five_commands_go_from_what_hangs_to_what_is_repaired(
     assert places == sorted(places)
 
 
-def test_a_folder_that_holds_something_is_left_alone(command: Callable[..., Done], tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "kept.txt").write_text("mine")
-    done = command("demo", "--to", str(tmp_path))
+    done = program("demo", "--to", str(tmp_path))
     assert (done.code, done.out) == (2, "")
     assert "this is not empty" in done.err
     assert [file.name for file in tmp_path.iterdir()] == ["kept.txt"]

@@ -1,15 +1,16 @@
 """The command lines of `explain` and `ended`: what is refused before anything starts."""
 
 import json
-from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 
 from tests.tools import report_rows as rows
-from tests.unit.cli.conftest import Done
+from tests.tools.program import program
 from txn_analysis.judge.endings import TIMEOUT
 from txn_analysis.report.formats import Answer, Column
+
+pytestmark = pytest.mark.usefixtures("library")
 
 
 @pytest.mark.parametrize(
@@ -20,17 +21,15 @@ from txn_analysis.report.formats import Answer, Column
         pytest.param(("--topic", "a", "--partition", "0", "--offset", "7"), "OffsetAnswer", id="one-offset-of-1.0"),
     ],
 )
-def test_the_schema_of_what_is_printed_as_json(
-    command: Callable[..., Done], words: tuple[str, ...], title: str | None
-) -> None:
-    done = command("explain", *words, "--schema")
+def test_the_schema_of_what_is_printed_as_json(words: tuple[str, ...], title: str | None) -> None:
+    done = program("explain", *words, "--schema")
     schema = json.loads(done.out)
     assert (done.code, schema.get("title")) == (0, title)
     assert schema["type"] == ("array" if title is None else "object")
 
 
-def test_the_schema_of_who_it_is(command: Callable[..., Done]) -> None:
-    done = command("explain", "--group", "billing-readers", "--schema")
+def test_the_schema_of_who_it_is() -> None:
+    done = program("explain", "--group", "billing-readers", "--schema")
     assert (done.code, json.loads(done.out)["title"]) == (0, "OwnerAnswer")
 
 
@@ -43,13 +42,13 @@ def test_the_schema_of_who_it_is(command: Callable[..., Done]) -> None:
     ],
 )
 def test_what_a_timeout_can_have_cost_stands_on_stderr(
-    command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, transactional_id: str, cause: str, is_told: bool
+    monkeypatch: pytest.MonkeyPatch, transactional_id: str, cause: str, is_told: bool
 ) -> None:
     answer = Answer((Column("TransactionalId"), Column("Cause")), ((transactional_id, cause),))
     monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", lambda *_: rows_of_a_run())
     monkeypatch.setattr("txn_analysis.questions.filters.check_seen", lambda *_: None)
     monkeypatch.setattr("txn_analysis.questions.ended.ended_answer", lambda *_: (answer, 0))
-    done = command("ended")
+    done = program("ended")
     notes = [line for line in done.err.splitlines() if "of an id like Flink's the timeout aborts" in line]
     assert (done.code, len(notes), "Flink's" in done.out) == (0, int(is_told), False)
     assert all("what a completed checkpoint counts as delivered" in note for note in notes)

@@ -1,16 +1,17 @@
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
-from tests.unit.cli.conftest import Done
+from tests.tools.program import program
 from tests.unit.cli.stubs import Library
 from txn_analysis import __version__
 from txn_analysis.pipeline.ingest import Ingested
 from txn_analysis.runs.ask import views
 from txn_analysis.settings import Settings, flag_name
 from txn_analysis.tables import ALL_TABLES
+
+pytestmark = pytest.mark.usefixtures("library")
 
 VERBS = (
     "audit",
@@ -43,41 +44,39 @@ CONTRACT_FLAGS = (
 
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
-def test_bare_command_prints_help_that_names_every_verb(command: Callable[..., Done], words: tuple[str, ...]) -> None:
-    done = command(*words)
+def test_bare_command_prints_help_that_names_every_verb(words: tuple[str, ...]) -> None:
+    done = program(*words)
     assert (done.code, done.err) == (0, "")
     assert all(f"\n  {verb} " in done.out for verb in VERBS)
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_help_of_every_verb_has_an_example(command: Callable[..., Done], verb: str) -> None:
-    done = command(verb, "--help")
+def test_help_of_every_verb_has_an_example(verb: str) -> None:
+    done = program(verb, "--help")
     assert done.code == 0
     assert f"Example:\n  txn-analysis {verb}" in done.out.replace("\n    ", "\n  ").replace("  Example", "Example")
 
 
-def test_audit_help_shows_the_options_of_the_contract(command: Callable[..., Done]) -> None:
-    shown = command("audit", "--help").out
+def test_audit_help_shows_the_options_of_the_contract() -> None:
+    shown = program("audit", "--help").out
     assert [flag for flag in CONTRACT_FLAGS if flag not in shown] == []
 
 
-def test_verbs_that_read_a_run_hide_what_only_a_new_run_could_follow(command: Callable[..., Done]) -> None:
-    shown = command("list", "--help").out
+def test_verbs_that_read_a_run_hide_what_only_a_new_run_could_follow() -> None:
+    shown = program("list", "--help").out
     assert "--as-of" not in shown
     assert "--warehouse" in shown
 
 
-def test_what_each_verb_does_is_said_whole_on_a_narrow_terminal(
-    command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_each_verb_does_is_said_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = command("--help").out
+    shown = program("--help").out
     said = {line.split()[0]: line for line in shown.partition("\nCommands:\n")[2].splitlines() if line[2:3].strip()}
     assert [verb for verb in VERBS if not said[verb].endswith(".") or said[verb].endswith("...")] == []
 
 
-def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -> None:
-    shown = command("audit", "--help").out
+def test_the_options_of_an_audit_stand_in_groups() -> None:
+    shown = program("audit", "--help").out
     heads = [line.rstrip(":") for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert heads == ["Positional arguments", *GROUPS]
     asserted = shown.partition("\nWhat you assert:\n")[2].partition("\n\n")[0]
@@ -108,18 +107,14 @@ def test_the_options_of_an_audit_stand_in_groups(command: Callable[..., Done]) -
         ),
     ],
 )
-def test_a_verb_offers_the_options_that_mean_something_to_it(
-    command: Callable[..., Done], verb: str, offered: set[str]
-) -> None:
-    listed = {word for line in command(verb, "--help").out.splitlines() for word in line.split()[:1]}
+def test_a_verb_offers_the_options_that_mean_something_to_it(verb: str, offered: set[str]) -> None:
+    listed = {word for line in program(verb, "--help").out.splitlines() for word in line.split()[:1]}
     assert listed & {*OF_JUDGING, *OF_THE_EXIT_CODE} == offered
 
 
-def test_an_option_that_means_nothing_to_a_verb_is_taken_and_said_to_do_nothing(
-    command: Callable[..., Done], dump: str, library: Library
-) -> None:
+def test_an_option_that_means_nothing_to_a_verb_is_taken_and_said_to_do_nothing(dump: str, library: Library) -> None:
     library.returns("ingest", Ingested("tonight", 1, 1, 2, 2, 0))
-    done = command("audit", "--no-judge", dump, "--exit-zero", "--state-copied-last")
+    done = program("audit", "--no-judge", dump, "--exit-zero", "--state-copied-last")
     assert done.code == 0
     assert [line for line in done.err.splitlines() if line.startswith("note: ")] == [
         "note: --state-copied-last: no effect here",
@@ -127,8 +122,8 @@ def test_an_option_that_means_nothing_to_a_verb_is_taken_and_said_to_do_nothing(
     ]
 
 
-def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -> None:
-    shown = command("audit", "--help").out
+def test_settings_without_a_flag_stand_in_a_file() -> None:
+    shown = program("audit", "--help").out
     hidden = {name for name in Settings.model_fields if f" {flag_name(name)} " not in shown}
     assert hidden == {
         "range_bytes",
@@ -142,8 +137,8 @@ def test_settings_without_a_flag_stand_in_a_file(command: Callable[..., Done]) -
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_help_names_no_type_of_python(command: Callable[..., Done], verb: str) -> None:
-    shown = command(verb, "--help").out
+def test_help_names_no_type_of_python(verb: str) -> None:
+    shown = program(verb, "--help").out
     assert [word for word in ("<str>", "list[", "<int", "range>") if word in shown] == []
 
 
@@ -156,22 +151,22 @@ def test_help_names_no_type_of_python(command: Callable[..., Done], verb: str) -
         ("abort-plan", "(.ndjson, .sh)"),
     ],
 )
-def test_help_names_the_forms_that_a_verb_writes(command: Callable[..., Done], verb: str, suffixes: str) -> None:
-    assert f"Write to FILE {suffixes}, whole" in " ".join(command(verb, "--help").out.split())
+def test_help_names_the_forms_that_a_verb_writes(verb: str, suffixes: str) -> None:
+    assert f"Write to FILE {suffixes}, whole" in " ".join(program(verb, "--help").out.split())
 
 
-def test_help_of_query_names_every_table_and_view(command: Callable[..., Done]) -> None:
-    shown = command("query", "--help").out
+def test_help_of_query_names_every_table_and_view() -> None:
+    shown = program("query", "--help").out
     assert {name for name in (*views(), *(table.name for table in ALL_TABLES)) if f"`{name}`" not in shown} == set()
 
 
-def test_version(command: Callable[..., Done]) -> None:
-    assert command("--version").out == f"txn-analysis {__version__}\n"
+def test_version() -> None:
+    assert program("--version").out == f"txn-analysis {__version__}\n"
 
 
-def test_a_report_of_a_bug_has_its_versions_from_one_command(command: Callable[..., Done]) -> None:
-    first, *others = command("--version", "--verbose").out.splitlines()
-    assert first == command("--version").out.strip()
+def test_a_report_of_a_bug_has_its_versions_from_one_command() -> None:
+    first, *others = program("--version", "--verbose").out.splitlines()
+    assert first == program("--version").out.strip()
     assert {"Python", "system", "pyarrow", "deltalake", "pyspark", "Java"} <= {line.split()[0] for line in others}
 
 
@@ -237,7 +232,7 @@ def test_a_verb_imports_no_other_verbs() -> None:
     ],
     ids=" ".join,
 )
-def test_wrong_usage_exits_with_two(command: Callable[..., Done], words: tuple[str, ...]) -> None:
-    done = command(*words)
+def test_wrong_usage_exits_with_two(words: tuple[str, ...]) -> None:
+    done = program(*words)
     assert (done.code, done.out) == (2, "")
     assert "Error" in done.err

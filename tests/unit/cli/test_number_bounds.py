@@ -1,11 +1,11 @@
 """A number that no Kafka can mean is refused before Spark starts, whatever option it is given to."""
 
-from collections.abc import Callable
-
 import pytest
 
-from tests.unit.cli.conftest import Done
+from tests.tools.program import program
 from tests.unit.cli.stubs import Library
+
+pytestmark = pytest.mark.usefixtures("library")
 
 ABSURD = "9" * 26
 
@@ -40,10 +40,8 @@ ABSURD = "9" * 26
     ],
     ids=" ".join,
 )
-def test_an_absurd_number_is_refused_before_spark_starts(
-    command: Callable[..., Done], library: Library, dump: str, words: tuple[str, ...]
-) -> None:
-    done = command(*(dump if word == "DUMP" else word for word in words))
+def test_an_absurd_number_is_refused_before_spark_starts(library: Library, dump: str, words: tuple[str, ...]) -> None:
+    done = program(*(dump if word == "DUMP" else word for word in words))
     assert (done.code, done.out) == (2, "")
     assert [line for line in done.err.splitlines() if line.lower().startswith("error: ")] == [done.err.splitlines()[-1]]
     assert library.sessions == []

@@ -1,15 +1,16 @@
 """Words of 1.0 are still understood, and say their new form on stderr; the changelog has them all in a table."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 
+from tests.tools.program import program
 from tests.tools.repository import ROOT
-from tests.unit.cli.conftest import Done
 from tests.unit.cli.stubs import Library
 from txn_analysis.cli.old_words import of_today
 from txn_analysis.pipeline.ingest import Ingested
+
+pytestmark = pytest.mark.usefixtures("library")
 
 NEW_FORMS = {
     "help audit": "audit --help",
@@ -44,22 +45,22 @@ def test_words_of_today_stay_as_they_are(words: str, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err == ""
 
 
-def test_help_of_a_verb(command: Callable[..., Done]) -> None:
-    done = command("help", "audit")
-    assert done.out == command("audit", "--help").out
+def test_help_of_a_verb() -> None:
+    done = program("help", "audit")
+    assert done.out == program("audit", "--help").out
     assert done.err == "note: help is an old name: txn-analysis VERB --help\n"
 
 
-def test_a_capture_is_read_by_its_old_name(command: Callable[..., Done], dump: str, library: Library) -> None:
+def test_a_capture_is_read_by_its_old_name(dump: str, library: Library) -> None:
     library.returns("ingest", Ingested("tonight", 1, 1, 2, 2, 0))
-    done = command("ingest", dump, "--capture", "tonight")
+    done = program("ingest", dump, "--capture", "tonight")
     assert (done.code, done.out.split(":")[0]) == (0, "capture tonight")
     assert "note: ingest is an old name: txn-analysis audit --no-judge\n" in done.err
 
 
-def test_a_bashrc_that_sources_the_completion_of_1_0(command: Callable[..., Done]) -> None:
-    assert command("completion", "bash").out == 'eval "$(_TXN_ANALYSIS_COMPLETE=bash_source txn-analysis)"\n'
+def test_a_bashrc_that_sources_the_completion_of_1_0() -> None:
+    assert program("completion", "bash").out == 'eval "$(_TXN_ANALYSIS_COMPLETE=bash_source txn-analysis)"\n'
 
 
-def test_the_runbook_is_the_page_of_the_docs(command: Callable[..., Done]) -> None:
-    assert command("runbook").out == (ROOT / "docs/runbook.md").read_text(encoding="utf-8")
+def test_the_runbook_is_the_page_of_the_docs() -> None:
+    assert program("runbook").out == (ROOT / "docs/runbook.md").read_text(encoding="utf-8")

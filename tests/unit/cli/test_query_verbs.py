@@ -1,11 +1,10 @@
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.tools import report_rows as rows
-from tests.unit.cli.conftest import Done
+from tests.tools.program import program
 from tests.unit.cli.stubs import raising
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.judge.outcome import CLEAR_SIGHT
@@ -14,6 +13,8 @@ from txn_analysis.questions.filters import Filters
 from txn_analysis.report.formats import Answer, Column
 from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
+
+pytestmark = pytest.mark.usefixtures("library")
 
 ONE_ROW = Answer((Column("Topic"),), (("orders",),))
 NO_ROW = Answer((Column("Topic"),), ())
@@ -65,15 +66,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_run_that_was_asked_for(command: Callable[..., Done], asked: dict[str, Any], verb: str) -> None:
-    command(verb, *NEEDED.get(verb, ()), "--run", "run-7", "--warehouse", "w", "--cluster", "c")
+def test_the_run_that_was_asked_for(asked: dict[str, Any], verb: str) -> None:
+    program(verb, *NEEDED.get(verb, ()), "--run", "run-7", "--warehouse", "w", "--cluster", "c")
     assert asked["run"] == (("warehouse", "w"), "c", "run-7")
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_no_such_run(command: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
+def test_no_such_run(monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", raising(WarehouseError("no run run-7")))
-    done = command(verb, *NEEDED.get(verb, ()))
+    done = program(verb, *NEEDED.get(verb, ()))
     assert (done.code, done.out, done.err) == (2, "", "error: no run run-7\n")
 
 
@@ -96,7 +97,6 @@ def opened(verdict: Verdict, late_by_ms: int | None = 1) -> Finding:
     ],
 )
 def test_find_hanging_ends_with_the_code_of_what_is_asked_about(
-    command: Callable[..., Done],
     asked: dict[str, Any],
     monkeypatch: pytest.MonkeyPatch,
     found: list[Finding],
@@ -104,15 +104,13 @@ def test_find_hanging_ends_with_the_code_of_what_is_asked_about(
     code: int,
 ) -> None:
     monkeypatch.setattr(queries, "asked_about", lambda *_, **__: found)
-    assert command("find-hanging", *words).code == code
+    assert program("find-hanging", *words).code == code
 
 
-def test_what_find_hanging_does_not_list_is_said(
-    command: Callable[..., Done], asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_find_hanging_does_not_list_is_said(asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queries, "asked_about", lambda *_, **__: [opened(Verdict.INCONCLUSIVE)])
     monkeypatch.setattr(queries, "find_hanging", lambda *_: NO_ROW)
-    done = command("find-hanging")
+    done = program("find-hanging")
     assert done.out == "Topic\t\n"
     assert done.err == (
         "note: 1 open transaction of which it could not be told, on orders-2; more says: "
@@ -121,26 +119,26 @@ def test_what_find_hanging_does_not_list_is_said(
 
 
 @pytest.mark.parametrize("verb", ["find-hanging", "list", "describe-producers"])
-def test_a_slip_in_a_filter_is_refused(command: Callable[..., Done], asked: dict[str, Any], verb: str) -> None:
-    done = command(verb, "--topic", "nosuch", "--partition", "0")
+def test_a_slip_in_a_filter_is_refused(asked: dict[str, Any], verb: str) -> None:
+    done = program(verb, "--topic", "nosuch", "--partition", "0")
     assert (done.code, done.out, done.err) == (2, "", "error: --topic nosuch: this run saw no such topic\n")
 
 
-def test_filters_of_find_hanging(command: Callable[..., Done], asked: dict[str, Any]) -> None:
+def test_filters_of_find_hanging(asked: dict[str, Any]) -> None:
     words = [*("--topic", "orders", "--topic", "payments", "--partition", "2", "--state", "ONGOING")]
     words += ["--producer-id", "1", "--producer-id", "2", "--duration-filter", "9", "--duration-filter", "5"]
     words += ["--coordinator", "__transaction_state-3", "--transactional-id-pattern", "a.*"]
-    command("find-hanging", *words)
+    program("find-hanging", *words)
     filters = Filters(("orders", "payments"), (2,), ("Ongoing",), (1, 2), 5, ("a.*",), (3,))
     assert asked["arguments"] == ("findings", filters, [])
 
 
-def test_what_hung_in_another_run_already_is_left_out(command: Callable[..., Done], asked: dict[str, Any]) -> None:
-    command("find-hanging", "--since", "run-1")
+def test_what_hung_in_another_run_already_is_left_out(asked: dict[str, Any]) -> None:
+    program("find-hanging", "--since", "run-1")
     assert asked["arguments"] == ("findings", Filters(), "findings of run-1")
 
 
-def test_filters_of_list(command: Callable[..., Done], asked: dict[str, Any]) -> None:
+def test_filters_of_list(asked: dict[str, Any]) -> None:
     words = [
         "--state",
         "Ongoing",
@@ -153,6 +151,6 @@ def test_filters_of_list(command: Callable[..., Done], asked: dict[str, Any]) ->
         "--coordinator",
         "__transaction_state-3",
     ]
-    assert command("list", *words).code == 0
+    assert program("list", *words).code == 0
     filters = Filters(states=("Ongoing", "Empty"), producer_ids=(1,), duration_ms=5, state_partitions=(3,))
     assert asked["arguments"] == (["states"], rows.AS_OF_MS, filters)

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from tests.tools import report_rows as rows
-from tests.unit.cli.conftest import Done
+from tests.tools.program import program
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.repair import Outcome, Recommended, Repair
 from txn_analysis.questions import verify as repairs
 from txn_analysis.settings import Settings
+
+pytestmark = pytest.mark.usefixtures("library")
 
 (PLANNED,) = abort_plan([rows.finding(transactional_id="a\nb")], Settings(), rows.AS_OF_MS)
 RECORD = Recommended(**PLANNED.model_dump(include=set(Recommended._fields)))
@@ -61,13 +63,13 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     ],
 )
 def test_exit_code_is_zero_only_where_nothing_is_left(
-    command: Callable[..., Done], ended_as: Callable[..., Any], ends: tuple[Repair, ...], code: int, words: str
+    ended_as: Callable[..., Any], ends: tuple[Repair, ...], code: int, words: str
 ) -> None:
     ended_as(*ends)
-    done = command("verify")
+    done = program("verify")
     assert done.code == code
     assert words in done.out.splitlines()[-1]
-    assert command("verify", "--exit-zero").code == 0
+    assert program("verify", "--exit-zero").code == 0
 
 
 NO_LATER = repairs.Unverified("run-9", 4, is_dated=True)
@@ -84,7 +86,6 @@ UNDATED = repairs.Unverified("run-9", 1, is_dated=False)
     ],
 )
 def test_what_no_later_capture_tells_is_not_done(
-    command: Callable[..., Done],
     ended_as: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
     ends: tuple[Repair, ...],
@@ -94,8 +95,8 @@ def test_what_no_later_capture_tells_is_not_done(
 ) -> None:
     ended_as(*ends)
     monkeypatch.setattr(repairs, "unverified", lambda *_: open_plan)
-    done = command("verify")
+    done = program("verify")
     assert done.code == code
     assert words in done.err
     assert "No earlier run has an abort" not in done.out
-    assert command("verify", "--accept-inconclusive").code == (1 if code == 1 else 0)
+    assert program("verify", "--accept-inconclusive").code == (1 if code == 1 else 0)
