@@ -1,7 +1,7 @@
 """The real captures and how each is audited, as `data/README.md` says."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 from tests.tools.repository import CASES
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.run_tables import RunTables
 from txn_analysis.settings import Settings
 
 PARAMETERS: dict[str, Any] = {"transaction_state_partitions": 4, "max_clock_skew_ms": 0}
@@ -37,6 +39,11 @@ class Variant:
         ]
         return rows
 
+
+AuditOf = Callable[[Variant], AuditReport]
+TablesOf = Callable[[Variant], RunTables]
+RunOf = Callable[[Variant], PastRun]
+WarehouseOf = Callable[[Variant], str]
 
 SEGMENTS = ("segments", "transaction-state")
 COMPLETE = (("transaction_state_complete", True),)

@@ -1,16 +1,14 @@
 """Each way of giving a capture is audited once, whichever tests ask for it."""
 
 import shutil
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tools.captures import Variant, run_audit
+from tests.tools.captures import AuditOf, RunOf, TablesOf, Variant, WarehouseOf, run_audit
 from txn_analysis.report.model import AuditReport
-from txn_analysis.runs.past_run import PastRun
 from txn_analysis.runs.run_tables import RunTables, run_tables
 from txn_analysis.warehouse.opening import open_warehouse
 
@@ -22,7 +20,7 @@ def warehouse(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="session")
-def warehouse_of(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Variant], str]:
+def warehouse_of(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> WarehouseOf:
     """One for all ways of giving a capture, which share contents and keep apart by their clusters."""
 
     @cache
@@ -33,7 +31,7 @@ def warehouse_of(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="session")
-def audit_of(no_spark: Any, warehouse_of: Callable[[Variant], str]) -> Callable[[Variant], AuditReport]:
+def audit_of(no_spark: Any, warehouse_of: WarehouseOf) -> AuditOf:
     """Audits a capture, each variant once, into a cluster of its own."""
     reports: dict[Variant, AuditReport] = {}
 
@@ -49,9 +47,7 @@ def audit_of(no_spark: Any, warehouse_of: Callable[[Variant], str]) -> Callable[
 
 
 @pytest.fixture(scope="module")
-def tables_of(
-    no_spark: Any, warehouse_of: Callable[[Variant], str], audit_of: Callable[[Variant], AuditReport]
-) -> Callable[[Variant], RunTables]:
+def tables_of(no_spark: Any, warehouse_of: WarehouseOf, audit_of: AuditOf) -> TablesOf:
     """The tables of the finished run of a capture."""
 
     def finished(variant: Variant) -> RunTables:
@@ -62,6 +58,6 @@ def tables_of(
 
 
 @pytest.fixture(scope="module")
-def run_of(tables_of: Callable[[Variant], RunTables]) -> Callable[[Variant], PastRun]:
+def run_of(tables_of: TablesOf) -> RunOf:
     """The finished run of a capture, as questions ask it."""
     return lambda variant: tables_of(variant).finished

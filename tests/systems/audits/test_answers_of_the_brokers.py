@@ -1,18 +1,16 @@
 """`describe-producers` and the plan, held against what the brokers themselves answered when the captures were made."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.tools.captures import FIND_HANGING, VARIANTS, Variant
+from tests.tools.captures import FIND_HANGING, VARIANTS, TablesOf, Variant
 from tests.tools.repository import CASES
 from tests.tools.table_rows import listed
 from txn_analysis.questions.answers import FIND_HANGING as FIND_HANGING_COLUMNS
 from txn_analysis.questions.answers import find_hanging
 from txn_analysis.questions.filters import Filters
-from txn_analysis.runs.run_tables import RunTables
 from txn_analysis.tables import PARTITION_HEALTH
 
 DUMPED = [v for v in VARIANTS if "segments" in v.parts and "transaction-state" in v.parts]
@@ -40,7 +38,7 @@ def brokers_answer(file: Path) -> list[dict[str, int | None]]:
 
 
 @pytest.mark.parametrize("variant", ANSWERED, ids=lambda v: v.capture)
-def test_producers_are_what_the_brokers_said(tables_of: Callable[[Variant], RunTables], variant: Variant) -> None:
+def test_producers_are_what_the_brokers_said(tables_of: TablesOf, variant: Variant) -> None:
     """No difference needs explaining: nothing was written between these captures and the brokers' answers."""
     health = listed(tables_of(variant), PARTITION_HEALTH, "topic", "partition", "producers")
     found = {f"{row['topic']}-{row['partition']}": row["producers"] for row in health}
@@ -56,9 +54,7 @@ def test_producers_are_what_the_brokers_said(tables_of: Callable[[Variant], RunT
     ],
     ids=["all", "specified-partition"],
 )
-def test_what_hangs_is_what_kafkas_own_tool_says(
-    tables_of: Callable[[Variant], RunTables], oracle: str, filters: Filters
-) -> None:
+def test_what_hangs_is_what_kafkas_own_tool_says(tables_of: TablesOf, oracle: str, filters: Filters) -> None:
     """The cases of Kafka's `TransactionsCommandTest`: its table, cell by cell, but for how old things have become."""
     answer = find_hanging(tables_of(FIND_HANGING).findings(), filters)
     tool = (CASES / FIND_HANGING.capture / f"oracle/{oracle}.txt").read_text()

@@ -1,7 +1,6 @@
 """Whole runs by Spark's tasks, of captures that this process would judge: the reports are equal but for who judged."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.proof.hostile.subjects import Files, real_cases, simulated
-from tests.tools.captures import PARAMETERS, SEGMENTS, VARIANTS, Variant, all_but_last, run_audit
+from tests.tools.captures import PARAMETERS, SEGMENTS, VARIANTS, AuditOf, Variant, WarehouseOf, all_but_last, run_audit
 from tests.tools.harness import history_of, items_of
 from tests.tools.inputs import InputReader
 from tests.tools.repository import CASES
@@ -159,10 +158,7 @@ def test_the_demo_by_sparks_tasks_prints_the_same_but_for_one_line(spark: SparkS
 
 
 def test_what_this_process_may_not_hold_is_refused(
-    no_spark: Any,
-    warehouse_of: Callable[[Variant], str],
-    audit_of: Callable[[Variant], AuditReport],
-    monkeypatch: pytest.MonkeyPatch,
+    no_spark: Any, warehouse_of: WarehouseOf, audit_of: AuditOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     audit_of(VARIANTS[2])
     warehouse = warehouse_of(VARIANTS[2])

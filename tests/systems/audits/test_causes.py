@@ -1,14 +1,12 @@
 """Every open transaction of every real capture has the cause with which it was made (`scenario.json`)."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.tools.captures import VARIANTS, Variant
+from tests.tools.captures import VARIANTS, AuditOf, Variant
 from tests.tools.repository import CASES
-from txn_analysis.report.model import AuditReport
 from txn_analysis.tables import Finding
 
 CAUSE_OF_KIND = {
@@ -64,9 +62,7 @@ def made_as(finding: Finding, stories: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("variant", TOLD, ids=lambda v: v.name)
-def test_every_cause_is_the_one_with_which_it_was_made(
-    variant: Variant, audit_of: Callable[[Variant], AuditReport]
-) -> None:
+def test_every_cause_is_the_one_with_which_it_was_made(variant: Variant, audit_of: AuditOf) -> None:
     stories = scenario(variant)
     findings = audit_of(variant).findings
     assert findings

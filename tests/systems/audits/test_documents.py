@@ -1,26 +1,20 @@
 """The outputs in README.md and docs/ are what the commands print."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 
-from tests.tools.captures import SEGMENTS, Variant
+from tests.tools.captures import SEGMENTS, AuditOf, TablesOf, Variant
 from tests.tools.docs.asked import asked_outputs
 from tests.tools.docs.examples import DOCUMENTS, outputs, with_examples
 from tests.tools.repository import ROOT
 from txn_analysis.report.model import AuditReport
-from txn_analysis.runs.run_tables import RunTables
 
 DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 
 
 @pytest.fixture(scope="module")
-def found(
-    audit_of: Callable[[Variant], AuditReport],
-    tables_of: Callable[[Variant], RunTables],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, str]:
+def found(audit_of: AuditOf, tables_of: TablesOf, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What is printed for the captures of the pages, under the names that a warehouse of their own gives them."""
     asked = asked_outputs(tmp_path_factory.mktemp("asked"))
     return outputs(_named(audit_of(DEMO), "docs/every-night.md"), tables_of(DEMO)) | asked

@@ -1,15 +1,14 @@
 """Which ended transactions are a run's: by the command, as a frame, and by the SQL that the page of tables gives."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.tools.captures import SEGMENTS, VARIANTS, Variant
+from tests.tools.captures import SEGMENTS, VARIANTS, AuditOf, Variant, WarehouseOf
 from tests.tools.docs.tables_page import ENDED_IN_A_RUN
 from tests.tools.table_rows import collected, committed, listed, plain_rows
-from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.ask import asked_batches
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.tables import ENDED_TRANSACTIONS, PARTITION_HEALTH, TRANSACTIONS
@@ -23,9 +22,7 @@ DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 
 
 @pytest.fixture(scope="module")
-def stored(
-    no_spark: Any, warehouse_of: Callable[[Variant], str], audit_of: Callable[[Variant], AuditReport]
-) -> Warehouse:
+def stored(no_spark: Any, warehouse_of: WarehouseOf, audit_of: AuditOf) -> Warehouse:
     """With the runs of other clusters that were given the same capture."""
     for variant in VARIANTS:
         if variant.capture == DEMO.capture:

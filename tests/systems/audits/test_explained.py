@@ -1,18 +1,16 @@
 """The real captures explained: timelines of open transactions, and how the ended ones came to their end."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.tools.captures import SEGMENTS, Variant
+from tests.tools.captures import SEGMENTS, RunOf, TablesOf, Variant
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS
 from txn_analysis.questions.ended import EndedFilters, Window, asked_ended, ended_answer, with_records
 from txn_analysis.questions.explain import explain
 from txn_analysis.questions.filters import Filters
 from txn_analysis.runs.past_run import PastRun
-from txn_analysis.runs.run_tables import RunTables
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 REPAIRED = Variant("kafka-4.2/capture-3", (*SEGMENTS, "producer-snapshots"))
@@ -30,7 +28,7 @@ def ended(run: PastRun, *, outcome: str | None = "ABORT", stale: bool = False, *
     return [tuple(dict(zip(names, row, strict=True))[name] for name in kept) for row in answer.rows]
 
 
-def test_nothing_that_fits_is_an_error(tables_of: Callable[[Variant], RunTables]) -> None:
+def test_nothing_that_fits_is_an_error(tables_of: TablesOf) -> None:
     with pytest.raises(ConfigError, match="no open transaction"):
         explain(tables_of(LIVE), Filters(("missing",)))
 
@@ -43,18 +41,16 @@ def test_nothing_that_fits_is_an_error(tables_of: Callable[[Variant], RunTables]
         (r"(?P<word>i)nv.*", {"inventory-sync"}),  # Java has no such group
     ],
 )
-def test_patterns_are_those_of_the_other_verbs(
-    run_of: Callable[[Variant], PastRun], pattern: str, expected: set[str]
-) -> None:
+def test_patterns_are_those_of_the_other_verbs(run_of: RunOf, pattern: str, expected: set[str]) -> None:
     assert {row[0] for row in ended(run_of(REPAIRED), transactional_id_patterns=(pattern,))} == expected
 
 
-def test_commits_are_their_clients(run_of: Callable[[Variant], PastRun]) -> None:
+def test_commits_are_their_clients(run_of: RunOf) -> None:
     causes = {row[3:] for row in ended(run_of(LIVE), outcome="COMMIT")}
     assert causes == {("client_commit", "certain")}
 
 
-def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: Callable[[Variant], PastRun]) -> None:
+def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: RunOf) -> None:
     assert ended(run_of(STALE), outcome=None, stale=True) == [
         ("risk-engine-2", "trades-eu", 57, "coordinator_timeout", "certain")
     ]
@@ -71,7 +67,7 @@ def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: 
     ],
 )
 def test_what_is_asked_by_cause_is_what_all_answers_hold(
-    run_of: Callable[[Variant], PastRun], variant: Variant, filters: dict[str, Any]
+    run_of: RunOf, variant: Variant, filters: dict[str, Any]
 ) -> None:
     run, wanted_ids = run_of(variant), Filters(**filters)
     everything = answered(run, Filters(topics=wanted_ids.topics), EndedFilters(None, None, is_stale=False, limit=9999))
@@ -86,7 +82,7 @@ def test_what_is_asked_by_cause_is_what_all_answers_hold(
     assert stale == [row for row in of_ids if row["Stale"] is not None]
 
 
-def test_a_list_of_ended_transactions_is_of_a_window_of_time(run_of: Callable[[Variant], PastRun]) -> None:
+def test_a_list_of_ended_transactions_is_of_a_window_of_time(run_of: RunOf) -> None:
     run, anybody = run_of(LIVE), Filters()
     every = answered(run, anybody, EndedFilters(None, None, is_stale=False, limit=9999))
     times_ms = sorted(row["EndTimeMs"] for row in every if row["EndTimeMs"] is not None)
@@ -101,7 +97,7 @@ def test_a_list_of_ended_transactions_is_of_a_window_of_time(run_of: Callable[[V
 
 
 @pytest.mark.parametrize("variant", [LIVE, Variant("kafka-4.2/capture-1", ("segments",))], ids=["state", "no state"])
-def test_of_an_id_that_nobody_has_nothing_ended(run_of: Callable[[Variant], PastRun], variant: Variant) -> None:
+def test_of_an_id_that_nobody_has_nothing_ended(run_of: RunOf, variant: Variant) -> None:
     nobody, every = Filters(transactional_id_patterns=("nobody",)), EndedFilters(None, None, is_stale=False, limit=9999)
     assert ended_answer(run_of(variant), nobody, every)[0].rows == ()
     assert [*with_records(run_of(variant), asked_ended(run_of(variant), nobody, "TRUE"))] == []

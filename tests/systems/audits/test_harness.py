@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.proof.hostile.mutations import Given, Mutator
 from tests.proof.hostile.subjects import real_cases, simulated
-from tests.tools.captures import PARAMETERS, VARIANTS, Variant, all_but_last, rows_of, run_audit
+from tests.tools.captures import PARAMETERS, VARIANTS, AuditOf, Variant, all_but_last, rows_of, run_audit
 from tests.tools.harness import Answer, audit_files
 from tests.tools.inputs import InputReader
 from txn_analysis.report.model import AuditReport
@@ -46,7 +46,7 @@ def assert_alike(report: AuditReport, answer: Answer) -> None:
 
 
 @pytest.mark.parametrize("variant", OF_DUMPS, ids=lambda v: v.name)
-def test_real_captures(reader: InputReader, audit_of: Callable[[Variant], AuditReport], variant: Variant) -> None:
+def test_real_captures(reader: InputReader, audit_of: AuditOf, variant: Variant) -> None:
     folders = [Path(path) for path in variant.paths]
     files = {str(file): file.read_bytes() for folder in folders for file in folder.rglob("*") if file.is_file()}
     settings = Settings.model_validate(PARAMETERS | dict(variant.settings))

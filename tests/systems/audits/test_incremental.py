@@ -1,12 +1,11 @@
 """What is fed bit by bit gives what feeding it at once gives, for the cost of what is new."""
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.tools.captures import PARAMETERS, VARIANTS, Variant, run_audit
+from tests.tools.captures import PARAMETERS, VARIANTS, AuditOf, WarehouseOf, run_audit
 from tests.tools.forms.dump_writer import Tool, log_files
 from tests.tools.forms.model import Batch, History, Segment
 from tests.tools.table_rows import listed
@@ -23,7 +22,7 @@ Logs = dict[str, tuple[Batch, ...]]
 
 
 def test_a_capture_that_arrives_in_several_calls_equals_the_whole(
-    no_spark: Any, warehouse: str, audit_of: Callable[[Variant], AuditReport]
+    no_spark: Any, warehouse: str, audit_of: AuditOf
 ) -> None:
     files = sorted(str(file) for path in VARIANT.paths for file in Path(path).rglob("*") if file.is_file())
     random.Random(SEED).shuffle(files)
@@ -41,10 +40,7 @@ def test_a_capture_that_arrives_in_several_calls_equals_the_whole(
 
 
 def test_content_that_is_known_is_not_read_again(
-    no_spark: Any,
-    warehouse_of: Callable[[Variant], str],
-    tmp_path: Path,
-    audit_of: Callable[[Variant], AuditReport],
+    no_spark: Any, warehouse_of: WarehouseOf, tmp_path: Path, audit_of: AuditOf
 ) -> None:
     audit_of(VARIANT)
     known = sorted(file for path in VARIANT.paths for file in Path(path).rglob("*") if file.is_file())

@@ -5,12 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.tools.captures import VARIANTS, Variant, by_place, rows_of, run_audit
+from tests.tools.captures import VARIANTS, AuditOf, by_place, rows_of, run_audit
 from tests.tools.log_dirs.encoder import encoded
 from tests.tools.log_dirs.scenes import PARTITIONS, live_log_dir
 from tests.unit.log_dir.test_segments import data
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.report.model import AuditReport
 from txn_analysis.report.terminal import Progress
 from txn_analysis.settings import Settings
 from txn_analysis.tables import PartitionHealth
@@ -19,7 +18,7 @@ from txn_analysis.tables import PartitionHealth
 OF_RUN = {"finding_id"}
 
 
-def test_findings_are_those_of_dumps_to_the_last_field(audit_of: Callable[[Variant], AuditReport]) -> None:
+def test_findings_are_those_of_dumps_to_the_last_field(audit_of: AuditOf) -> None:
     dumps, log_dirs = (
         next(v for v in VARIANTS if v.capture == "kafka-4.2/capture-1" and parts <= set(v.parts))
         for parts in ({"segments"}, {"log-dirs"})

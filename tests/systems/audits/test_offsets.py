@@ -2,18 +2,16 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.tools.captures import SEGMENTS, Variant, run_audit
+from tests.tools.captures import SEGMENTS, RunOf, Variant, run_audit
 from tests.tools.repository import CASES
 from txn_analysis.questions.offset import explain_offset
 from txn_analysis.questions.offset_answer import Found, Gets, OffsetAnswer, offset_text
-from txn_analysis.runs.past_run import PastRun
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.warehouse.opening import open_warehouse
 
@@ -76,7 +74,7 @@ def dumps_of(variant: Variant) -> list[tuple[str, int, Path]]:
 @pytest.mark.parametrize(
     "variant", [LIVE, pytest.param(OLD, marks=pytest.mark.cluster), VERSION_2], ids=lambda variant: variant.capture
 )
-def test_every_offset_is_what_the_lines_of_the_dump_say(run_of: Callable[[Variant], PastRun], variant: Variant) -> None:
+def test_every_offset_is_what_the_lines_of_the_dump_say(run_of: RunOf, variant: Variant) -> None:
     run = run_of(variant)
     for topic, partition, dump in dumps_of(variant)[:3]:
         walk = walked(dump)
@@ -98,7 +96,7 @@ def test_every_offset_is_what_the_lines_of_the_dump_say(run_of: Callable[[Varian
             assert (bounded is None) == (not walk.open_starts)
 
 
-def test_an_end_marker_as_the_last_offset_is_a_lag_of_one_and_no_hang(run_of: Callable[[Variant], PastRun]) -> None:
+def test_an_end_marker_as_the_last_offset_is_a_lag_of_one_and_no_hang(run_of: RunOf) -> None:
     answer = explain_offset(run_of(VERSION_2), "orders", 0, 32)
     assert (answer.found, answer.gets, answer.is_all_read) == (Found.END_MARKER, Gets.SKIPS, True)
     assert (answer.lag_to_end, answer.blocked_by) == (1, None)
@@ -106,14 +104,14 @@ def test_an_end_marker_as_the_last_offset_is_a_lag_of_one_and_no_hang(run_of: Ca
     assert "nothing hangs" in flat(answer)
 
 
-def test_polls_return_nothing_along_a_run_without_records(run_of: Callable[[Variant], PastRun]) -> None:
+def test_polls_return_nothing_along_a_run_without_records(run_of: RunOf) -> None:
     answer = explain_offset(run_of(LIVE), "orders", 0, 118)
     assert answer.next_record_offset == 126
     assert answer.longest_run is not None
     assert (answer.longest_run.first_offset, answer.longest_run.offset_count) == (118, 8)
 
 
-def test_what_compaction_removed_is_no_gap(run_of: Callable[[Variant], PastRun]) -> None:
+def test_what_compaction_removed_is_no_gap(run_of: RunOf) -> None:
     answer = explain_offset(run_of(BUSY), "__transaction_state", 1, 30_000)
     assert (answer.found, answer.gets, answer.is_told) == (Found.COMPACTED, Gets.SKIPS, True)
     assert answer.next_record_offset == 65_670
@@ -129,29 +127,27 @@ def test_what_compaction_removed_is_no_gap(run_of: Callable[[Variant], PastRun])
     ],
 )
 def test_what_the_files_do_not_tell_is_said(
-    run_of: Callable[[Variant], PastRun], offset: int, found: Found, gets: Gets, missing: str | None
+    run_of: RunOf, offset: int, found: Found, gets: Gets, missing: str | None
 ) -> None:
     answer = explain_offset(run_of(TRADES), "trades", 0, offset)
     assert (answer.found, answer.gets, answer.is_told) == (found, gets, missing is None)
     assert missing is None or answer.missing[0].startswith(missing)
 
 
-def test_a_bounded_reader_of_a_log_whose_start_is_gone_misses_at_least_what_is_there(
-    run_of: Callable[[Variant], PastRun],
-) -> None:
+def test_a_bounded_reader_of_a_log_whose_start_is_gone_misses_at_least_what_is_there(run_of: RunOf) -> None:
     answer = explain_offset(run_of(TRADES), "trades", 0, 360)
     assert answer.bounded_reader is not None
     assert (answer.bounded_reader.ends_at_offset, answer.bounded_reader.is_whole) == (None, False)
     assert "at least 73 committed records above it" in flat(answer)
 
 
-def test_a_shallow_dump_does_not_say_whether_a_record_is_delivered(run_of: Callable[[Variant], PastRun]) -> None:
+def test_a_shallow_dump_does_not_say_whether_a_record_is_delivered(run_of: RunOf) -> None:
     answer = explain_offset(run_of(SHALLOW), "orders", 0, 159)
     assert (answer.found, answer.gets, answer.is_told) == (Found.ENDED_DATA, Gets.UNKNOWN, False)
     assert "give one with --deep-iteration" in answer.missing[0]
 
 
-def test_where_consumers_wait_a_shallow_dump_tells_enough(run_of: Callable[[Variant], PastRun]) -> None:
+def test_where_consumers_wait_a_shallow_dump_tells_enough(run_of: RunOf) -> None:
     answer = explain_offset(run_of(SHALLOW), "orders", 0, 161)
     assert (answer.found, answer.gets, answer.is_told) == (Found.OPEN_DATA, Gets.NOTHING_YET, True)
     assert "and perhaps 20 more, whose dump does not say how they ended" in flat(answer)
@@ -165,7 +161,7 @@ OF_REPLICAS = (
 
 
 @pytest.mark.parametrize("variant", [LIVE, TRADES, *OF_REPLICAS], ids=lambda variant: variant.capture)
-def test_as_many_records_are_hidden_as_the_run_counted(run_of: Callable[[Variant], PastRun], variant: Variant) -> None:
+def test_as_many_records_are_hidden_as_the_run_counted(run_of: RunOf, variant: Variant) -> None:
     """Also of several brokers' copies, which overlap, and some of which end in a truncated tail."""
     run, compared = run_of(variant), 0
     for health in run.health():
@@ -180,9 +176,7 @@ def test_as_many_records_are_hidden_as_the_run_counted(run_of: Callable[[Variant
 
 
 @pytest.mark.parametrize("variant", OF_REPLICAS, ids=lambda variant: variant.capture)
-def test_no_offset_is_in_no_file_where_several_brokers_were_copied(
-    run_of: Callable[[Variant], PastRun], variant: Variant
-) -> None:
+def test_no_offset_is_in_no_file_where_several_brokers_were_copied(run_of: RunOf, variant: Variant) -> None:
     run = run_of(variant)
     for health in run.health():
         if health.topic.startswith("_") or health.end_offset is None or health.first_offset is None:
@@ -194,9 +188,7 @@ def test_no_offset_is_in_no_file_where_several_brokers_were_copied(
         assert found.isdisjoint({Found.NOT_IN_FILES, Found.BEYOND_END, Found.COMPACTED})
 
 
-def test_how_a_file_was_read_in_parts_changes_no_answer(
-    no_spark: Any, warehouse: str, run_of: Callable[[Variant], PastRun]
-) -> None:
+def test_how_a_file_was_read_in_parts_changes_no_answer(no_spark: Any, warehouse: str, run_of: RunOf) -> None:
     report = run_audit(no_spark, warehouse, LIVE.paths, cluster="in-pieces", range_bytes=4096)
     in_pieces = run_tables(open_warehouse(no_spark, warehouse), "in-pieces", report.run.run_id).finished
     for offset in range(0, 205, 51):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.captures import SEGMENTS, Variant
+from tests.tools.captures import SEGMENTS, TablesOf, Variant
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.transactions import ending_of
 from txn_analysis.questions.answers import describe_producers
@@ -14,7 +14,7 @@ from txn_analysis.questions.owners import Blocks, OwnerAnswer, who_is_group, who
 from txn_analysis.questions.owners_text import owner_text
 from txn_analysis.runs.run_tables import RunTables
 
-Tables = Callable[[Variant], RunTables]
+Tables = TablesOf
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 ROTATED = Variant("kafka-4.2-rotation/capture-1", ("log-dirs",))

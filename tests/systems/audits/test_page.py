@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.systems.browser.chromium import opened_in
-from tests.tools.captures import SEGMENTS, Variant
+from tests.tools.captures import SEGMENTS, AuditOf, Variant, WarehouseOf
 from txn_analysis.questions import loaded_report
 from txn_analysis.report.html.page import html_report
 from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import Browser
@@ -25,16 +24,12 @@ DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 
 
 @pytest.fixture(scope="module")
-def report(audit_of: Callable[[Variant], AuditReport]) -> AuditReport:
+def report(audit_of: AuditOf) -> AuditReport:
     return audit_of(DEMO)
 
 
 @pytest.fixture(scope="module")
-def pictures(
-    no_spark: Any,
-    warehouse_of: Callable[[Variant], str],
-    report: AuditReport,
-) -> Pictures:
+def pictures(no_spark: Any, warehouse_of: WarehouseOf, report: AuditReport) -> Pictures:
     return loaded_report.pictures(open_warehouse(no_spark, warehouse_of(DEMO)), report)
 
 

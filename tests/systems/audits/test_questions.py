@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.golden.cases import CASES, questions
-from tests.tools.captures import FIND_HANGING, SEGMENTS, Variant
+from tests.tools.captures import FIND_HANGING, SEGMENTS, AuditOf, Variant, WarehouseOf
 from tests.tools.program import Done, program
 from tests.tools.repository import ROOT
 from tests.tools.s3_server import Bucket
 from tests.tools.sessions import no_session
-from txn_analysis.report.model import AuditReport
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 VERSION_2 = Variant("kafka-4.2-tv2/capture-1", SEGMENTS)
@@ -111,8 +110,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
     ids=lambda part: getattr(part, "name", part),
 )
 def test_a_bucket_gives_the_same_answer(
-    audit_of: Callable[[Variant], AuditReport],
-    warehouse_of: Callable[[Variant], str],
+    audit_of: AuditOf,
+    warehouse_of: WarehouseOf,
     asked: Callable[..., Done],
     bucket: Bucket,
     variant: Variant,
@@ -134,10 +133,7 @@ def in_bucket(said: str, warehouse: str) -> str:
 
 @pytest.mark.cluster  # every question, without a session that others share
 def test_no_question_needs_spark_or_java(
-    audit_of: Callable[[Variant], AuditReport],
-    warehouse_of: Callable[[Variant], str],
-    tmp_path: Path,
-    asked: Callable[..., Done],
+    audit_of: AuditOf, warehouse_of: WarehouseOf, tmp_path: Path, asked: Callable[..., Done]
 ) -> None:
     audit_of(LIVE)
     (tmp_path / "sitecustomize.py").write_text(NO_SPARK)

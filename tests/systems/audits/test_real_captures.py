@@ -1,16 +1,15 @@
 """Every real capture gives exactly the verdicts that it must, from every form in which it was copied."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.tools.captures import VARIANTS, Variant, by_place, rows_of
+from tests.tools.captures import VARIANTS, AuditOf, Variant, by_place, rows_of
 from txn_analysis.report.model import AuditReport
 
 
 @pytest.fixture(scope="module", params=VARIANTS, ids=lambda v: v.name)
-def audited(request: pytest.FixtureRequest, audit_of: Callable[[Variant], AuditReport]) -> tuple[Variant, AuditReport]:
+def audited(request: pytest.FixtureRequest, audit_of: AuditOf) -> tuple[Variant, AuditReport]:
     variant: Variant = request.param
     return variant, audit_of(variant)
 

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from tests.tools.captures import SEGMENTS, Variant
+from tests.tools.captures import SEGMENTS, TablesOf, Variant
 from txn_analysis.questions.ended import Window
 from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.stats import stats_of
 from txn_analysis.questions.stats_answer import By, Group, StatsAnswer, stats_text
 from txn_analysis.runs.ask import ask
-from txn_analysis.runs.run_tables import RunTables
 
 Counted = Callable[..., StatsAnswer]
 
@@ -42,7 +41,7 @@ KLOGS = {
 
 
 @pytest.fixture(scope="module")
-def counted(tables_of: Callable[[Variant], RunTables]) -> Counted:
+def counted(tables_of: TablesOf) -> Counted:
     """What `stats` answers about a capture."""
 
     def answer(variant: Variant, by: By = By.APPLICATION, limit: int = 100, **asked: Any) -> StatsAnswer:
@@ -157,9 +156,7 @@ def test_durations_by_the_clients_clock_are_marked(counted: Counted) -> None:
 
 
 @pytest.mark.parametrize("variant", [LIVE, OLD])
-def test_a_row_says_when_the_first_batch_of_its_transaction_was_written(
-    tables_of: Callable[[Variant], RunTables], variant: Variant
-) -> None:
+def test_a_row_says_when_the_first_batch_of_its_transaction_was_written(tables_of: TablesOf, variant: Variant) -> None:
     begun = """
         SELECT e.first_timestamp_ms, min(b.max_timestamp_ms) AS begun_ms
         FROM ended_transactions e LEFT JOIN log_batches b ON e.topic = b.topic AND e.`partition` = b.`partition`

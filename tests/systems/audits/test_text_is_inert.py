@@ -1,15 +1,13 @@
 """However the text is split, and whatever a client wrote into it, the rows are the brokers' batches."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.tools.captures import VARIANTS, Variant, rows_of, run_audit
+from tests.tools.captures import VARIANTS, AuditOf, rows_of, run_audit
 from tests.tools.repository import CASES
 from tests.tools.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.tables import INPUTS, LOG_BATCHES
 from txn_analysis.warehouse.opening import open_warehouse
@@ -31,7 +29,7 @@ def test_lines_forged_in_payloads_are_payload(no_spark: Any, warehouse: str) -> 
 
 
 def test_small_ranges_give_the_same_findings(
-    no_spark: Any, empty_warehouse: Path, tmp_path: Path, audit_of: Callable[[Variant], AuditReport]
+    no_spark: Any, empty_warehouse: Path, tmp_path: Path, audit_of: AuditOf
 ) -> None:
     variant = next(v for v in VARIANTS if v.capture == "kafka-4.2/capture-1" and "segments" in v.parts)
     fresh = str(shutil.copytree(empty_warehouse, tmp_path / "warehouse"))

@@ -1,16 +1,14 @@
 """A real cluster with tiered storage (`data/cases/kafka-4.3-tiered`): files that begin above the log start."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests.tools.captures import TRUE_WORDS, Variant, run_audit
+from tests.tools.captures import TRUE_WORDS, AuditOf, RunOf, Variant, run_audit
 from tests.tools.repository import CASES
 from txn_analysis.questions.offset import explain_offset
 from txn_analysis.report.model import AuditReport
-from txn_analysis.runs.past_run import PastRun
 
 CAPTURE = "kafka-4.3-tiered/capture-1"
 TIERED = Variant(CAPTURE, ("log-dirs",), TRUE_WORDS)
@@ -19,7 +17,7 @@ OFFSETS = json.loads((CASES / CAPTURE / "oracle/offsets.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def report(audit_of: Callable[[Variant], AuditReport]) -> AuditReport:
+def report(audit_of: AuditOf) -> AuditReport:
     return audit_of(TIERED)
 
 
@@ -54,7 +52,7 @@ def test_the_hang_is_found_and_the_brokers_agree(report: AuditReport) -> None:
     )
 
 
-def test_an_offset_in_remote_storage_is_not_called_deleted(run_of: Callable[[Variant], PastRun]) -> None:
+def test_an_offset_in_remote_storage_is_not_called_deleted(run_of: RunOf) -> None:
     answer = explain_offset(run_of(TIERED), "clicks", 0, 3)
     begins = OFFSETS["earliest-local"]["clicks"]
     assert not answer.is_told

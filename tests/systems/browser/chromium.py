@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import Browser, Page, ViewportSize
@@ -37,7 +37,10 @@ class Opened:
         return str(results.generate_report()) if results.violations_count else ""
 
 
-def opened_in(browser: Browser, folder: Path) -> Callable[..., Opened]:
+OpenPage = Callable[..., Opened]
+
+
+def opened_in(browser: Browser, folder: Path) -> OpenPage:
     """A function that opens the text of a page, as a file and without a network."""
 
     def opened(text: str, *, has_script: bool = True, is_dark: bool = False, viewport: ViewportSize = DESK) -> Opened:

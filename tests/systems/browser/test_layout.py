@@ -12,11 +12,9 @@ from txn_analysis.report.figures import Reader
 from txn_analysis.report.html.page import html_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
-    from tests.systems.browser.chromium import Opened
+    from tests.systems.browser.chromium import OpenPage
 
 pytestmark = pytest.mark.browser
 
@@ -90,9 +88,7 @@ def printed(page: Page) -> Page:
 
 @pytest.mark.parametrize("text", [ten_findings(), long_names()], ids=["ten", "long-names"])
 @pytest.mark.parametrize("medium", ["phone", "desk", "paper"])
-def test_no_row_is_taller_than_eight_lines_and_no_number_is_broken(
-    open_page: Callable[..., Opened], text: str, medium: str
-) -> None:
+def test_no_row_is_taller_than_eight_lines_and_no_number_is_broken(open_page: OpenPage, text: str, medium: str) -> None:
     page = open_page(text, viewport=PHONE if medium == "phone" else DESK).page
     if medium == "paper":
         printed(page)
@@ -103,7 +99,7 @@ def test_no_row_is_taller_than_eight_lines_and_no_number_is_broken(
 
 
 @pytest.mark.parametrize("kind", ["moment", "typed"])
-def test_times_and_options_are_not_broken_at_their_hyphens(open_page: Callable[..., Opened], kind: str) -> None:
+def test_times_and_options_are_not_broken_at_their_hyphens(open_page: OpenPage, kind: str) -> None:
     page = open_page(ten_findings(), viewport=PHONE).page
     heights = page.locator(f".{kind}").evaluate_all(HEIGHTS)
     assert len(heights) >= 4
@@ -111,7 +107,7 @@ def test_times_and_options_are_not_broken_at_their_hyphens(open_page: Callable[.
     assert page.locator("pre").first.inner_text().startswith("txn-analysis abort-plan --run run-1 --warehouse")
 
 
-def test_a_finding_takes_sixteen_lines_and_folds_its_evidence(open_page: Callable[..., Opened]) -> None:
+def test_a_finding_takes_sixteen_lines_and_folds_its_evidence(open_page: OpenPage) -> None:
     page = open_page(ten_findings(), viewport=DESK).page
     finding = page.locator("#finding-1")
     assert finding.evaluate(LINES) <= 16  # one names whom to stop, three are the fence that asks first
@@ -121,14 +117,14 @@ def test_a_finding_takes_sixteen_lines_and_folds_its_evidence(open_page: Callabl
     assert "a fact of the evidence" in finding.inner_text()
 
 
-def test_ten_findings_take_three_pages_of_paper(open_page: Callable[..., Opened]) -> None:
+def test_ten_findings_take_three_pages_of_paper(open_page: OpenPage) -> None:
     page = printed(open_page(ten_findings(), viewport=DESK).page)
     assert page.locator("#finding-10").is_visible()
     height = page.evaluate("document.getElementById('findings').getBoundingClientRect().height")
     assert height <= 3 * PAPER["height"]
 
 
-def test_paper_has_the_evidence_of_what_was_opened(open_page: Callable[..., Opened]) -> None:
+def test_paper_has_the_evidence_of_what_was_opened(open_page: OpenPage) -> None:
     page = open_page(ten_findings(), viewport=DESK).page
     page.locator("#expand").click()
     printed(page)
@@ -137,7 +133,7 @@ def test_paper_has_the_evidence_of_what_was_opened(open_page: Callable[..., Open
 
 @pytest.mark.parametrize("viewport", [PHONE, DESK], ids=["phone", "desk"])
 def test_the_application_that_a_long_id_looks_like_makes_no_row_wider_than_the_page(
-    open_page: Callable[..., Opened], viewport: dict[str, int]
+    open_page: OpenPage, viewport: dict[str, int]
 ) -> None:
     page = open_page(
         html_report(rows.report(rows.finding(transactional_id="x" * 120 + "-0-1"))), viewport=viewport

@@ -21,11 +21,9 @@ from txn_analysis.report.pictures import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
-    from tests.systems.browser.chromium import Opened
+    from tests.systems.browser.chromium import OpenPage
 
 pytestmark = pytest.mark.browser
 
@@ -89,7 +87,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_page_opens_offline_and_is_accessible(open_page: Callable[..., Opened], look: str) -> None:
+def test_page_opens_offline_and_is_accessible(open_page: OpenPage, look: str) -> None:
     opened = open_page(whole_page(), **LOOKS[look])
     assert opened.page.locator("figure svg").count() == 6
     assert opened.violations() == ""
@@ -98,7 +96,7 @@ def test_page_opens_offline_and_is_accessible(open_page: Callable[..., Opened], 
     assert opened.complaints == []
 
 
-def test_hostile_ids_stay_text(open_page: Callable[..., Opened]) -> None:
+def test_hostile_ids_stay_text(open_page: OpenPage) -> None:
     opened = open_page(whole_page())
     page = opened.page
     assert page.locator("script").count() == 1
@@ -114,7 +112,7 @@ def test_hostile_ids_stay_text(open_page: Callable[..., Opened]) -> None:
     assert opened.complaints == []
 
 
-def test_a_notebook_shows_it_without_touching_what_is_around_it(open_page: Callable[..., Opened]) -> None:
+def test_a_notebook_shows_it_without_touching_what_is_around_it(open_page: OpenPage) -> None:
     opened = open_page(f"<!doctype html><html lang=en><title>n</title><body><h1>cell</h1>{report()._repr_html_()}")
     inside = opened.page.frame_locator("iframe")
     assert inside.locator("#findings tbody").count() == 6
@@ -125,7 +123,7 @@ def test_a_notebook_shows_it_without_touching_what_is_around_it(open_page: Calla
     assert opened.complaints == []
 
 
-def test_first_screen_answers_what_to_do(open_page: Callable[..., Opened]) -> None:
+def test_first_screen_answers_what_to_do(open_page: OpenPage) -> None:
     page = open_page(whole_page(), viewport={"width": 1280, "height": 800}).page
     plan = page.locator(".now pre").first
     box = plan.bounding_box()
@@ -136,7 +134,7 @@ def test_first_screen_answers_what_to_do(open_page: Callable[..., Opened]) -> No
     assert box["y"] + box["height"] < 800
 
 
-def test_finding_shows_its_cause_with_what_speaks_against_it(open_page: Callable[..., Opened]) -> None:
+def test_finding_shows_its_cause_with_what_speaks_against_it(open_page: OpenPage) -> None:
     page = open_page(whole_page()).page
     page.locator("#finding-1 details.evidence summary").click()
     finding = page.locator("#finding-1").inner_text()
@@ -145,13 +143,13 @@ def test_finding_shows_its_cause_with_what_speaks_against_it(open_page: Callable
     assert "no second witness" in finding
 
 
-def test_first_screen_says_what_is_blocked_and_the_page_what_comes_next(open_page: Callable[..., Opened]) -> None:
+def test_first_screen_says_what_is_blocked_and_the_page_what_comes_next(open_page: OpenPage) -> None:
     page = open_page(whole_page()).page
     assert "2 partitions (1 by hanging), 24 records hidden" in page.locator("header").inner_text()
     assert "its epoch is 32000" in page.get_by_role("region", name="Early warning").inner_text()
 
 
-def test_filter_works_by_keyboard(open_page: Callable[..., Opened]) -> None:
+def test_filter_works_by_keyboard(open_page: OpenPage) -> None:
     page = open_page(whole_page()).page
     page.locator("#filter").focus()
     page.keyboard.type("payments inventory")
@@ -159,7 +157,7 @@ def test_filter_works_by_keyboard(open_page: Callable[..., Opened]) -> None:
     assert page.locator("tbody.finding:visible th").all_inner_texts() == ["payments-0"]
 
 
-def test_verdicts_are_left_out_by_keyboard(open_page: Callable[..., Opened]) -> None:
+def test_verdicts_are_left_out_by_keyboard(open_page: OpenPage) -> None:
     page = open_page(whole_page()).page
     page.locator("input[value=hanging]").focus()
     page.keyboard.press("Space")
@@ -168,7 +166,7 @@ def test_verdicts_are_left_out_by_keyboard(open_page: Callable[..., Opened]) -> 
     assert page.locator("#nothing").is_visible()
 
 
-def test_finding_opens_by_keyboard_to_its_evidence_and_command(open_page: Callable[..., Opened]) -> None:
+def test_finding_opens_by_keyboard_to_its_evidence_and_command(open_page: OpenPage) -> None:
     page = open_page(whole_page()).page
     details = page.locator("#finding-2")
     assert not details.locator("pre").first.is_visible()
@@ -181,7 +179,7 @@ def test_finding_opens_by_keyboard_to_its_evidence_and_command(open_page: Callab
     assert "its current transaction does not contain payments-0" in details.inner_text()
 
 
-def test_columns_sort_by_keyboard(open_page: Callable[..., Opened]) -> None:
+def test_columns_sort_by_keyboard(open_page: OpenPage) -> None:
     page = open_page(whole_page()).page
     header = page.locator("#findings thead button", has_text="Partition")
     header.focus()
@@ -194,13 +192,13 @@ def test_columns_sort_by_keyboard(open_page: Callable[..., Opened]) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 800, 1024])
-def test_nothing_needs_scrolling_sideways(open_page: Callable[..., Opened], width: int) -> None:
+def test_nothing_needs_scrolling_sideways(open_page: OpenPage, width: int) -> None:
     page = open_page(whole_page(), viewport={"width": width, "height": 740}).page
     page.evaluate("document.querySelectorAll('details').forEach((details) => (details.open = true))")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_print_shows_the_evidence_of_what_hangs(open_page: Callable[..., Opened]) -> None:
+def test_print_shows_the_evidence_of_what_hangs(open_page: OpenPage) -> None:
     page = open_page(whole_page(), is_dark=True).page
     page.emulate_media(media="print")
     assert page.locator("#finding-2 pre").first.is_visible()
@@ -211,7 +209,7 @@ def test_print_shows_the_evidence_of_what_hangs(open_page: Callable[..., Opened]
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 
-def test_page_is_readable_without_its_script(open_page: Callable[..., Opened]) -> None:
+def test_page_is_readable_without_its_script(open_page: OpenPage) -> None:
     page = open_page(whole_page(), has_script=False).page
     page.locator("#finding-2 > summary").click()
     assert page.locator("#finding-2 pre").first.is_visible()
@@ -224,7 +222,7 @@ def seconds_of_reload(page: Page) -> float:
     return time.monotonic() - began
 
 
-def test_ten_thousand_findings_open_quickly(open_page: Callable[..., Opened]) -> None:
+def test_ten_thousand_findings_open_quickly(open_page: OpenPage) -> None:
     many = [rows.finding(partition=number, finding_id=str(number)) for number in range(10_000)]
     health = [rows.health(partition=number) for number in range(10_000)]
     found = build_report(rows.run(verdict_counts={"hanging": 10_000}), [], health, many)

@@ -12,11 +12,9 @@ from txn_analysis.report.figures import Reader
 from txn_analysis.report.html.page import html_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from playwright.sync_api import Page
 
-    from tests.systems.browser.chromium import Opened
+    from tests.systems.browser.chromium import OpenPage
 
 pytestmark = pytest.mark.browser
 
@@ -47,7 +45,7 @@ def shown_partitions(page: Page) -> list[str]:
     return page.locator("tbody.finding:visible th").all_inner_texts()
 
 
-def test_a_command_is_copied_by_keyboard(open_page: Callable[..., Opened]) -> None:
+def test_a_command_is_copied_by_keyboard(open_page: OpenPage) -> None:
     page = open_page(page_of_groups()).page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.locator(".now .command button").first.focus()
@@ -56,7 +54,7 @@ def test_a_command_is_copied_by_keyboard(open_page: Callable[..., Opened]) -> No
     assert page.evaluate("navigator.clipboard.readText()") == PLAN
 
 
-def test_a_command_is_copied_where_the_clipboard_is_refused(open_page: Callable[..., Opened]) -> None:
+def test_a_command_is_copied_where_the_clipboard_is_refused(open_page: OpenPage) -> None:
     page = open_page(page_of_groups()).page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.evaluate("navigator.clipboard.writeText('before')")
@@ -66,7 +64,7 @@ def test_a_command_is_copied_where_the_clipboard_is_refused(open_page: Callable[
     assert page.evaluate("navigator.clipboard.readText()") == PLAN
 
 
-def test_a_command_that_nothing_copies_is_selected(open_page: Callable[..., Opened]) -> None:
+def test_a_command_that_nothing_copies_is_selected(open_page: OpenPage) -> None:
     page = open_page(page_of_groups()).page
     page.evaluate(f"{REFUSED}; {NOTHING_COPIES}")
     page.locator(".now .command button").first.click()
@@ -74,14 +72,14 @@ def test_a_command_that_nothing_copies_is_selected(open_page: Callable[..., Open
     assert page.evaluate("getSelection().toString()") == PLAN
 
 
-def test_every_command_has_a_button_that_names_it(open_page: Callable[..., Opened]) -> None:
+def test_every_command_has_a_button_that_names_it(open_page: OpenPage) -> None:
     page = open_page(page_of_groups()).page
     names = page.locator(".command button").evaluate_all("(all) => all.map((one) => one.getAttribute('aria-label'))")
     assert len(names) == page.locator("pre").count() > 10
     assert names[0] == f"Copy: {PLAN}"[: len("Copy: ") + 80]
 
 
-def test_a_filter_is_in_the_address(open_page: Callable[..., Opened]) -> None:
+def test_a_filter_is_in_the_address(open_page: OpenPage) -> None:
     page = open_page(page_of_groups()).page
     page.locator("#filter").fill("fraud old_epoch")
     page.locator("input[value=suspect]").uncheck()
@@ -91,7 +89,7 @@ def test_a_filter_is_in_the_address(open_page: Callable[..., Opened]) -> None:
     assert page.evaluate("location.hash") == ""
 
 
-def test_an_address_with_a_filter_opens_filtered(open_page: Callable[..., Opened]) -> None:
+def test_an_address_with_a_filter_opens_filtered(open_page: OpenPage) -> None:
     opened = open_page(page_of_groups())
     page = opened.page
     page.goto(page.url.partition("#")[0] + "#filter=audit-log&verdicts=suspect")
@@ -103,7 +101,7 @@ def test_an_address_with_a_filter_opens_filtered(open_page: Callable[..., Opened
     assert opened.complaints == []
 
 
-def test_findings_that_repeat_are_one_with_their_count(open_page: Callable[..., Opened]) -> None:
+def test_findings_that_repeat_are_one_with_their_count(open_page: OpenPage) -> None:
     page = open_page(page_of_groups()).page
     assert shown_partitions(page) == ["bills-0", "fraud-0", "audit-log-2"]
     said = page.locator("tr.alike").inner_text()
@@ -116,13 +114,13 @@ def test_findings_that_repeat_are_one_with_their_count(open_page: Callable[..., 
     assert button.get_attribute("aria-expanded") == "true"
 
 
-def test_a_filter_finds_what_is_folded(open_page: Callable[..., Opened]) -> None:
+def test_a_filter_finds_what_is_folded(open_page: OpenPage) -> None:
     page = open_page(page_of_groups()).page
     page.locator("#filter").fill("billing-7")
     assert shown_partitions(page) == ["bills-7"]
 
 
-def test_a_link_to_a_finding_shows_it(open_page: Callable[..., Opened]) -> None:
+def test_a_link_to_a_finding_shows_it(open_page: OpenPage) -> None:
     page = open_page(page_of_groups()).page
     page.locator("#filter").fill("audit-log")
     page.evaluate("location.hash = '#finding-12'")
@@ -130,14 +128,14 @@ def test_a_link_to_a_finding_shows_it(open_page: Callable[..., Opened]) -> None:
     assert page.locator("#finding-12").is_visible()
 
 
-def test_groups_are_whole_without_the_script(open_page: Callable[..., Opened]) -> None:
+def test_groups_are_whole_without_the_script(open_page: OpenPage) -> None:
     page = open_page(page_of_groups(), has_script=False).page
     assert len(shown_partitions(page)) == 14
     assert page.locator(".command button").count() == 0
 
 
 @pytest.mark.parametrize("is_dark", [False, True])
-def test_groups_and_buttons_are_accessible(open_page: Callable[..., Opened], is_dark: bool) -> None:
+def test_groups_and_buttons_are_accessible(open_page: OpenPage, is_dark: bool) -> None:
     opened = open_page(page_of_groups(), is_dark=is_dark)
     opened.page.locator("button.unfold").click()
     assert opened.violations() == ""
