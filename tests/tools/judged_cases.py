@@ -112,7 +112,10 @@ def asked(opened: Transaction) -> Asked:
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the proof table: what is different, which rule must fire, and why."""
+    """One line of the proof table: what is different, which rule must fire, and why.
+
+    `holder` is different about the id's partition of `__transaction_state`, `another` about partition 0.
+    """
 
     name: str
     rule: str
@@ -120,6 +123,8 @@ class Case:
     health: Row = field(default_factory=dict)
     known: Row | None = field(default_factory=dict)
     partitions: tuple[StatePartition, ...] = ALL_SEEN
+    holder: Row = field(default_factory=dict)
+    another: Row = field(default_factory=dict)
     fit: Fit = field(default_factory=Fit)
     settings: Row = field(default_factory=dict)
     is_of_one_cluster: bool = True
@@ -136,7 +141,8 @@ class Case:
         known = None if self.known is None else KNOWN._replace(**self.known)
         opened, health = OPEN._replace(**self.open), HEALTH._replace(**self.health)
         of_one_cluster = frozenset({opened.topic_partition} if self.is_of_one_cluster else ())
-        state = StateEvidence(list(self.partitions), FOUR, replace(self.fit, of_one_cluster=of_one_cluster))
+        partitions = changed(changed(self.partitions, HOLDER, self.holder), 0, self.another)
+        state = StateEvidence([*partitions], FOUR, replace(self.fit, of_one_cluster=of_one_cluster))
         moments = Moments(self.as_of_ms, self.newest_ms)
         return judgement_of(judged_case.Case(opened, health, known, state, self.run_settings(), moments))
 
@@ -165,8 +171,14 @@ def left(kind: str, prepared_ms: int, *, completed_ms: int | None = None, settle
 
 def with_partition(number: int, **changes: Any) -> tuple[StatePartition, ...]:
     """All partitions of `__transaction_state`, one of them different: in what its records say, or in what was seen."""
+    return changed(ALL_SEEN, number, changes)
+
+
+def changed(partitions: tuple[StatePartition, ...], number: int, changes: Row) -> tuple[StatePartition, ...]:
+    """The same with one of them different."""
     chained = {name: value for name, value in changes.items() if name in StateChain._fields}
     others = {name: value for name, value in changes.items() if name not in chained}
     return tuple(
-        replace(p, chain=p.chain._replace(**chained), **others) if p.state_partition == number else p for p in ALL_SEEN
+        replace(p, chain=p.chain._replace(**chained), **others) if p.state_partition == number else p
+        for p in partitions
     )

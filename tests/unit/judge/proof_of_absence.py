@@ -1,6 +1,7 @@
 """The proof table, second part: nothing in progress lists the data, and whether the evidence proves that."""
 
 from dataclasses import replace
+from typing import Any
 
 from tests.tools.judged_cases import (
     AFTER_MS,
@@ -32,6 +33,12 @@ LATER = {"recorded_ms": NOW_MS - SKEW_MS + 1}
 """The coordinator recorded something for the id after the log's last moment."""
 HOLE = Hole("offsets 3 to 5 are in no file")
 
+
+def of_unknown(name: str, rule: str, **changes: Any) -> Case:
+    """Nobody has, or had, the producer id."""
+    return Case(f"unknown producer, {name}", rule, known=UNKNOWN, **changes)
+
+
 HANGING = (
     Case("the story itself", "partition_not_in_transaction"),
     Case("nobody ever had the producer id", "unknown_producer", known=UNKNOWN),
@@ -57,42 +64,23 @@ OLDER = (
         settings=COPIED_LAST,
     ),
     Case(
-        "state reaches the data's bound",
-        "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, last_moment_ms=BOUND_MS + SKEW_MS),
+        "state reaches the data's bound", "partition_not_in_transaction", holder={"last_moment_ms": BOUND_MS + SKEW_MS}
     ),
     Case(
         "state ends 1 ms before the data's bound",
         "state_older_than_log",
-        partitions=with_partition(HOLDER, last_moment_ms=BOUND_MS + SKEW_MS - 1),
+        holder={"last_moment_ms": BOUND_MS + SKEW_MS - 1},
     ),
     Case(
         "state ends before, state copied last",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, last_moment_ms=1),
+        holder={"last_moment_ms": 1},
         settings=COPIED_LAST,
     ),
-    Case(
-        "another partition ends before", "partition_not_in_transaction", partitions=with_partition(0, last_moment_ms=1)
-    ),
-    Case(
-        "unknown producer, any partition ends before",
-        "state_older_than_log",
-        known=UNKNOWN,
-        partitions=with_partition(0, last_moment_ms=1),
-    ),
-    Case(
-        "unknown producer, a partition never speaks",
-        "state_older_than_log",
-        known=UNKNOWN,
-        partitions=with_partition(0, last_moment_ms=None),
-    ),
-    Case(
-        "unknown producer, a partition was not given",
-        "state_incomplete",
-        known=UNKNOWN,
-        partitions=with_partition(0, **NOT_GIVEN),
-    ),
+    Case("another partition ends before", "partition_not_in_transaction", another={"last_moment_ms": 1}),
+    of_unknown("any partition ends before", "state_older_than_log", another={"last_moment_ms": 1}),
+    of_unknown("a partition never speaks", "state_older_than_log", another={"last_moment_ms": None}),
+    of_unknown("a partition was not given", "state_incomplete", another=NOT_GIVEN),
     Case(
         "state ends before, state copied last, a record of another partition could not be decoded",
         "partition_not_in_transaction",
@@ -123,30 +111,25 @@ EARLY = (
         known=left("ABORT", AFTER_MS) | {"recorded_ms": NOW_MS - SKEW_MS},
     ),
     Case("recorded after the log, history whole", "partition_not_in_transaction", known=LATER),
-    Case(
-        "recorded after the log, history has a gap",
-        "log_may_end_early",
-        known=LATER,
-        partitions=with_partition(HOLDER, gap_end_ms=NOW_MS),
-    ),
+    Case("recorded after the log, history has a gap", "log_may_end_early", known=LATER, holder={"gap_end_ms": NOW_MS}),
     Case(
         "recorded after the log, gap before the last marker",
         "partition_not_in_transaction",
         known=LATER,
-        partitions=with_partition(HOLDER, gap_end_ms=MARKED_MS - SKEW_MS - 1),
+        holder={"gap_end_ms": MARKED_MS - SKEW_MS - 1},
     ),
     Case(
         "recorded after the log, gap at the last marker",
         "log_may_end_early",
         known=LATER,
-        partitions=with_partition(HOLDER, gap_end_ms=MARKED_MS - SKEW_MS),
+        holder={"gap_end_ms": MARKED_MS - SKEW_MS},
     ),
     Case(
         "recorded after the log, any gap and no marker",
         "log_may_end_early",
         open={"last_marker_ms": None},
         known=LATER,
-        partitions=with_partition(HOLDER, gap_end_ms=1),
+        holder={"gap_end_ms": 1},
     ),
     Case(
         "no broker's clock in the partition, an abort without its marker",
@@ -160,24 +143,19 @@ EARLY = (
         known=left("ABORT", AFTER_MS) | LATER,
         settings=COPIED_LAST | COMPLETE | NOTHING_LOST,
     ),
-    Case(
-        "a console export has gaps",
-        "log_may_end_early",
-        known=LATER,
-        partitions=with_partition(HOLDER, is_console=True),
-    ),
+    Case("a console export has gaps", "log_may_end_early", known=LATER, holder={"is_console": True}),
     Case(
         "a complete console export has none after the id's first record",
         "partition_not_in_transaction",
         known=LATER | {"export_gap_ms": MARKED_MS - SKEW_MS - 1},
-        partitions=with_partition(HOLDER, is_console=True),
+        holder={"is_console": True},
         settings=COMPLETE,
     ),
     Case(
         "a complete console export may lack what compaction removed before the id's first record",
         "log_may_end_early",
         known=LATER | {"export_gap_ms": MARKED_MS - SKEW_MS},
-        partitions=with_partition(HOLDER, is_console=True),
+        holder={"is_console": True},
         settings=COMPLETE,
     ),
     Case(
@@ -185,101 +163,66 @@ EARLY = (
         "partition_not_in_transaction",
         open={"last_marker_ms": None},
         known=LATER | {"export_gap_ms": None},
-        partitions=with_partition(HOLDER, is_console=True),
+        holder={"is_console": True},
         settings=COMPLETE,
     ),
-    Case(
-        "unknown producer, log ends at the expiration",
-        "unknown_producer",
-        known=UNKNOWN,
-        health={"last_moment_ms": NOW_MS - WEEK_MS},
-    ),
-    Case(
-        "unknown producer, log ends 1 ms before it",
+    of_unknown("log ends at the expiration", "unknown_producer", health={"last_moment_ms": NOW_MS - WEEK_MS}),
+    of_unknown("log ends 1 ms before it", "log_may_end_early", health={"last_moment_ms": NOW_MS - WEEK_MS - 1}),
+    of_unknown(
+        "log ends 1 ms before it, --as-of is earlier than the copy",
         "log_may_end_early",
-        known=UNKNOWN,
-        health={"last_moment_ms": NOW_MS - WEEK_MS - 1},
-    ),
-    Case(
-        "unknown producer, log ends 1 ms before it, --as-of is earlier than the copy",
-        "log_may_end_early",
-        known=UNKNOWN,
         health={"last_moment_ms": NOW_MS - WEEK_MS - 1},
         as_of_ms=NOW_MS - 30 * MINUTE_MS,
     ),
-    Case(
-        "unknown producer, log ends 1 ms before it, --as-of is later than any clock",
+    of_unknown(
+        "log ends 1 ms before it, --as-of is later than any clock",
         "log_may_end_early",
-        known=UNKNOWN,
         health={"last_moment_ms": NOW_MS - WEEK_MS - 1},
         newest_ms=NOW_MS - 30 * MINUTE_MS,
     ),
-    Case(
-        "unknown producer, no broker clock, credible batch",
-        "unknown_producer",
-        known=UNKNOWN,
-        health={"last_moment_ms": None},
+    of_unknown("no broker clock, credible batch", "unknown_producer", health={"last_moment_ms": None}),
+    of_unknown(
+        "no clock at all", "log_may_end_early", health={"last_moment_ms": None, "last_credible_timestamp_ms": None}
     ),
-    Case(
-        "unknown producer, no clock at all",
+    of_unknown(
+        "a gap of any partition ends after the log",
         "log_may_end_early",
-        known=UNKNOWN,
-        health={"last_moment_ms": None, "last_credible_timestamp_ms": None},
-    ),
-    Case(
-        "unknown producer, a gap of any partition ends after the log",
-        "log_may_end_early",
-        known=UNKNOWN,
-        partitions=with_partition(0, gap_end_ms=NOW_MS - SKEW_MS + 1),
+        another={"gap_end_ms": NOW_MS - SKEW_MS + 1},
         settings=NOTHING_LOST,
     ),
-    Case(
-        "unknown producer, a gap of any partition ends with the log",
+    of_unknown(
+        "a gap of any partition ends with the log",
         "unknown_producer",
-        known=UNKNOWN,
-        partitions=with_partition(0, gap_end_ms=NOW_MS - SKEW_MS),
+        another={"gap_end_ms": NOW_MS - SKEW_MS},
         settings=NOTHING_LOST,
     ),
-    Case(
-        "unknown producer, a Complete record after the log has no Prepare",
+    of_unknown(
+        "a Complete record after the log has no Prepare",
         "log_may_end_early",
-        known=UNKNOWN,
-        partitions=with_partition(0, lone_complete_ms=NOW_MS - SKEW_MS + 1),
+        another={"lone_complete_ms": NOW_MS - SKEW_MS + 1},
     ),
-    Case(
-        "unknown producer, such a record at the end of the log",
-        "unknown_producer",
-        known=UNKNOWN,
-        partitions=with_partition(0, lone_complete_ms=NOW_MS - SKEW_MS),
+    of_unknown(
+        "such a record at the end of the log", "unknown_producer", another={"lone_complete_ms": NOW_MS - SKEW_MS}
     ),
-    Case(
-        "unknown producer, such a record of any time and no broker's clock",
+    of_unknown(
+        "such a record of any time and no broker's clock",
         "log_may_end_early",
-        known=UNKNOWN,
-        partitions=with_partition(0, lone_complete_ms=1),
+        another={"lone_complete_ms": 1},
         health={"last_moment_ms": None},
     ),
-    Case(
-        "unknown producer, a complete console export",
-        "unknown_producer",
-        known=UNKNOWN,
-        partitions=with_partition(0, is_console=True),
-        settings=COMPLETE,
-    ),
-    Case(
-        "unknown producer, a console export and the epochs of its id used up",
+    of_unknown("a complete console export", "unknown_producer", another={"is_console": True}, settings=COMPLETE),
+    of_unknown(
+        "a console export and the epochs of its id used up",
         "log_may_end_early",
-        known=UNKNOWN,
         open={"producer_epoch": 32_766},
-        partitions=with_partition(0, is_console=True),
+        another={"is_console": True},
         settings=COMPLETE,
     ),
-    Case(
-        "unknown producer, a console export and an id that may have expired",
+    of_unknown(
+        "a console export and an id that may have expired",
         "log_may_end_early",
-        known=UNKNOWN,
         open={"first_appended_after_ms": NOW_MS - WEEK_MS - 1},
-        partitions=with_partition(0, is_console=True),
+        another={"is_console": True},
         settings=COMPLETE,
     ),
 )
@@ -287,20 +230,16 @@ EARLY = (
 OF_ANY_ID = {"undecodable_count": 1, "keyless_count": 1}
 OF_OWN = UnexplainedMarker(AFTER_MS, "orders", 0, 50, 7)
 NOT_DECODED = (
-    Case(
-        "a record of any id in its partition of the state could not be decoded",
-        "state_incomplete",
-        partitions=with_partition(HOLDER, **OF_ANY_ID),
-    ),
+    Case("a record of any id in its partition of the state could not be decoded", "state_incomplete", holder=OF_ANY_ID),
     Case(
         "a record in another partition of the state could not be decoded",
         "partition_not_in_transaction",
-        partitions=with_partition(0, **OF_ANY_ID),
+        another=OF_ANY_ID,
     ),
     Case(
         "the same, and a marker of its producer contradicts the state",
         "state_does_not_fit",
-        partitions=with_partition(0, **OF_ANY_ID),
+        another=OF_ANY_ID,
         fit=Fit(sums=MarkerSums(confirmed_count=1, against=Contradictions(1, {7: OF_OWN}, OF_OWN, is_of_known=True))),
     ),
     Case(
@@ -316,7 +255,7 @@ NOT_DECODED = (
         "state_incomplete",
         known=UNKNOWN,
         health={"last_moment_ms": NOW_MS - WEEK_MS - 1},
-        partitions=with_partition(0, undecodable_count=1, problems=["1 record could not be decoded"]),
+        another={"undecodable_count": 1, "problems": ["1 record could not be decoded"]},
     ),
 )
 
@@ -347,86 +286,69 @@ INCOMPLETE = (
     Case(
         "its end in its log directory does not prove that it reaches the data",
         "state_older_than_log",
-        partitions=with_partition(HOLDER, last_moment_ms=BOUND_MS, log_dir_end_ms=NOW_MS),
+        holder={"last_moment_ms": BOUND_MS, "log_dir_end_ms": NOW_MS},
     ),
-    Case("the id's partition was not given", "state_incomplete", partitions=with_partition(HOLDER, **NOT_GIVEN)),
+    Case("the id's partition was not given", "state_incomplete", holder=NOT_GIVEN),
     Case("the state has no such partition", "state_incomplete", known={"state_partition": 9}),
     Case(
         "only the id's own partition was given",
         "partition_not_in_transaction",
         partitions=tuple(ALL_SEEN[HOLDER] if n == HOLDER else with_partition(n, **NOT_GIVEN)[n] for n in range(4)),
     ),
-    Case("the id's partition is broken", "state_incomplete", partitions=with_partition(HOLDER, problems=["broken"])),
-    Case("the id's partition has a hole", "state_incomplete", partitions=with_partition(HOLDER, holes=[HOLE])),
+    Case("the id's partition is broken", "state_incomplete", holder={"problems": ["broken"]}),
+    Case("the id's partition has a hole", "state_incomplete", holder={"holes": [HOLE]}),
     Case(
         "a hole that ends at the last marker",
         "state_incomplete",
-        partitions=with_partition(HOLDER, holes=[HOLE._replace(end_ms=MARKED_MS - SKEW_MS)]),
+        holder={"holes": [HOLE._replace(end_ms=MARKED_MS - SKEW_MS)]},
     ),
     Case(
         "a hole that ends 1 ms before it",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, holes=[HOLE._replace(end_ms=MARKED_MS - SKEW_MS - 1)]),
+        holder={"holes": [HOLE._replace(end_ms=MARKED_MS - SKEW_MS - 1)]},
     ),
     Case(
         "a hole of any time, and no marker",
         "state_incomplete",
         open={"last_marker_ms": None},
-        partitions=with_partition(HOLDER, holes=[HOLE._replace(end_ms=1)]),
+        holder={"holes": [HOLE._replace(end_ms=1)]},
     ),
     Case(
         "the id's partition has a hole, waived",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, holes=[HOLE]),
+        holder={"holes": [HOLE]},
         settings=COMPLETE,
     ),
     Case(
         "the id's partition is broken, not waived",
         "state_incomplete",
-        partitions=with_partition(HOLDER, problems=["broken"]),
+        holder={"problems": ["broken"]},
         settings=COMPLETE,
     ),
-    Case(
-        "another partition is broken", "partition_not_in_transaction", partitions=with_partition(0, problems=["broken"])
+    Case("another partition is broken", "partition_not_in_transaction", another={"problems": ["broken"]}),
+    of_unknown("any partition is broken", "state_incomplete", another={"problems": ["broken"]}),
+    of_unknown(
+        "any partition has a hole of any time", "state_incomplete", another={"holes": [HOLE._replace(end_ms=1)]}
     ),
-    Case(
-        "unknown producer, any partition is broken",
+    of_unknown(
+        "the state begins with the data's bound",
         "state_incomplete",
-        known=UNKNOWN,
-        partitions=with_partition(0, problems=["broken"]),
-    ),
-    Case(
-        "unknown producer, any partition has a hole of any time",
-        "state_incomplete",
-        known=UNKNOWN,
-        partitions=with_partition(0, holes=[HOLE._replace(end_ms=1)]),
-    ),
-    Case(
-        "unknown producer, the state begins with the data's bound",
-        "state_incomplete",
-        known=UNKNOWN,
         partitions=tuple(replace(p, chain=p.chain._replace(first_moment_ms=BOUND_MS)) for p in ALL_SEEN),
         settings=COMPLETE | COPIED_LAST | NOTHING_LOST,
     ),
-    Case(
-        "unknown producer, one partition of the state begins 1 ms before it",
+    of_unknown(
+        "one partition of the state begins 1 ms before it",
         "unknown_producer",
-        known=UNKNOWN,
         partitions=tuple(
             replace(p, chain=p.chain._replace(first_moment_ms=BOUND_MS - (p.state_partition == 1))) for p in ALL_SEEN
         ),
     ),
-    Case(
-        "state older and incomplete",
-        "state_older_than_log",
-        open=NO_BOUND,
-        partitions=with_partition(HOLDER, problems=["broken"]),
-    ),
+    Case("state older and incomplete", "state_older_than_log", open=NO_BOUND, holder={"problems": ["broken"]}),
     Case(
         "log ends early and state incomplete",
         "log_may_end_early",
         known=left("ABORT", AFTER_MS) | LATER,
-        partitions=with_partition(HOLDER, problems=["broken"]),
+        holder={"problems": ["broken"]},
     ),
 )
 
@@ -458,24 +380,14 @@ PERHAPS_LOST = (
         "what is gone is older than the last end marker, and the start is not exact",
         "partition_not_in_transaction",
         open=NOT_EXACT,
-        partitions=with_partition(HOLDER, gap_end_ms=MARKED_MS - SKEW_MS - 1),
+        holder={"gap_end_ms": MARKED_MS - SKEW_MS - 1},
     ),
-    Case(
-        "another partition of the state has a gap",
-        "partition_not_in_transaction",
-        partitions=with_partition(0, gap_end_ms=AFTER_MS),
+    Case("another partition of the state has a gap", "partition_not_in_transaction", another={"gap_end_ms": AFTER_MS}),
+    of_unknown(
+        "any partition of the state has a gap", "commit_may_be_missing", another={"gap_end_ms": AFTER_MS - SKEW_MS}
     ),
-    Case(
-        "unknown producer, any partition of the state has a gap",
-        "commit_may_be_missing",
-        known=UNKNOWN,
-        partitions=with_partition(0, gap_end_ms=AFTER_MS - SKEW_MS),
-    ),
-    Case(
-        "unknown producer, a gap that is 1 ms older than the data",
-        "unknown_producer",
-        known=UNKNOWN,
-        partitions=with_partition(0, gap_end_ms=AFTER_MS - SKEW_MS - 1),
+    of_unknown(
+        "a gap that is 1 ms older than the data", "unknown_producer", another={"gap_end_ms": AFTER_MS - SKEW_MS - 1}
     ),
     Case(
         "a commit of any age has no marker, and the start is not exact",
@@ -491,50 +403,47 @@ PERHAPS_LOST = (
     Case(
         "the state's leader changed at the latest when the data can have been written",
         "commit_may_be_missing",
-        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(BOUND_MS + SKEW_MS, NOW_MS),)),
+        holder={"rises": (LeaderEpochChange(BOUND_MS + SKEW_MS, NOW_MS),)},
     ),
     Case(
         "the state's leader changed 1 ms later",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(BOUND_MS + SKEW_MS + 1, NOW_MS),)),
+        holder={"rises": (LeaderEpochChange(BOUND_MS + SKEW_MS + 1, NOW_MS),)},
     ),
     Case(
         "the state's leader changed at the earliest when the data can have been written",
         "commit_may_be_missing",
-        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(1, AFTER_MS - SKEW_MS),)),
+        holder={"rises": (LeaderEpochChange(1, AFTER_MS - SKEW_MS),)},
     ),
     Case(
         "the state's leader changed 1 ms earlier",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(1, AFTER_MS - SKEW_MS - 1),)),
+        holder={"rises": (LeaderEpochChange(1, AFTER_MS - SKEW_MS - 1),)},
     ),
     Case(
         "the state's leader changed long ago, and the start is not exact",
         "commit_may_be_missing",
         open=NOT_EXACT,
-        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(1, 2),)),
+        holder={"rises": (LeaderEpochChange(1, 2),)},
     ),
     Case(
         "the state's leader changed, and no record was lost",
         "partition_not_in_transaction",
-        partitions=with_partition(HOLDER, rises=(LeaderEpochChange(1, NOW_MS),)),
+        holder={"rises": (LeaderEpochChange(1, NOW_MS),)},
         settings=NOTHING_LOST,
     ),
     Case(
         "another partition's leader changed",
         "partition_not_in_transaction",
-        partitions=with_partition(0, rises=(LeaderEpochChange(1, NOW_MS),)),
+        another={"rises": (LeaderEpochChange(1, NOW_MS),)},
     ),
-    Case(
-        "unknown producer, any partition's leader changed",
-        "commit_may_be_missing",
-        known=UNKNOWN,
-        partitions=with_partition(0, rises=(LeaderEpochChange(1, NOW_MS),)),
+    of_unknown(
+        "any partition's leader changed", "commit_may_be_missing", another={"rises": (LeaderEpochChange(1, NOW_MS),)}
     ),
     Case(
         "its decision may be compacted away, and the state has a hole",
         "state_incomplete",
-        partitions=with_partition(HOLDER, gap_end_ms=AFTER_MS, holes=[HOLE]),
+        holder={"gap_end_ms": AFTER_MS, "holes": [HOLE]},
     ),
 )
 

@@ -105,13 +105,13 @@ STALE = (
         "stale data, and a gap could hide its decision",
         "in_coordinator",
         known=listed("Ongoing", **OLDER),
-        partitions=with_partition(HOLDER, gap_end_ms=AFTER_MS - SKEW_MS),
+        holder={"gap_end_ms": AFTER_MS - SKEW_MS},
     ),
     Case(
         "stale data, and a gap that ended before it was written",
         "stale_data_in_live_transaction",
         known=listed("Ongoing", **OLDER),
-        partitions=with_partition(HOLDER, gap_end_ms=AFTER_MS - SKEW_MS - 1),
+        holder={"gap_end_ms": AFTER_MS - SKEW_MS - 1},
     ),
     Case(
         "stale data, no broker's clock in its partition",
@@ -271,7 +271,7 @@ DECIDED = (
         "commit pending 1 ms longer at the end of its log directory's state",
         "marker_overdue",
         known=listed("PrepareCommit", update_ms=NOW_MS - LATE_MS - 1),
-        partitions=with_partition(HOLDER, last_moment_ms=HOLDERS_END_MS, log_dir_end_ms=NOW_MS),
+        holder={"last_moment_ms": HOLDERS_END_MS, "log_dir_end_ms": NOW_MS},
     ),
     Case(
         "commit pending, --as-of before the end of a state that was copied last",
@@ -290,7 +290,7 @@ DECIDED = (
         "commit pending, history may end early",
         "marker_pending_commit",
         known=listed("PrepareCommit", recorded_ms=NOW_MS),
-        partitions=with_partition(HOLDER, gap_end_ms=NOW_MS),
+        holder={"gap_end_ms": NOW_MS},
     ),
 )
 

@@ -1,5 +1,7 @@
 """How far a log is proven to reach is decided in one place, and what would settle it is said of what is there."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.tools.judged_cases import NOW_MS, Case
@@ -22,7 +24,7 @@ def test_files_without_a_later_moment_are_not_asked_for_one(last_ms: int | None)
     judged = Case("", "", health={"last_moment_ms": last_ms}).judged()
     assert judged.case.last_moment_ms == last_ms
     (case,) = [case for case in ENDING_EARLY if case.name == "recorded after the log, history has a gap"]
-    early = Case("", "", health={"last_moment_ms": last_ms}, known=case.known, partitions=case.partitions).judged()
+    early = replace(case, health={"last_moment_ms": last_ms}).judged()
     assert early.rule.name == "log_may_end_early"
     silent = "when they were copied" if last_ms is None else f"whether anything followed {utc(last_ms)}"
     assert early.words.missing_in(early.case)[0].endswith(silent)
