@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from tests.tools.cases import cases
 from tests.tools.repository import ROOT
 from txn_analysis.cli.config_file import config_file
 from txn_analysis.errors import ConfigError
@@ -102,34 +103,34 @@ def test_bad_value_names_the_source_and_kafkas_default(toml: Callable[[str], str
     assert "\n" not in problem
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        pytest.param("transaction_max_timeout_ms", True, id="true-is-not-1-ms"),
-        pytest.param("max_clock_skew_ms", -1, id="negative-skew"),
-        pytest.param("as_of_ms", "yesterday", id="time-in-words"),
-        pytest.param("as_of_ms", 0, id="time-before-kafka"),
-        pytest.param("fail_on", "bad", id="unknown-verdict"),
-        pytest.param("state_copied_last", "maybe", id="neither-true-nor-false"),
-        pytest.param("warehouse", "", id="empty-name"),
-        pytest.param("range_bytes", 0, id="empty-ranges"),
-        pytest.param("as_of_ms", "9" * 26, id="time-beyond-int64"),
-        pytest.param("as_of_ms", "-" + "9" * 26, id="time-before-int64"),
-        pytest.param("as_of_ms", -5, id="time-before-1970"),
-        pytest.param("as_of_ms", 253_402_300_800_000, id="time-in-the-year-10000"),
-        pytest.param("as_of_ms", 1e30, id="time-as-a-large-fraction"),
-        pytest.param("as_of_ms", "10000-01-01", id="date-of-five-digits"),
-        pytest.param("as_of_ms", "9999-12-31T23:59:59-14:00", id="date-beyond-the-calendar-in-utc"),
-        pytest.param("as_of_ms", "0001-01-01T00:00:00+14:00", id="date-before-the-calendar-in-utc"),
-        pytest.param("transaction_max_timeout_ms", 2**31, id="timeout-beyond-kafkas-int"),
-        pytest.param("transactional_id_expiration_ms", 2**31, id="expiration-beyond-kafkas-int"),
-        pytest.param("transaction_state_partitions", 1_000_001, id="more-state-partitions-than-any-cluster"),
-        pytest.param("max_clock_skew_ms", 10**26, id="skew-beyond-int64"),
-        pytest.param("plan_valid_ms", 10**26, id="plan-that-outlives-the-calendar"),
-        pytest.param("plan_max_partitions", 10**26, id="plan-beyond-all-partitions"),
-        pytest.param("free_bytes", 10**26, id="disk-beyond-int64"),
-        pytest.param("range_bytes", 10**26, id="range-beyond-int64"),
-    ],
+@cases(
+    "field value",
+    {
+        "true-is-not-1-ms": ("transaction_max_timeout_ms", True),
+        "negative-skew": ("max_clock_skew_ms", -1),
+        "time-in-words": ("as_of_ms", "yesterday"),
+        "time-before-kafka": ("as_of_ms", 0),
+        "unknown-verdict": ("fail_on", "bad"),
+        "neither-true-nor-false": ("state_copied_last", "maybe"),
+        "empty-name": ("warehouse", ""),
+        "empty-ranges": ("range_bytes", 0),
+        "time-beyond-int64": ("as_of_ms", "9" * 26),
+        "time-before-int64": ("as_of_ms", "-" + "9" * 26),
+        "time-before-1970": ("as_of_ms", -5),
+        "time-in-the-year-10000": ("as_of_ms", 253_402_300_800_000),
+        "time-as-a-large-fraction": ("as_of_ms", 1e30),
+        "date-of-five-digits": ("as_of_ms", "10000-01-01"),
+        "date-beyond-the-calendar-in-utc": ("as_of_ms", "9999-12-31T23:59:59-14:00"),
+        "date-before-the-calendar-in-utc": ("as_of_ms", "0001-01-01T00:00:00+14:00"),
+        "timeout-beyond-kafkas-int": ("transaction_max_timeout_ms", 2**31),
+        "expiration-beyond-kafkas-int": ("transactional_id_expiration_ms", 2**31),
+        "more-state-partitions-than-any-cluster": ("transaction_state_partitions", 1_000_001),
+        "skew-beyond-int64": ("max_clock_skew_ms", 10**26),
+        "plan-that-outlives-the-calendar": ("plan_valid_ms", 10**26),
+        "plan-beyond-all-partitions": ("plan_max_partitions", 10**26),
+        "disk-beyond-int64": ("free_bytes", 10**26),
+        "range-beyond-int64": ("range_bytes", 10**26),
+    },
 )
 def test_bad_values_are_refused_in_one_line(field: str, value: object) -> None:
     problem = refusal(flags={field: value})

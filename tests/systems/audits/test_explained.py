@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.tools.captures import SEGMENTS, RunOf, TablesOf, Variant
+from tests.tools.cases import cases
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.endings import ENDINGS
 from txn_analysis.questions.ended import EndedFilters, Window, asked_ended, ended_answer, with_records
@@ -56,15 +57,15 @@ def test_stale_records_of_an_ended_transaction_are_found_after_the_fact(run_of: 
     ]
 
 
-@pytest.mark.parametrize(
-    ("variant", "filters"),
-    [
-        pytest.param(REPAIRED, {}, id="after-a-repair"),
-        pytest.param(VERSION_2, {}, id="of-transaction-version-2"),
-        pytest.param(STALE, {}, id="with-stale-data"),
-        pytest.param(REPAIRED, {"transactional_id_patterns": ("[a-f].*",)}, id="of-some-ids"),
-        pytest.param(STALE, {"topics": ("orders",)}, id="of-a-topic"),
-    ],
+@cases(
+    "variant filters",
+    {
+        "after-a-repair": (REPAIRED, {}),
+        "of-transaction-version-2": (VERSION_2, {}),
+        "with-stale-data": (STALE, {}),
+        "of-some-ids": (REPAIRED, {"transactional_id_patterns": ("[a-f].*",)}),
+        "of-a-topic": (STALE, {"topics": ("orders",)}),
+    },
 )
 def test_what_is_asked_by_cause_is_what_all_answers_hold(
     run_of: RunOf, variant: Variant, filters: dict[str, Any]

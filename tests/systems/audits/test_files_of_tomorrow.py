@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.tools.captures import run_audit
+from tests.tools.cases import cases
 from tests.tools.repository import CASES
 from tests.tools.sessions import no_session
 from txn_analysis.report.model import AuditReport
@@ -38,13 +39,13 @@ def remarks(report: AuditReport) -> list[str]:
     return [one.text for one in statements(report) if "newer Kafka than this version knows" in one.text]
 
 
-@pytest.mark.parametrize(
-    ("capture", "paths"),
-    [
-        pytest.param("capture-1", ["capture-1/log-dirs"], id="broker-files"),
-        pytest.param("capture-2", ["capture-1/segments", "capture-2/state-by-4.3"], id="dump-without-the-field"),
-        pytest.param("capture-2", ["capture-1/segments", "capture-2/state-printed"], id="dump-with-the-field"),
-    ],
+@cases(
+    "capture paths",
+    {
+        "broker-files": ("capture-1", ["capture-1/log-dirs"]),
+        "dump-without-the-field": ("capture-2", ["capture-1/segments", "capture-2/state-by-4.3"]),
+        "dump-with-the-field": ("capture-2", ["capture-1/segments", "capture-2/state-printed"]),
+    },
 )
 def test_what_its_records_name_counts_and_what_they_lack_does_not(
     tmp_path: Path, capture: str, paths: list[str]

@@ -4,9 +4,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.tools.captures import PARAMETERS, by_place
+from tests.tools.cases import cases
 from tests.tools.harness import audit_files
 from tests.tools.inputs import InputReader
 from tests.tools.repository import CASES
@@ -48,15 +47,15 @@ def as_it_is(state: Path) -> None:
     assert state.exists()
 
 
-@pytest.mark.parametrize(
-    ("spoil", "state_partitions", "payout", "unknown_producer"),
-    [
-        pytest.param(state_of_capture_2, 4, "inconclusive", "hanging", id="logs-of-one-capture-state-of-the-next"),
-        pytest.param(cut_before_its_last_records, 4, "inconclusive", "hanging", id="state-cut-early"),
-        pytest.param(only_its_header, 4, "inconclusive", "inconclusive", id="a-state-dump-with-only-its-header"),
-        pytest.param(one_partition_removed, 4, "inconclusive", "inconclusive", id="a-state-partition-removed"),
-        pytest.param(as_it_is, 50, "inconclusive", "inconclusive", id="a-wrong-number-of-state-partitions"),
-    ],
+@cases(
+    "spoil state_partitions payout unknown_producer",
+    {
+        "logs-of-one-capture-state-of-the-next": (state_of_capture_2, 4, "inconclusive", "hanging"),
+        "state-cut-early": (cut_before_its_last_records, 4, "inconclusive", "hanging"),
+        "a-state-dump-with-only-its-header": (only_its_header, 4, "inconclusive", "inconclusive"),
+        "a-state-partition-removed": (one_partition_removed, 4, "inconclusive", "inconclusive"),
+        "a-wrong-number-of-state-partitions": (as_it_is, 50, "inconclusive", "inconclusive"),
+    },
 )
 def test_what_the_state_cannot_prove_is_inconclusive(
     tmp_path: Path,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.tools.captures import SEGMENTS, RunOf, Variant, run_audit
+from tests.tools.cases import cases
 from tests.tools.repository import CASES
 from txn_analysis.questions.offset import explain_offset
 from txn_analysis.questions.offset_answer import Found, Gets, OffsetAnswer, offset_text
@@ -117,14 +118,14 @@ def test_what_compaction_removed_is_no_gap(run_of: RunOf) -> None:
     assert answer.next_record_offset == 65_670
 
 
-@pytest.mark.parametrize(
-    ("offset", "found", "gets", "missing"),
-    [
-        pytest.param(100, Found.DELETED, Gets.OUT_OF_RANGE, None, id="below-the-log-start"),
-        pytest.param(300, Found.NOT_IN_FILES, Gets.UNKNOWN, "the offset is in no file", id="not-copied"),
-        pytest.param(450, Found.BEYOND_END, Gets.UNKNOWN, "the copied log ends at offset 450", id="beyond-the-end"),
-        pytest.param(360, Found.COMMITTED_DATA, Gets.NOTHING_YET, None, id="above-an-open-start-that-is-gone"),
-    ],
+@cases(
+    "offset found gets missing",
+    {
+        "below-the-log-start": (100, Found.DELETED, Gets.OUT_OF_RANGE, None),
+        "not-copied": (300, Found.NOT_IN_FILES, Gets.UNKNOWN, "the offset is in no file"),
+        "beyond-the-end": (450, Found.BEYOND_END, Gets.UNKNOWN, "the copied log ends at offset 450"),
+        "above-an-open-start-that-is-gone": (360, Found.COMMITTED_DATA, Gets.NOTHING_YET, None),
+    },
 )
 def test_what_the_files_do_not_tell_is_said(
     run_of: RunOf, offset: int, found: Found, gets: Gets, missing: str | None

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.tools.captures import SEGMENTS, TablesOf, Variant
+from tests.tools.cases import cases
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.transactions import ending_of
 from txn_analysis.questions.answers import describe_producers
@@ -37,9 +38,7 @@ def test_a_group_that_no_record_names_may_be_in_a_partition_that_was_not_read(
     assert (answer.is_told, answer.blocks, bool(answer.missing)) == (False, Blocks.UNKNOWN, True)
 
 
-@pytest.mark.parametrize(
-    ("variant", "name"), [pytest.param(LIVE, "timeout-demo", id="4.2"), pytest.param(ENDED, "slow-batch-7", id="tv2")]
-)
+@cases("variant name", {"4.2": (LIVE, "timeout-demo"), "tv2": (ENDED, "slow-batch-7")})
 def test_brokers_aborted_at_the_timeout_or_when_they_next_looked(
     tables_of: Tables, variant: Variant, name: str
 ) -> None:
@@ -71,12 +70,12 @@ def test_an_id_that_rotated_is_shown_under_each_of_its_producer_ids(tables_of: T
         assert (of_producer.transactional_ids, of_producer.changes) == (("nightly-ledger",), answer.changes)
 
 
-@pytest.mark.parametrize(
-    ("ask", "words"),
-    [
-        pytest.param(lambda t: who_is_id(t, "nobody"), "--transactional-id nobody: this run saw no such id", id="id"),
-        pytest.param(lambda t: who_is_producer(t, 77), "--producer-id 77: this run saw no such", id="producer"),
-    ],
+@cases(
+    "ask words",
+    {
+        "id": (lambda t: who_is_id(t, "nobody"), "--transactional-id nobody: this run saw no such id"),
+        "producer": (lambda t: who_is_producer(t, 77), "--producer-id 77: this run saw no such"),
+    },
 )
 def test_what_was_never_seen_is_refused_where_all_was_given(
     tables_of: Tables, ask: Callable[[RunTables], Any], words: str

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.docs.commands import printed_in, wrong_with
 from tests.tools.program import Done, program
 from tests.tools.repository import CASES
@@ -50,20 +51,19 @@ def run(
     return program
 
 
-@pytest.mark.parametrize(
-    ("parts", "code", "programs"),
-    [
-        pytest.param(
+@cases(
+    "parts code programs",
+    {
+        "hanging": (
             HANGING,
             1,
             {
                 *("txn-analysis abort-plan", "txn-analysis explain", "txn-analysis verify"),
                 "kafka-transactions.sh --bootstrap-server",
             },
-            id="hanging",
         ),
-        pytest.param(IN_THE_DARK, 3, {"txn-analysis explain", "txn-analysis report"}, id="in-the-dark"),
-    ],
+        "in-the-dark": (IN_THE_DARK, 3, {"txn-analysis explain", "txn-analysis report"}),
+    },
 )
 def test_every_printed_command_works(
     run: Run, tmp_path: Path, parts: tuple[str, ...], code: int, programs: set[str]

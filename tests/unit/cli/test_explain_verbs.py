@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.tools import report_rows as rows
+from tests.tools.cases import cases
 from tests.tools.program import program
 from txn_analysis.judge.endings import TIMEOUT
 from txn_analysis.report.formats import Answer, Column
@@ -13,13 +14,13 @@ from txn_analysis.report.formats import Answer, Column
 pytestmark = pytest.mark.usefixtures("library")
 
 
-@pytest.mark.parametrize(
-    ("words", "title"),
-    [
-        pytest.param((), None, id="a-list-of-explanations"),
-        pytest.param(("a-0:7",), "OffsetAnswer", id="one-offset"),
-        pytest.param(("--topic", "a", "--partition", "0", "--offset", "7"), "OffsetAnswer", id="one-offset-of-1.0"),
-    ],
+@cases(
+    "words title",
+    {
+        "a-list-of-explanations": ((), None),
+        "one-offset": (("a-0:7",), "OffsetAnswer"),
+        "one-offset-of-1.0": (("--topic", "a", "--partition", "0", "--offset", "7"), "OffsetAnswer"),
+    },
 )
 def test_the_schema_of_what_is_printed_as_json(words: tuple[str, ...], title: str | None) -> None:
     done = program("explain", *words, "--schema")
@@ -33,13 +34,13 @@ def test_the_schema_of_who_it_is() -> None:
     assert (done.code, json.loads(done.out)["title"]) == (0, "OwnerAnswer")
 
 
-@pytest.mark.parametrize(
-    ("transactional_id", "cause", "is_told"),
-    [
-        pytest.param("pay-sink-0-6", TIMEOUT, True, id="a-timeout-of-an-id-like-flinks"),
-        pytest.param("pay-sink-0-6", "client_abort", False, id="an-abort-of-its-own"),
-        pytest.param("billing-worker", TIMEOUT, False, id="a-timeout-of-another-id"),
-    ],
+@cases(
+    "transactional_id cause is_told",
+    {
+        "a-timeout-of-an-id-like-flinks": ("pay-sink-0-6", TIMEOUT, True),
+        "an-abort-of-its-own": ("pay-sink-0-6", "client_abort", False),
+        "a-timeout-of-another-id": ("billing-worker", TIMEOUT, False),
+    },
 )
 def test_what_a_timeout_can_have_cost_stands_on_stderr(
     monkeypatch: pytest.MonkeyPatch, transactional_id: str, cause: str, is_told: bool

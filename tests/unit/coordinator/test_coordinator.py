@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import marker_rows, of_producers_ids, read_histories, table_row
 from tests.tools.judged_cases import KNOWN, OPEN, asked
 from txn_analysis.coordinator.history import EndMarker
@@ -82,15 +83,15 @@ def known(transactional_id: str, **changes: Any) -> CoordinatorView:
     return KNOWN._replace(transactional_id=transactional_id, **past | changes)
 
 
-@pytest.mark.parametrize(
+@cases(
     "others",
-    [
-        pytest.param([known("b", changed_ms=99)], id="listing-before-changed-last"),
-        pytest.param([known("b", runs_under_producer_id=True, changed_ms=99)], id="listing-before-running"),
-        pytest.param([known("z", is_listed=True, changed_ms=9)], id="both-list-it-changed-last"),
-        pytest.param([known("z", is_listed=True, changed_ms=None)], id="an-unknown-change-is-the-oldest"),
-        pytest.param([known("Z", is_listed=True)], id="the-last-id-by-code-point"),
-    ],
+    {
+        "listing-before-changed-last": [known("b", changed_ms=99)],
+        "listing-before-running": [known("b", runs_under_producer_id=True, changed_ms=99)],
+        "both-list-it-changed-last": [known("z", is_listed=True, changed_ms=9)],
+        "an-unknown-change-is-the-oldest": [known("z", is_listed=True, changed_ms=None)],
+        "the-last-id-by-code-point": [known("Z", is_listed=True)],
+    },
 )
 def test_the_id_that_counts_is_the_same_in_any_order(others: list[CoordinatorView]) -> None:
     listing = known("a", is_listed=True)

@@ -3,10 +3,10 @@
 Producer 7 of `billing` writes to orders-0. Times are milliseconds of one morning; the allowance for clocks is 100.
 """
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import ORDERS_0, exported, record, tombstone
 from txn_analysis.coordinator.history import (
     ABORT,
@@ -49,88 +49,71 @@ def times(decisions: list[Decision]) -> list[tuple[str, int]]:
     return [(d.kind, d.prepared_ms) for d in decisions]
 
 
-@pytest.mark.parametrize(
-    ("history", "expected"),
-    [
-        pytest.param(
+@cases(
+    "history expected",
+    {
+        "a-commit": (
             [record("PrepareCommit", 1_000), record("CompleteCommit", 1_010)],
             [Decision(1_000, COMMIT, 1_010, 1_010)],
-            id="a-commit",
         ),
-        pytest.param(
+        "an-abort": (
             [record("PrepareAbort", 1_000), record("CompleteAbort", 1_010)],
             [Decision(1_000, ABORT, 1_010, 1_010)],
-            id="an-abort",
         ),
-        pytest.param([record("Ongoing", 900), record("PrepareCommit", 1_000)], [], id="the-newest-record-is-none"),
-        pytest.param(
+        "the-newest-record-is-none": ([record("Ongoing", 900), record("PrepareCommit", 1_000)], []),
+        "its-complete-record-is-gone": (
             [record("PrepareCommit", 1_000), LATER],
             [Decision(1_000, COMMIT, UNBOUNDED_MS, 9_000)],
-            id="its-complete-record-is-gone",
         ),
-        pytest.param(
+        "the-id-was-removed": (
             [record("PrepareCommit", 1_000), tombstone(9_000)],
             [Decision(1_000, COMMIT, UNBOUNDED_MS, 9_000)],
-            id="the-id-was-removed",
         ),
-        pytest.param(
+        "of-another-partition": (
             [record("PrepareCommit", 1_000, topic_partitions=(("orders", 1),)), record("CompleteCommit", 1_010)],
             [],
-            id="of-another-partition",
         ),
-        pytest.param(
+        "under-another-producer-id": (
             [record("PrepareCommit", 1_000, producer_id=8), record("CompleteCommit", 1_010, producer_id=8)],
             [],
-            id="under-another-producer-id",
         ),
-        pytest.param(
+        "the-producer-id-is-the-previous-one": (
             [
                 record("PrepareCommit", 1_000, producer_id=8, previous_producer_id=7),
                 record("CompleteCommit", 1_010, producer_id=8),
             ],
             [Decision(1_000, COMMIT, 1_010, 1_010)],
-            id="the-producer-id-is-the-previous-one",
         ),
-        pytest.param(
+        "it-rotates-with-this-decision": (
             [record("PrepareCommit", 1_000, next_producer_id=8), record("CompleteCommit", 1_010, producer_id=8)],
             [Decision(1_000, COMMIT, 1_010, 1_010)],
-            id="it-rotates-with-this-decision",
         ),
-        pytest.param(
+        "written-twice-the-later-time-holds": (
             [record("PrepareCommit", 1_000), record("PrepareCommit", 1_500), record("CompleteCommit", 1_510)],
             [Decision(1_500, COMMIT, 1_510, 1_510)],
-            id="written-twice-the-later-time-holds",
         ),
-        pytest.param(
-            [record("PrepareCommit", 1_000), record("PrepareCommit", 1_500)],
-            [],
-            id="written-twice-and-still-the-newest",
-        ),
-        pytest.param(
+        "written-twice-and-still-the-newest": ([record("PrepareCommit", 1_000), record("PrepareCommit", 1_500)], []),
+        "of-two-kinds": (
             [record("PrepareCommit", 1_000), record("PrepareAbort", 1_500), record("CompleteAbort", 1_510)],
             [Decision(1_000, COMMIT, UNBOUNDED_MS, 1_500), Decision(1_500, ABORT, 1_510, 1_510)],
-            id="of-two-kinds",
         ),
-        pytest.param(
+        "of-two-lists": (
             [
                 record("PrepareCommit", 1_000),
                 record("PrepareCommit", 1_500, topic_partitions=(*ORDERS_0, ("orders", 1))),
                 record("CompleteCommit", 1_510),
             ],
             [Decision(1_000, COMMIT, UNBOUNDED_MS, 1_500), Decision(1_500, COMMIT, 1_510, 1_510)],
-            id="of-two-lists",
         ),
-        pytest.param(
+        "an-export-does-not-say-when-it-was-completed": (
             exported(record("PrepareCommit", 1_000), record("CompleteCommit", 1_000)),
             [Decision(1_000, COMMIT, UNBOUNDED_MS, UNBOUNDED_MS)],
-            id="an-export-does-not-say-when-it-was-completed",
         ),
-        pytest.param(
+        "an-export-says-it-by-the-next-record": (
             exported(record("PrepareCommit", 1_000), record("CompleteCommit", 1_000), LATER),
             [Decision(1_000, COMMIT, 9_000, 9_000)],
-            id="an-export-says-it-by-the-next-record",
         ),
-    ],
+    },
 )
 def test_what_was_decided(history: list[StateRecord], expected: list[Decision]) -> None:
     assert decided(*history) == expected
@@ -150,20 +133,20 @@ def test_the_complete_record_of_another_decision_does_not_bound_its_marker() -> 
 ONE_COMMIT = Decision(1_000, COMMIT, 1_010, 1_010)
 
 
-@pytest.mark.parametrize(
-    ("marker", "is_its_own"),
-    [
-        pytest.param(commit(5, 1_000 - SKEW_MS - 1), False, id="1-ms-too-early"),
-        pytest.param(commit(5, 1_000 - SKEW_MS), True, id="as-early-as-clocks-allow"),
-        pytest.param(commit(5, 1_000 - SKEW_MS + 1), True, id="1-ms-later-than-that"),
-        pytest.param(commit(5, 1_010 + SKEW_MS - 1), True, id="1-ms-earlier-than-the-last-moment"),
-        pytest.param(commit(5, 1_010 + SKEW_MS), True, id="as-late-as-clocks-allow"),
-        pytest.param(commit(5, 1_010 + SKEW_MS + 1), False, id="1-ms-too-late"),
-        pytest.param(abort(5, 1_005), False, id="of-another-kind"),
-        pytest.param(shallow(5, 1_005), True, id="of-a-kind-that-is-not-printed"),
-        pytest.param(shallow(5, 1_010 + SKEW_MS + 1), False, id="such-a-one-1-ms-too-late"),
-        pytest.param(commit(5, 1_005, epoch=9), True, id="of-whatever-epoch"),
-    ],
+@cases(
+    "marker is_its_own",
+    {
+        "1-ms-too-early": (commit(5, 1_000 - SKEW_MS - 1), False),
+        "as-early-as-clocks-allow": (commit(5, 1_000 - SKEW_MS), True),
+        "1-ms-later-than-that": (commit(5, 1_000 - SKEW_MS + 1), True),
+        "1-ms-earlier-than-the-last-moment": (commit(5, 1_010 + SKEW_MS - 1), True),
+        "as-late-as-clocks-allow": (commit(5, 1_010 + SKEW_MS), True),
+        "1-ms-too-late": (commit(5, 1_010 + SKEW_MS + 1), False),
+        "of-another-kind": (abort(5, 1_005), False),
+        "of-a-kind-that-is-not-printed": (shallow(5, 1_005), True),
+        "such-a-one-1-ms-too-late": (shallow(5, 1_010 + SKEW_MS + 1), False),
+        "of-whatever-epoch": (commit(5, 1_005, epoch=9), True),
+    },
 )
 def test_what_counts_as_its_marker(marker: EndMarker, *, is_its_own: bool) -> None:
     assert left_over([ONE_COMMIT], [marker], SKEW_MS) == ([] if is_its_own else [ONE_COMMIT])
@@ -176,21 +159,17 @@ def test_where_its_complete_record_is_gone_any_later_marker_is_its_own() -> None
 SECOND = Decision(1_050, COMMIT, 1_060, 1_060)
 
 
-@pytest.mark.parametrize(
-    ("markers", "expected"),
-    [
-        pytest.param([], [ONE_COMMIT, SECOND], id="none-survived"),
-        pytest.param([commit(5, 1_055)], [SECOND], id="of-two-within-the-skew-the-newest-goes-without"),
-        pytest.param([commit(5, 1_005), commit(7, 1_055)], [], id="one-each"),
-        pytest.param([commit(5, 1_055), commit(7, 1_005)], [], id="by-offset-whatever-the-clocks-say"),
-        pytest.param(
-            [commit(5, 1_005), commit(6, 1_055, has_data=False)], [SECOND], id="the-second-one-repeats-the-first"
-        ),
-        pytest.param(
-            [commit(5, 1_005), commit(6, 1_055, epoch=4, has_data=False)], [], id="of-another-epoch-it-repeats-nothing"
-        ),
-        pytest.param([shallow(5, 1_005), commit(7, 1_055)], [], id="one-of-an-unprinted-kind"),
-    ],
+@cases(
+    "markers expected",
+    {
+        "none-survived": ([], [ONE_COMMIT, SECOND]),
+        "of-two-within-the-skew-the-newest-goes-without": ([commit(5, 1_055)], [SECOND]),
+        "one-each": ([commit(5, 1_005), commit(7, 1_055)], []),
+        "by-offset-whatever-the-clocks-say": ([commit(5, 1_055), commit(7, 1_005)], []),
+        "the-second-one-repeats-the-first": ([commit(5, 1_005), commit(6, 1_055, has_data=False)], [SECOND]),
+        "of-another-epoch-it-repeats-nothing": ([commit(5, 1_005), commit(6, 1_055, epoch=4, has_data=False)], []),
+        "one-of-an-unprinted-kind": ([shallow(5, 1_005), commit(7, 1_055)], []),
+    },
 )
 def test_one_marker_serves_one_decision(markers: list[EndMarker], expected: list[Decision]) -> None:
     assert left_over([ONE_COMMIT, SECOND], markers, SKEW_MS) == expected
@@ -207,14 +186,14 @@ def test_a_marker_that_two_sources_name_counts_once() -> None:
     assert [run.markers for run in runs_of(named_twice)] == [(commit(5, 1_005),)]
 
 
-@pytest.mark.parametrize(
-    ("appended_after_ms", "matters"),
-    [
-        pytest.param(None, True, id="nothing-bounds-the-data"),
-        pytest.param(1_000, True, id="appended-with-the-decision"),
-        pytest.param(1_000 + SKEW_MS, True, id="as-late-as-clocks-allow"),
-        pytest.param(1_000 + SKEW_MS + 1, False, id="1-ms-later"),
-    ],
+@cases(
+    "appended_after_ms matters",
+    {
+        "nothing-bounds-the-data": (None, True),
+        "appended-with-the-decision": (1_000, True),
+        "as-late-as-clocks-allow": (1_000 + SKEW_MS, True),
+        "1-ms-later": (1_000 + SKEW_MS + 1, False),
+    },
 )
 def test_which_decisions_matter(appended_after_ms: int | None, *, matters: bool) -> None:
     found = that_matter([ONE_COMMIT], appended_after_ms, SKEW_MS)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import exported, known_of, marker_rows, record
 from txn_analysis.coordinator.chain import LeaderEpochChange, StateChain
 from txn_analysis.coordinator.fit import NO_CONTRADICTION, Contradictions, Fit, MarkerSums, UnexplainedMarker, fit_of
@@ -71,14 +72,14 @@ MIDDLE_EPOCH = 2**14
 CONFIRMED, CONTRADICTED, SILENT = (1, 0), (0, 1), (0, 0)
 
 
-@pytest.mark.parametrize(
-    ("at_ms", "expected"),
-    [
-        pytest.param(AT_MS - SKEW_MS - 1, CONTRADICTED, id="1-ms-before-its-decision"),
-        pytest.param(AT_MS - SKEW_MS, CONFIRMED, id="as-early-as-clocks-allow"),
-        pytest.param(AT_MS + 10 + SKEW_MS, CONFIRMED, id="as-late-as-clocks-allow"),
-        pytest.param(AT_MS + 10 + SKEW_MS + 1, CONTRADICTED, id="1-ms-after-it-was-completed"),
-    ],
+@cases(
+    "at_ms expected",
+    {
+        "1-ms-before-its-decision": (AT_MS - SKEW_MS - 1, CONTRADICTED),
+        "as-early-as-clocks-allow": (AT_MS - SKEW_MS, CONFIRMED),
+        "as-late-as-clocks-allow": (AT_MS + 10 + SKEW_MS, CONFIRMED),
+        "1-ms-after-it-was-completed": (AT_MS + 10 + SKEW_MS + 1, CONTRADICTED),
+    },
 )
 def test_a_decision_confirms_its_marker(at_ms: int, expected: tuple[int, int]) -> None:
     assert counts(told(MARKER._replace(at_ms=at_ms), history=COMMITTED)) == expected
@@ -91,90 +92,73 @@ def test_a_record_of_its_ids_partition_that_could_not_be_decoded_may_be_its_deci
     assert counts(told(MARKER, state=replace(ALL_GIVEN, undecodable=frozenset({undecodable})))) == expected
 
 
-@pytest.mark.parametrize(
-    ("history", "expected"),
-    [
-        pytest.param(COMMITTED[:2], CONFIRMED, id="not-yet-completed"),
-        pytest.param([COMMITTED[1], record("Ongoing", AT_MS + 500)], CONFIRMED, id="its-complete-record-is-gone"),
-        pytest.param(exported(*COMMITTED), CONFIRMED, id="an-export-says-not-when-it-was-completed"),
-        pytest.param(
-            [record("PrepareAbort", AT_MS), record("CompleteAbort", AT_MS + 10)], CONTRADICTED, id="an-abort-does-not"
-        ),
-        pytest.param(
+@cases(
+    "history expected",
+    {
+        "not-yet-completed": (COMMITTED[:2], CONFIRMED),
+        "its-complete-record-is-gone": ([COMMITTED[1], record("Ongoing", AT_MS + 500)], CONFIRMED),
+        "an-export-says-not-when-it-was-completed": (exported(*COMMITTED), CONFIRMED),
+        "an-abort-does-not": ([record("PrepareAbort", AT_MS), record("CompleteAbort", AT_MS + 10)], CONTRADICTED),
+        "nor-a-commit-of-another-partition": (
             [record("PrepareCommit", AT_MS, topic_partitions=(("orders", 1),)), record("CompleteCommit", AT_MS + 10)],
             CONTRADICTED,
-            id="nor-a-commit-of-another-partition",
         ),
-    ],
+    },
 )
 def test_what_confirms_a_marker(history: list[StateRecord], expected: tuple[int, int]) -> None:
     late = MARKER._replace(at_ms=AT_MS + 50)
     assert counts(told(late, history=history)) == expected
 
 
-@pytest.mark.parametrize(
-    ("markers", "expected"),
-    [
-        pytest.param([MARKER, EndMarker(51, COMMIT, END_MS - 500, 3, 5, has_data=False)], CONFIRMED, id="repeated"),
-        pytest.param([MARKER, EndMarker(51, COMMIT, END_MS - 500, 3, 5)], (1, 1), id="after-data-it-is-another-one"),
-        pytest.param(
-            [MARKER, EndMarker(51, COMMIT, END_MS - 500, 4, 5, has_data=False)], (1, 1), id="of-another-epoch"
-        ),
-        pytest.param([EndMarker(50, ABORT, AT_MS, 3, 5)], SILENT, id="an-abort-may-be-an-administrators"),
-        pytest.param([EndMarker(50, None, AT_MS, 3, None)], SILENT, id="of-a-kind-that-is-not-printed"),
-    ],
+@cases(
+    "markers expected",
+    {
+        "repeated": ([MARKER, EndMarker(51, COMMIT, END_MS - 500, 3, 5, has_data=False)], CONFIRMED),
+        "after-data-it-is-another-one": ([MARKER, EndMarker(51, COMMIT, END_MS - 500, 3, 5)], (1, 1)),
+        "of-another-epoch": ([MARKER, EndMarker(51, COMMIT, END_MS - 500, 4, 5, has_data=False)], (1, 1)),
+        "an-abort-may-be-an-administrators": ([EndMarker(50, ABORT, AT_MS, 3, 5)], SILENT),
+        "of-a-kind-that-is-not-printed": ([EndMarker(50, None, AT_MS, 3, None)], SILENT),
+    },
 )
 def test_which_markers_speak(markers: list[EndMarker], expected: tuple[int, int]) -> None:
     assert counts(told(*markers, history=COMMITTED)) == expected
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        pytest.param(ALL_GIVEN, CONTRADICTED, id="the-state-would-have-it"),
-        pytest.param(with_home(last_moment_ms=AT_MS + SKEW_MS), CONTRADICTED, id="it-reaches-just-past-it"),
-        pytest.param(with_home(last_moment_ms=AT_MS + SKEW_MS - 1), SILENT, id="it-ends-1-ms-earlier"),
-        pytest.param(with_home(gap_end_ms=AT_MS - DECIDED_WITHIN_MS), SILENT, id="a-gap-may-have-held-it"),
-        pytest.param(with_home(gap_end_ms=END_MS), SILENT, id="a-gap-that-ends-later"),
-        pytest.param(with_home(gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), CONTRADICTED, id="a-gap-a-minute-before"),
-        pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="a-gap-of-another-partition"),
-        pytest.param(
+@cases(
+    "state expected",
+    {
+        "the-state-would-have-it": (ALL_GIVEN, CONTRADICTED),
+        "it-reaches-just-past-it": (with_home(last_moment_ms=AT_MS + SKEW_MS), CONTRADICTED),
+        "it-ends-1-ms-earlier": (with_home(last_moment_ms=AT_MS + SKEW_MS - 1), SILENT),
+        "a-gap-may-have-held-it": (with_home(gap_end_ms=AT_MS - DECIDED_WITHIN_MS), SILENT),
+        "a-gap-that-ends-later": (with_home(gap_end_ms=END_MS), SILENT),
+        "a-gap-a-minute-before": (with_home(gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), CONTRADICTED),
+        "a-gap-of-another-partition": (with_home(0, gap_end_ms=AT_MS), CONTRADICTED),
+        "its-leader-changed-meanwhile": (
             with_home(lost_tails=(LeaderEpochChange(AT_MS - DECIDED_WITHIN_MS, AT_MS),)),
             SILENT,
-            id="its-leader-changed-meanwhile",
         ),
-        pytest.param(
+        "changed-long-before": (
             with_home(lost_tails=(LeaderEpochChange(1, AT_MS - DECIDED_WITHIN_MS - SKEW_MS - 1),)),
             CONTRADICTED,
-            id="changed-long-before",
         ),
-        pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=4), CONTRADICTED, id="coordinated-above-every-leader"),
-        pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=5), SILENT, id="coordinated-by-the-last-leader"),
-        pytest.param(with_home(gap_end_ms=END_MS, leader_epoch=None), SILENT, id="by-leaders-that-are-not-printed"),
-        pytest.param(
-            with_home(gap_end_ms=END_MS, leader_epoch=4, last_moment_ms=AT_MS), SILENT, id="by-one-behind-its-end"
-        ),
-        pytest.param(
+        "coordinated-above-every-leader": (with_home(gap_end_ms=END_MS, leader_epoch=4), CONTRADICTED),
+        "coordinated-by-the-last-leader": (with_home(gap_end_ms=END_MS, leader_epoch=5), SILENT),
+        "by-leaders-that-are-not-printed": (with_home(gap_end_ms=END_MS, leader_epoch=None), SILENT),
+        "by-one-behind-its-end": (with_home(gap_end_ms=END_MS, leader_epoch=4, last_moment_ms=AT_MS), SILENT),
+        "what-was-lost-came-after-it": (
             with_home(lost_tails=(LeaderEpochChange(AT_MS + SKEW_MS + 1, END_MS),)),
             CONTRADICTED,
-            id="what-was-lost-came-after-it",
         ),
-        pytest.param(
-            replace(ALL_GIVEN, known_since_ms=AT_MS + 1), CONTRADICTED, id="an-id-that-expired-left-its-tombstone"
-        ),
-        pytest.param(
-            replace(with_home(gap_end_ms=END_MS, leader_epoch=4), known_since_ms=AT_MS),
-            CONTRADICTED,
-            id="known-since-then",
-        ),
-        pytest.param(
+        "an-id-that-expired-left-its-tombstone": (replace(ALL_GIVEN, known_since_ms=AT_MS + 1), CONTRADICTED),
+        "known-since-then": (replace(with_home(gap_end_ms=END_MS, leader_epoch=4), known_since_ms=AT_MS), CONTRADICTED),
+        "an-id-that-is-there-has-not-expired": (
             replace(with_home(gap_end_ms=END_MS, leader_epoch=4), known_since_ms=AT_MS + 1),
             CONTRADICTED,
-            id="an-id-that-is-there-has-not-expired",
         ),
-        pytest.param(replace(ALL_GIVEN, chains={HOME: WHOLE}, is_whole=False), CONTRADICTED, id="only-its-home-given"),
-        pytest.param(replace(ALL_GIVEN, chains={0: WHOLE}, is_whole=False), SILENT, id="its-home-not-given"),
-    ],
+        "only-its-home-given": (replace(ALL_GIVEN, chains={HOME: WHOLE}, is_whole=False), CONTRADICTED),
+        "its-home-not-given": (replace(ALL_GIVEN, chains={0: WHOLE}, is_whole=False), SILENT),
+    },
 )
 def test_what_contradicts_the_state_for_a_known_id(state: GivenState, expected: tuple[int, int]) -> None:
     assert counts(told(MARKER, state=state)) == expected
@@ -186,28 +170,24 @@ def test_what_was_recorded_of_an_id_that_expired_may_be_compacted_away() -> None
     assert counts(told(MARKER, history=removed, state=state)) == SILENT
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        pytest.param(ALL_GIVEN, CONTRADICTED, id="the-whole-state-would-have-it"),
-        pytest.param(replace(ALL_GIVEN, is_whole=False), SILENT, id="not-all-was-given"),
-        pytest.param(with_home(0, last_moment_ms=AT_MS + SKEW_MS - 1), SILENT, id="one-partition-ends-before"),
-        pytest.param(with_home(0, lost_tails=(LeaderEpochChange(1, END_MS),)), SILENT, id="the-leader-of-one-changed"),
-        pytest.param(with_home(0, gap_end_ms=AT_MS), CONTRADICTED, id="compaction-leaves-the-last-record-of-each-id"),
-        pytest.param(
-            replace(with_home(0, gap_end_ms=AT_MS), known_since_ms=AT_MS), CONTRADICTED, id="of-one-known-since-then"
-        ),
-        pytest.param(
+@cases(
+    "state expected",
+    {
+        "the-whole-state-would-have-it": (ALL_GIVEN, CONTRADICTED),
+        "not-all-was-given": (replace(ALL_GIVEN, is_whole=False), SILENT),
+        "one-partition-ends-before": (with_home(0, last_moment_ms=AT_MS + SKEW_MS - 1), SILENT),
+        "the-leader-of-one-changed": (with_home(0, lost_tails=(LeaderEpochChange(1, END_MS),)), SILENT),
+        "compaction-leaves-the-last-record-of-each-id": (with_home(0, gap_end_ms=AT_MS), CONTRADICTED),
+        "of-one-known-since-then": (replace(with_home(0, gap_end_ms=AT_MS), known_since_ms=AT_MS), CONTRADICTED),
+        "a-gap-may-have-held-an-id-that-expired": (
             replace(with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS), known_since_ms=AT_MS + 1),
             SILENT,
-            id="a-gap-may-have-held-an-id-that-expired",
         ),
-        pytest.param(
+        "a-gap-a-minute-before": (
             replace(with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), known_since_ms=AT_MS + 1),
             CONTRADICTED,
-            id="a-gap-a-minute-before",
         ),
-    ],
+    },
 )
 def test_what_contradicts_the_state_for_a_producer_that_nobody_knows(
     state: GivenState, expected: tuple[int, int]
@@ -215,14 +195,14 @@ def test_what_contradicts_the_state_for_a_producer_that_nobody_knows(
     assert counts(told(MARKER, history=None, state=state)) == expected
 
 
-@pytest.mark.parametrize(
-    ("producer_epoch", "expected"),
-    [
-        pytest.param(0, CONTRADICTED, id="the-first-epoch"),
-        pytest.param(MIDDLE_EPOCH - 1, CONTRADICTED, id="far-from-the-last-epoch"),
-        pytest.param(MIDDLE_EPOCH, SILENT, id="its-id-may-have-rotated-and-the-last-record-names-it-no-more"),
-        pytest.param(None, SILENT, id="of-an-epoch-that-is-not-printed"),
-    ],
+@cases(
+    "producer_epoch expected",
+    {
+        "the-first-epoch": (0, CONTRADICTED),
+        "far-from-the-last-epoch": (MIDDLE_EPOCH - 1, CONTRADICTED),
+        "its-id-may-have-rotated-and-the-last-record-names-it-no-more": (MIDDLE_EPOCH, SILENT),
+        "of-an-epoch-that-is-not-printed": (None, SILENT),
+    },
 )
 def test_a_producer_outlasts_compaction_until_its_id_rotates(
     producer_epoch: int | None, expected: tuple[int, int]
@@ -241,31 +221,30 @@ def test_a_producer_of_version_2_rotates_at_any_epoch() -> None:
     assert (counts(sums), sums.unreached) == (SILENT, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     "markers",
-    [
-        pytest.param([MARKER._replace(data_epoch=3)], id="its-commits-have-the-epoch-of-their-data"),
-        pytest.param([MARKER, VERSION_2._replace(offset=51, kind=ABORT)], id="an-abort-is-raised-by-a-timeout-as-well"),
-        pytest.param([MARKER, VERSION_2._replace(offset=51, data_epoch=None)], id="its-data-was-not-seen"),
-    ],
+    {
+        "its-commits-have-the-epoch-of-their-data": [MARKER._replace(data_epoch=3)],
+        "an-abort-is-raised-by-a-timeout-as-well": [MARKER, VERSION_2._replace(offset=51, kind=ABORT)],
+        "its-data-was-not-seen": [MARKER, VERSION_2._replace(offset=51, data_epoch=None)],
+    },
 )
 def test_what_does_not_show_version_2(markers: list[EndMarker]) -> None:
     assert told(*markers, history=None, state=COMPACTED).against.marker_count
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        pytest.param(ALL_GIVEN, CONTRADICTED, id="nothing-was-compacted"),
-        pytest.param(with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), CONTRADICTED, id="only-before-it"),
-        pytest.param(COMPACTED, SILENT, id="some-coordinator-has-its-epoch"),
-        pytest.param(
+@cases(
+    "state expected",
+    {
+        "nothing-was-compacted": (ALL_GIVEN, CONTRADICTED),
+        "only-before-it": (with_home(0, gap_end_ms=AT_MS - DECIDED_WITHIN_MS - 1), CONTRADICTED),
+        "some-coordinator-has-its-epoch": (COMPACTED, SILENT),
+        "coordinated-above-every-leader-of-the-whole-state": (
             replace(COMPACTED, chains={n: c._replace(leader_epoch=4) for n, c in COMPACTED.chains.items()}),
             CONTRADICTED,
-            id="coordinated-above-every-leader-of-the-whole-state",
         ),
-        pytest.param(replace(COMPACTED, is_whole=False), SILENT, id="not-all-was-given"),
-    ],
+        "not-all-was-given": (replace(COMPACTED, is_whole=False), SILENT),
+    },
 )
 def test_what_contradicts_the_state_for_an_unknown_producer_of_version_2(
     state: GivenState, expected: tuple[int, int]
@@ -315,13 +294,13 @@ def test_what_is_not_surely_confirmed_is_unsure(history: list[StateRecord], *, i
     assert told(MARKER, history=history).is_unsure is is_unsure
 
 
-@pytest.mark.parametrize(
-    ("at_ms", "is_recent"),
-    [
-        pytest.param(None, True, id="nobody-says-when"),
-        pytest.param(AT_MS, True, id="just-as-ids-are-known"),
-        pytest.param(AT_MS - 1, False, id="its-id-may-have-expired"),
-    ],
+@cases(
+    "at_ms is_recent",
+    {
+        "nobody-says-when": (None, True),
+        "just-as-ids-are-known": (AT_MS, True),
+        "its-id-may-have-expired": (AT_MS - 1, False),
+    },
 )
 def test_a_marker_is_recent_unless_its_id_may_have_expired(at_ms: int | None, *, is_recent: bool) -> None:
     state = replace(ALL_GIVEN, known_since_ms=AT_MS)
@@ -346,15 +325,15 @@ def test_a_leaders_lost_tail_is_no_excuse_if_nothing_was_ever_lost() -> None:
 UNPRINTED = MARKER._replace(kind=None)
 
 
-@pytest.mark.parametrize(
-    ("history", "state", "is_doubt"),
-    [
-        pytest.param(None, ALL_GIVEN, True, id="the-state-would-have-its-decision"),
-        pytest.param(None, COMPACTED, True, id="a-producer-of-version-1-outlasts-compaction"),
-        pytest.param(None, with_home(last_moment_ms=5), False, id="it-is-later-than-some-partition"),
-        pytest.param(NEVER_HERE, ALL_GIVEN, True, id="its-id-decided-something-else"),
-        pytest.param(COMMITTED, ALL_GIVEN, False, id="its-id-decided-it"),
-    ],
+@cases(
+    "history state is_doubt",
+    {
+        "the-state-would-have-its-decision": (None, ALL_GIVEN, True),
+        "a-producer-of-version-1-outlasts-compaction": (None, COMPACTED, True),
+        "it-is-later-than-some-partition": (None, with_home(last_moment_ms=5), False),
+        "its-id-decided-something-else": (NEVER_HERE, ALL_GIVEN, True),
+        "its-id-decided-it": (COMMITTED, ALL_GIVEN, False),
+    },
 )
 def test_a_marker_of_unprinted_kind_contradicts_nothing_and_is_a_doubt(
     history: list[StateRecord] | None, state: GivenState, *, is_doubt: bool
@@ -369,14 +348,14 @@ def test_a_repetition_of_a_decided_marker_of_unprinted_kind_says_nothing() -> No
     assert told(UNPRINTED, again, history=COMMITTED).unprinted is None
 
 
-@pytest.mark.parametrize(
-    ("marker", "history", "is_doubt"),
-    [
-        pytest.param(MARKER, None, True, id="a-commit"),
-        pytest.param(UNPRINTED, None, True, id="of-unprinted-kind"),
-        pytest.param(VERSION_2, None, True, id="version-2-and-nothing-was-compacted"),
-        pytest.param(MARKER, NEVER_HERE, False, id="its-producer-is-known"),
-    ],
+@cases(
+    "marker history is_doubt",
+    {
+        "a-commit": (MARKER, None, True),
+        "of-unprinted-kind": (UNPRINTED, None, True),
+        "version-2-and-nothing-was-compacted": (VERSION_2, None, True),
+        "its-producer-is-known": (MARKER, NEVER_HERE, False),
+    },
 )
 def test_a_state_that_is_empty_in_places_says_nothing_unless_it_was_copied_last(
     marker: EndMarker, history: list[StateRecord] | None, *, is_doubt: bool
@@ -385,30 +364,21 @@ def test_a_state_that_is_empty_in_places_says_nothing_unless_it_was_copied_last(
     assert (sums.unreached is not None) is is_doubt
 
 
-@pytest.mark.parametrize(
-    ("history", "is_sure"),
-    [
-        pytest.param(COMMITTED, True, id="its-complete-record-is-behind-it"),
-        pytest.param([COMMITTED[1], record("Ongoing", AT_MS + 500)], True, id="any-record-is"),
-        pytest.param(COMMITTED[:2], False, id="it-is-the-newest"),
-        pytest.param(
-            [record("CompleteCommit", AT_MS + 10)._replace(last_update_ms=AT_MS - 5)],
-            True,
-            id="compaction-left-its-end",
-        ),
-        pytest.param(
+@cases(
+    "history is_sure",
+    {
+        "its-complete-record-is-behind-it": (COMMITTED, True),
+        "any-record-is": ([COMMITTED[1], record("Ongoing", AT_MS + 500)], True),
+        "it-is-the-newest": (COMMITTED[:2], False),
+        "compaction-left-its-end": ([record("CompleteCommit", AT_MS + 10)._replace(last_update_ms=AT_MS - 5)], True),
+        "what-is-left-was-decided-later": (
             [record("CompleteCommit", AT_MS + 900)._replace(last_update_ms=AT_MS + SKEW_MS + 1)],
             False,
-            id="what-is-left-was-decided-later",
         ),
-        pytest.param(NEVER_HERE, False, id="nothing-was-decided"),
-        pytest.param(
-            [record("PrepareCommit", HUNG_MS), record("CompleteCommit", END_MS)], False, id="it-hung-for-hours"
-        ),
-        pytest.param(
-            [record("PrepareCommit", HUNG_MS + 1), record("CompleteCommit", END_MS)], True, id="a-minute-before"
-        ),
-    ],
+        "nothing-was-decided": (NEVER_HERE, False),
+        "it-hung-for-hours": ([record("PrepareCommit", HUNG_MS), record("CompleteCommit", END_MS)], False),
+        "a-minute-before": ([record("PrepareCommit", HUNG_MS + 1), record("CompleteCommit", END_MS)], True),
+    },
 )
 def test_what_confirms_a_marker_surely(history: list[StateRecord], *, is_sure: bool) -> None:
     found = {told(each, history=history).sure_ms for each in (MARKER, UNPRINTED)}
@@ -430,18 +400,18 @@ def test_an_abort_confirms_by_a_decision_to_abort() -> None:
 LONE = record("CompleteCommit", AT_MS + 10)._replace(last_update_ms=AT_MS - 5)
 
 
-@pytest.mark.parametrize(
-    ("marker", "lone", "is_sure"),
-    [
-        pytest.param(MARKER, LONE._replace(leader_epoch=5), True, id="of-its-epoch-and-written-by-its-coordinator"),
-        pytest.param(MARKER, LONE._replace(leader_epoch=6), True, id="or-by-a-later-one"),
-        pytest.param(MARKER, LONE._replace(leader_epoch=4), False, id="by-an-earlier-leader"),
-        pytest.param(MARKER, LONE._replace(leader_epoch=None), False, id="nothing-says-by-whom-as-in-an-export"),
-        pytest.param(MARKER, LONE._replace(producer_epoch=4), False, id="of-another-producer-epoch"),
-        pytest.param(MARKER._replace(producer_epoch=None), LONE, False, id="whose-epoch-is-not-printed"),
-        pytest.param(MARKER._replace(coordinator_epoch=None), LONE, False, id="whose-coordinator-is-not-printed"),
-        pytest.param(MARKER._replace(kind=ABORT), LONE, False, id="of-the-other-kind"),
-    ],
+@cases(
+    "marker lone is_sure",
+    {
+        "of-its-epoch-and-written-by-its-coordinator": (MARKER, LONE._replace(leader_epoch=5), True),
+        "or-by-a-later-one": (MARKER, LONE._replace(leader_epoch=6), True),
+        "by-an-earlier-leader": (MARKER, LONE._replace(leader_epoch=4), False),
+        "nothing-says-by-whom-as-in-an-export": (MARKER, LONE._replace(leader_epoch=None), False),
+        "of-another-producer-epoch": (MARKER, LONE._replace(producer_epoch=4), False),
+        "whose-epoch-is-not-printed": (MARKER._replace(producer_epoch=None), LONE, False),
+        "whose-coordinator-is-not-printed": (MARKER._replace(coordinator_epoch=None), LONE, False),
+        "of-the-other-kind": (MARKER._replace(kind=ABORT), LONE, False),
+    },
 )
 def test_what_compaction_left_confirms_a_marker_of_its_epoch_and_leader(
     marker: EndMarker, lone: StateRecord, *, is_sure: bool
@@ -480,23 +450,17 @@ def test_a_producer_of_version_2_may_have_rotated_before_an_exports_first_record
     assert counts(told(VERSION_2, history=None, state=EXPORTED)) == CONTRADICTED
 
 
-@pytest.mark.parametrize(
-    ("history", "state", "expected"),
-    [
-        pytest.param(NEW_ID, EXPORTED, CONTRADICTED, id="complete-from-the-new-id-on"),
-        pytest.param(NEW_ID, replace(EXPORTED, is_export_complete=False), SILENT, id="nobody-says-it-is-complete"),
-        pytest.param(
-            exported(record("Ongoing", AT_MS - DECIDED_WITHIN_MS)), EXPORTED, SILENT, id="its-first-record-came-later"
-        ),
-        pytest.param(
-            exported(record("Ongoing", AT_MS - DECIDED_WITHIN_MS - 1)), EXPORTED, CONTRADICTED, id="it-came-before"
-        ),
-        pytest.param(None, EXPORTED, CONTRADICTED, id="nobody-has-the-producer"),
-        pytest.param(None, replace(EXPORTED, is_export_complete=False), SILENT, id="nobody-has-it-in-some-export"),
-        pytest.param(
-            None, late_in_export(END_MS), CONTRADICTED, id="nobody-has-it-and-ids-begin-later-but-it-cannot-rotate"
-        ),
-    ],
+@cases(
+    "history state expected",
+    {
+        "complete-from-the-new-id-on": (NEW_ID, EXPORTED, CONTRADICTED),
+        "nobody-says-it-is-complete": (NEW_ID, replace(EXPORTED, is_export_complete=False), SILENT),
+        "its-first-record-came-later": (exported(record("Ongoing", AT_MS - DECIDED_WITHIN_MS)), EXPORTED, SILENT),
+        "it-came-before": (exported(record("Ongoing", AT_MS - DECIDED_WITHIN_MS - 1)), EXPORTED, CONTRADICTED),
+        "nobody-has-the-producer": (None, EXPORTED, CONTRADICTED),
+        "nobody-has-it-in-some-export": (None, replace(EXPORTED, is_export_complete=False), SILENT),
+        "nobody-has-it-and-ids-begin-later-but-it-cannot-rotate": (None, late_in_export(END_MS), CONTRADICTED),
+    },
 )
 def test_what_a_console_export_contradicts(
     history: list[StateRecord] | None, state: GivenState, expected: tuple[int, int]
@@ -509,26 +473,19 @@ def test_an_export_lacks_a_producer_whose_epochs_were_used_up() -> None:
     assert counts(told(MARKER._replace(producer_epoch=32_765), history=None, state=EXPORTED)) == CONTRADICTED
 
 
-@pytest.mark.parametrize(
-    ("history", "state", "is_later"),
-    [
-        pytest.param(NEVER_HERE, ending_at(AT_MS - SKEW_MS - 1), True, id="1-ms-after-the-states-end"),
-        pytest.param(NEVER_HERE, ending_at(AT_MS - SKEW_MS), False, id="as-late-as-clocks-allow"),
-        pytest.param(COMMITTED, ending_at(5), False, id="its-decision-is-there"),
-        pytest.param(COMMITTED[:2], ending_at(AT_MS - SKEW_MS), False, id="its-decision-is-the-newest-record"),
-        pytest.param(
-            COMMITTED[:2], ending_at(AT_MS - SKEW_MS - 1), True, id="a-newest-record-decides-nothing-behind-the-end"
-        ),
-        pytest.param(NEVER_HERE, ending_at(None), True, id="its-partition-holds-no-moment"),
-        pytest.param(None, ending_at(5, 0), False, id="unknown-and-one-partition-reaches-further"),
-        pytest.param(None, ending_at(5, 0, 1, 2, 3), True, id="unknown-and-later-than-every-partition"),
-        pytest.param(
-            NEVER_HERE,
-            replace(ending_at(5), chains={0: WHOLE}),
-            False,
-            id="its-partition-was-not-given",
-        ),
-    ],
+@cases(
+    "history state is_later",
+    {
+        "1-ms-after-the-states-end": (NEVER_HERE, ending_at(AT_MS - SKEW_MS - 1), True),
+        "as-late-as-clocks-allow": (NEVER_HERE, ending_at(AT_MS - SKEW_MS), False),
+        "its-decision-is-there": (COMMITTED, ending_at(5), False),
+        "its-decision-is-the-newest-record": (COMMITTED[:2], ending_at(AT_MS - SKEW_MS), False),
+        "a-newest-record-decides-nothing-behind-the-end": (COMMITTED[:2], ending_at(AT_MS - SKEW_MS - 1), True),
+        "its-partition-holds-no-moment": (NEVER_HERE, ending_at(None), True),
+        "unknown-and-one-partition-reaches-further": (None, ending_at(5, 0), False),
+        "unknown-and-later-than-every-partition": (None, ending_at(5, 0, 1, 2, 3), True),
+        "its-partition-was-not-given": (NEVER_HERE, replace(ending_at(5), chains={0: WHOLE}), False),
+    },
 )
 def test_a_marker_that_is_later_than_the_state(
     history: list[StateRecord] | None, state: GivenState, *, is_later: bool
@@ -565,20 +522,20 @@ def fit(sums: MarkerSums, **changes: Any) -> Fit:
     return fit_of(sums, **known | changes)
 
 
-@pytest.mark.parametrize(
-    ("sums", "changes", "speaks_against"),
-    [
-        pytest.param(MarkerSums(9), {}, set(), id="all-confirmed"),
-        pytest.param(MarkerSums(), {}, set(), id="nothing-speaks"),
-        pytest.param(contradicted(1, 7), {}, {"7", "unknown"}, id="one-of-two-counts-for-its-producer-and-the-unknown"),
-        pytest.param(contradicted(0, 7), {}, {"7", "8", "unknown"}, id="most-count-for-everything"),
-        pytest.param(contradicted(1, 7, 9), {}, {"7", "8", "unknown"}, id="two-of-three-count-for-everything"),
-        pytest.param(contradicted(2, 7, 9), {}, {"7", "unknown"}, id="as-many-as-are-confirmed-do-not"),
-        pytest.param(MarkerSums(), {"misplaced": "ids lie elsewhere"}, {"7", "8", "unknown"}, id="misplaced-ids"),
-        pytest.param(MarkerSums(has_recent=True), {}, {"7", "8", "unknown"}, id="no-producer-occurs-in-it"),
-        pytest.param(MarkerSums(), {"cluster_ids": {"A"}}, set(), id="one-cluster"),
-        pytest.param(MarkerSums(), {"cluster_ids": {"A", "B"}}, {"7", "8", "unknown"}, id="two-clusters"),
-    ],
+@cases(
+    "sums changes speaks_against",
+    {
+        "all-confirmed": (MarkerSums(9), {}, set()),
+        "nothing-speaks": (MarkerSums(), {}, set()),
+        "one-of-two-counts-for-its-producer-and-the-unknown": (contradicted(1, 7), {}, {"7", "unknown"}),
+        "most-count-for-everything": (contradicted(0, 7), {}, {"7", "8", "unknown"}),
+        "two-of-three-count-for-everything": (contradicted(1, 7, 9), {}, {"7", "8", "unknown"}),
+        "as-many-as-are-confirmed-do-not": (contradicted(2, 7, 9), {}, {"7", "unknown"}),
+        "misplaced-ids": (MarkerSums(), {"misplaced": "ids lie elsewhere"}, {"7", "8", "unknown"}),
+        "no-producer-occurs-in-it": (MarkerSums(has_recent=True), {}, {"7", "8", "unknown"}),
+        "one-cluster": (MarkerSums(), {"cluster_ids": {"A"}}, set()),
+        "two-clusters": (MarkerSums(), {"cluster_ids": {"A", "B"}}, {"7", "8", "unknown"}),
+    },
 )
 def test_for_whom_it_counts(sums: MarkerSums, changes: dict[str, Any], speaks_against: set[str]) -> None:
     asked = {"7": (7, True), "8": (8, True), "unknown": (99, False)}
@@ -589,20 +546,20 @@ def test_for_whom_it_counts(sums: MarkerSums, changes: dict[str, Any], speaks_ag
 MARKED = MarkerSums(is_unsure=True)
 
 
-@pytest.mark.parametrize(
-    ("sums", "is_copied_last", "known", "unknown"),
-    [
-        pytest.param(MarkerSums(), True, False, False, id="no-marker-tests-it"),
-        pytest.param(MARKED, True, True, True, id="it-surely-confirms-none"),
-        pytest.param(replace(MARKED, confirmed_count=1), True, True, True, id="a-newest-decision-is-not-sure"),
-        pytest.param(replace(MARKED, sure_ms=AT_MS), True, False, False, id="one-is-sure"),
-        pytest.param(replace(MARKED, sure_ms=AT_MS - 1), True, True, True, id="one-that-is-older-than-the-data-is"),
-        pytest.param(contradicted(9, 7), True, True, True, id="any-contradiction"),
-        pytest.param(MarkerSums(unprinted=witness(9)), True, True, True, id="of-unprinted-kind"),
-        pytest.param(MarkerSums(unprinted_of_unknown=witness(9)), True, False, True, id="of-an-unknown-producer"),
-        pytest.param(MarkerSums(unreached=witness(9)), True, False, True, id="later-than-a-part-that-was-copied-last"),
-        pytest.param(MarkerSums(unreached=witness(9)), False, False, False, id="later-than-a-part-of-it"),
-    ],
+@cases(
+    "sums is_copied_last known unknown",
+    {
+        "no-marker-tests-it": (MarkerSums(), True, False, False),
+        "it-surely-confirms-none": (MARKED, True, True, True),
+        "a-newest-decision-is-not-sure": (replace(MARKED, confirmed_count=1), True, True, True),
+        "one-is-sure": (replace(MARKED, sure_ms=AT_MS), True, False, False),
+        "one-that-is-older-than-the-data-is": (replace(MARKED, sure_ms=AT_MS - 1), True, True, True),
+        "any-contradiction": (contradicted(9, 7), True, True, True),
+        "of-unprinted-kind": (MarkerSums(unprinted=witness(9)), True, True, True),
+        "of-an-unknown-producer": (MarkerSums(unprinted_of_unknown=witness(9)), True, False, True),
+        "later-than-a-part-that-was-copied-last": (MarkerSums(unreached=witness(9)), True, False, True),
+        "later-than-a-part-of-it": (MarkerSums(unreached=witness(9)), False, False, False),
+    },
 )
 def test_where_nothing_hangs_since_the_state_may_be_anothers(
     sums: MarkerSums, *, is_copied_last: bool, known: bool, unknown: bool
@@ -612,14 +569,14 @@ def test_where_nothing_hangs_since_the_state_may_be_anothers(
     assert said == [known, unknown]
 
 
-@pytest.mark.parametrize(
-    ("sums", "is_in_doubt"),
-    [
-        pytest.param(MarkerSums(), True, id="no-marker-tests-it"),
-        pytest.param(MarkerSums(confirmed_count=1), True, id="none-is-sure"),
-        pytest.param(MarkerSums(sure_ms=AT_MS - 1), True, id="one-that-is-older-than-the-data-is"),
-        pytest.param(MarkerSums(sure_ms=AT_MS), False, id="one-is-sure"),
-    ],
+@cases(
+    "sums is_in_doubt",
+    {
+        "no-marker-tests-it": (MarkerSums(), True),
+        "none-is-sure": (MarkerSums(confirmed_count=1), True),
+        "one-that-is-older-than-the-data-is": (MarkerSums(sure_ms=AT_MS - 1), True),
+        "one-is-sure": (MarkerSums(sure_ms=AT_MS), False),
+    },
 )
 def test_of_some_partitions_alone_a_state_must_surely_confirm_a_marker(sums: MarkerSums, *, is_in_doubt: bool) -> None:
     found = fit(sums, is_partial=True)
@@ -627,28 +584,28 @@ def test_of_some_partitions_alone_a_state_must_surely_confirm_a_marker(sums: Mar
     assert said == [is_in_doubt, is_in_doubt]
 
 
-@pytest.mark.parametrize(
-    ("sums", "is_in_doubt"),
-    [
-        pytest.param(replace(MARKED, sure_ms=AT_MS, newest_ms=AT_MS), False, id="the-newest-commit-is-sure"),
-        pytest.param(replace(MARKED, sure_ms=AT_MS, newest_ms=AT_MS + 1), True, id="an-older-one-is"),
-        pytest.param(replace(MARKED, newest_ms=AT_MS), True, id="none-is"),
-        pytest.param(MarkerSums(newest_ms=AT_MS), False, id="no-marker-is-unsure"),
-    ],
+@cases(
+    "sums is_in_doubt",
+    {
+        "the-newest-commit-is-sure": (replace(MARKED, sure_ms=AT_MS, newest_ms=AT_MS), False),
+        "an-older-one-is": (replace(MARKED, sure_ms=AT_MS, newest_ms=AT_MS + 1), True),
+        "none-is": (replace(MARKED, newest_ms=AT_MS), True),
+        "no-marker-is-unsure": (MarkerSums(newest_ms=AT_MS), False),
+    },
 )
 def test_where_nothing_bounds_the_data_the_newest_commit_must_be_sure(sums: MarkerSums, *, is_in_doubt: bool) -> None:
     said = [bool(fit(sums).doubts(HERE, None, is_known=i, is_copied_last=True)) for i in (True, False)]
     assert said == [is_in_doubt, is_in_doubt]
 
 
-@pytest.mark.parametrize(
-    ("sums", "by_ms", "is_shown"),
-    [
-        pytest.param(MarkerSums(), AT_MS, False, id="no-marker-is"),
-        pytest.param(MarkerSums(sure_of_any_ms=AT_MS), AT_MS, True, id="one-as-late-as-the-data-is"),
-        pytest.param(MarkerSums(sure_of_any_ms=AT_MS - 1), AT_MS, False, id="only-an-older-one"),
-        pytest.param(MarkerSums(sure_of_any_ms=AT_MS), None, False, id="nothing-says-how-late-that-is"),
-    ],
+@cases(
+    "sums by_ms is_shown",
+    {
+        "no-marker-is": (MarkerSums(), AT_MS, False),
+        "one-as-late-as-the-data-is": (MarkerSums(sure_of_any_ms=AT_MS), AT_MS, True),
+        "only-an-older-one": (MarkerSums(sure_of_any_ms=AT_MS - 1), AT_MS, False),
+        "nothing-says-how-late-that-is": (MarkerSums(sure_of_any_ms=AT_MS), None, False),
+    },
 )
 def test_a_state_is_shown_to_be_of_this_cluster_by_a_marker(
     sums: MarkerSums, by_ms: int | None, *, is_shown: bool
@@ -659,15 +616,13 @@ def test_a_state_is_shown_to_be_of_this_cluster_by_a_marker(
     assert not fit(sums).doubts(HERE, by_ms, is_known=True, is_copied_last=True)
 
 
-@pytest.mark.parametrize(
-    ("sums", "is_anothers"),
-    [
-        pytest.param(contradicted(0, 7), True, id="nothing-fits"),
-        pytest.param(contradicted(1, 7, 9), False, id="it-confirms-some"),
-        pytest.param(
-            MarkerSums(against=Contradictions(1, {}, witness(7), is_of_known=True)), False, id="it-knows-the-producer"
-        ),
-    ],
+@cases(
+    "sums is_anothers",
+    {
+        "nothing-fits": (contradicted(0, 7), True),
+        "it-confirms-some": (contradicted(1, 7, 9), False),
+        "it-knows-the-producer": (MarkerSums(against=Contradictions(1, {}, witness(7), is_of_known=True)), False),
+    },
 )
 def test_it_is_another_clusters_only_if_it_explains_nothing(sums: MarkerSums, *, is_anothers: bool) -> None:
     (told,) = fit(sums).misfits
@@ -700,16 +655,16 @@ def test_sums_add_up_however_they_are_split(one: MarkerSums, other: MarkerSums, 
     assert one.plus(other).plus(third) == one.plus(other.plus(third))
 
 
-@pytest.mark.parametrize(
+@cases(
     "seen",
-    [
-        pytest.param(MarkerSums(is_unsure=True), id="a-marker-that-is-not-surely-confirmed"),
-        pytest.param(MarkerSums(sure_ms=0), id="when-the-newest-was-surely-confirmed"),
-        pytest.param(MarkerSums(has_recent=True), id="transactions-ended-lately"),
-        pytest.param(MarkerSums(knows_recent=True), id="and-an-id-of-them-is-known"),
-        pytest.param(MarkerSums(coordinator_epochs={1: 0}), id="a-coordinators-first-epoch"),
-        pytest.param(MarkerSums(unknown_coordinator_epoch=0), id="that-of-a-producer-nobody-knows"),
-    ],
+    {
+        "a-marker-that-is-not-surely-confirmed": MarkerSums(is_unsure=True),
+        "when-the-newest-was-surely-confirmed": MarkerSums(sure_ms=0),
+        "transactions-ended-lately": MarkerSums(has_recent=True),
+        "and-an-id-of-them-is-known": MarkerSums(knows_recent=True),
+        "a-coordinators-first-epoch": MarkerSums(coordinator_epochs={1: 0}),
+        "that-of-a-producer-nobody-knows": MarkerSums(unknown_coordinator_epoch=0),
+    },
 )
 def test_what_one_partition_says_holds_beside_another_that_says_nothing(seen: MarkerSums) -> None:
     assert seen.plus(MarkerSums()) == MarkerSums().plus(seen) == seen

@@ -1,7 +1,6 @@
 """What one transactional id's history says about open data."""
 
-import pytest
-
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import exported, record, tombstone
 from tests.tools.judged_cases import OPEN, asked
 from txn_analysis.coordinator.history import (
@@ -26,55 +25,40 @@ def view(history: list[StateRecord], skew_ms: int = 0) -> CoordinatorView:
     return view_of(history, DATA, (), skew_ms)
 
 
-@pytest.mark.parametrize(
-    ("history", "expected"),
-    [
-        pytest.param([record("Ongoing", 10, start_ms=5)], (5, 3), id="the-json-form-prints-the-start"),
-        pytest.param(
+@cases(
+    "history expected",
+    {
+        "the-json-form-prints-the-start": ([record("Ongoing", 10, start_ms=5)], (5, 3)),
+        "the-first-ongoing-stands-for-it": (
             [record("Empty", 1), record("Ongoing", 10), record("Ongoing", 20)],
             (10, 3),
-            id="the-first-ongoing-stands-for-it",
         ),
-        pytest.param(
+        "an-older-transaction-does-not": (
             [record("Ongoing", 1), record("CompleteCommit", 2), record("Ongoing", 10)],
             (10, 3),
-            id="an-older-transaction-does-not",
         ),
-        pytest.param([record("Ongoing", 10), record("Ongoing", 20, epoch=4)], (10, 4), id="the-last-epoch-counts"),
-        pytest.param(
-            [record("Ongoing", 10), record("PrepareAbort", 20, epoch=4)],
-            (10, 3),
-            id="a-prepare-record-raises-the-epoch",
-        ),
-        pytest.param(
-            [record("PrepareAbort", 20, epoch=4)], (None, None), id="compaction-left-the-prepare-record-alone"
-        ),
-        pytest.param([record("CompleteAbort", 20)], (None, None), id="nothing-in-progress"),
-    ],
+        "the-last-epoch-counts": ([record("Ongoing", 10), record("Ongoing", 20, epoch=4)], (10, 4)),
+        "a-prepare-record-raises-the-epoch": ([record("Ongoing", 10), record("PrepareAbort", 20, epoch=4)], (10, 3)),
+        "compaction-left-the-prepare-record-alone": ([record("PrepareAbort", 20, epoch=4)], (None, None)),
+        "nothing-in-progress": ([record("CompleteAbort", 20)], (None, None)),
+    },
 )
 def test_the_current_transaction(history: list[StateRecord], expected: tuple[int | None, int | None]) -> None:
     assert current_transaction(history) == expected
 
 
-@pytest.mark.parametrize(
-    ("history", "is_listed", "is_live"),
-    [
-        pytest.param([record("Ongoing", 10)], True, True, id="ongoing"),
-        pytest.param([record("PrepareCommit", 10)], True, True, id="commit-pending"),
-        pytest.param([record("Ongoing", 10, topic_partitions=())], False, True, id="ongoing-elsewhere"),
-        pytest.param([record("Ongoing", 10, producer_id=8)], False, False, id="under-another-producer-id"),
-        pytest.param(
-            [record("Ongoing", 10, producer_id=8, previous_producer_id=7)],
-            False,
-            True,
-            id="rotated-from-this-producer-id",
-        ),
-        pytest.param(
-            [record("Ongoing", 10, producer_id=6, next_producer_id=7)], False, True, id="rotates-to-this-producer-id"
-        ),
-        pytest.param([record("Ongoing", 10), record("CompleteCommit", 20)], False, False, id="ended"),
-        pytest.param([record("Ongoing", 10), tombstone(20)], False, False, id="removed"),
-    ],
+@cases(
+    "history is_listed is_live",
+    {
+        "ongoing": ([record("Ongoing", 10)], True, True),
+        "commit-pending": ([record("PrepareCommit", 10)], True, True),
+        "ongoing-elsewhere": ([record("Ongoing", 10, topic_partitions=())], False, True),
+        "under-another-producer-id": ([record("Ongoing", 10, producer_id=8)], False, False),
+        "rotated-from-this-producer-id": ([record("Ongoing", 10, producer_id=8, previous_producer_id=7)], False, True),
+        "rotates-to-this-producer-id": ([record("Ongoing", 10, producer_id=6, next_producer_id=7)], False, True),
+        "ended": ([record("Ongoing", 10), record("CompleteCommit", 20)], False, False),
+        "removed": ([record("Ongoing", 10), tombstone(20)], False, False),
+    },
 )
 def test_what_the_coordinator_lists(history: list[StateRecord], is_listed: bool, is_live: bool) -> None:
     known = view(history)
@@ -100,36 +84,34 @@ def test_an_earlier_decision_that_the_log_has_no_marker_of_is_known_while_the_id
     assert view(history).without_marker.commit is not None
 
 
-@pytest.mark.parametrize(
-    ("history", "expected"),
-    [
-        pytest.param([record("PrepareCommit", 10), record("CompleteCommit", 11)], [10, 11], id="a-dump-prints-it"),
-        pytest.param(
+@cases(
+    "history expected",
+    {
+        "a-dump-prints-it": ([record("PrepareCommit", 10), record("CompleteCommit", 11)], [10, 11]),
+        "the-last-complete-record-of-an-export-has-the-time-of-the-decision": (
             exported(record("PrepareCommit", 10), record("CompleteCommit", 10)),
             [10, UNBOUNDED_MS],
-            id="the-last-complete-record-of-an-export-has-the-time-of-the-decision",
         ),
-        pytest.param(
+        "it-was-written-before-the-next-record-of-its-id": (
             exported(record("PrepareCommit", 10), record("CompleteCommit", 10), record("Ongoing", 900)),
             [10, 900, 900],
-            id="it-was-written-before-the-next-record-of-its-id",
         ),
-        pytest.param([record("CompleteCommit", 10), tombstone(90)], [10, 90], id="a-tombstone-has-only-its-batch"),
-    ],
+        "a-tombstone-has-only-its-batch": ([record("CompleteCommit", 10), tombstone(90)], [10, 90]),
+    },
 )
 def test_when_a_record_was_written_at_the_latest(history: list[StateRecord], expected: list[int]) -> None:
     assert written_by_ms(history) == expected
 
 
-@pytest.mark.parametrize(
-    ("first", "expected"),
-    [
-        pytest.param(record("Empty", 10, epoch=0), None, id="a-new-id-has-no-past"),
-        pytest.param(record("Empty", 10, epoch=1), 10, id="another-instance-came-before"),
-        pytest.param(record("Empty", 10, epoch=0, previous_producer_id=6), 10, id="it-rotated-from-another"),
-        pytest.param(record("Ongoing", 10, epoch=0), 10, id="it-is-in-the-middle-of-its-work"),
-        pytest.param(record("CompleteCommit", 10, epoch=0), UNBOUNDED_MS, id="a-complete-record-says-not-when"),
-    ],
+@cases(
+    "first expected",
+    {
+        "a-new-id-has-no-past": (record("Empty", 10, epoch=0), None),
+        "another-instance-came-before": (record("Empty", 10, epoch=1), 10),
+        "it-rotated-from-another": (record("Empty", 10, epoch=0, previous_producer_id=6), 10),
+        "it-is-in-the-middle-of-its-work": (record("Ongoing", 10, epoch=0), 10),
+        "a-complete-record-says-not-when": (record("CompleteCommit", 10, epoch=0), UNBOUNDED_MS),
+    },
 )
 def test_the_gap_before_the_first_record_of_an_id_in_an_export(first: StateRecord, expected: int | None) -> None:
     assert view(exported(first)).export_gap_ms == expected

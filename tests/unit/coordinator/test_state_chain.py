@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import TODAY, YESTERDAY, Row, states_of
 from tests.tools.coordinator_rows import state_row as row
 from txn_analysis.coordinator.chain import NO_RECORDS, LeaderEpochChange, StateChain, chains_of
@@ -22,24 +22,24 @@ def chain(*rows: Row, as_of_ms: int | None = None) -> StateChain:
 UNDECODED = row(1, rank=YESTERDAY, is_undecodable=True) | {"transactional_id": None, "state": None}
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        pytest.param([row(0), row(1), row(2)], None, id="none"),
-        pytest.param([row(0), row(3)], 30, id="between-two-batches"),
-        pytest.param([row(2), row(3)], 20, id="before-the-first-batch"),
-        pytest.param([row(1), row(2)], 10, id="of-the-first-offset-alone"),
-        pytest.param([row(2), row(3), row(5)], 50, id="the-newest-counts"),
-        pytest.param([row(0), row(2), row(1, rank=YESTERDAY)], None, id="filled-by-an-earlier-capture"),
-        pytest.param([row(0), row(2), row(1, leader_epoch=0), row(2)], None, id="filled-by-another-copy"),
-        pytest.param([row(0), row(4), row(1, rank=YESTERDAY)], 40, id="filled-in-part"),
-        pytest.param([row(0), row(2), UNDECODED], 20, id="an-earlier-record-that-was-not-decoded-fills-none"),
-        pytest.param([row(0), row(2), UNDECODED, row(1, rank=YESTERDAY)], None, id="unless-another-copy-has-it"),
-        pytest.param([row(0, batch_last_offset=3), row(4)], None, id="compaction-inside-a-batch-leaves-its-offsets"),
-        pytest.param([row(0, batch_last_offset=9), row(2), row(10)], None, id="a-batch-of-another-copy-within-it"),
-        pytest.param([row(0), row(3, recorded_ms=None)], UNBOUNDED_MS, id="nothing-says-when-it-ends"),
-        pytest.param([row(0, recorded_ms=99), row(1), row(2)], None, id="a-clock-that-jumped-makes-none"),
-    ],
+@cases(
+    "rows expected",
+    {
+        "none": ([row(0), row(1), row(2)], None),
+        "between-two-batches": ([row(0), row(3)], 30),
+        "before-the-first-batch": ([row(2), row(3)], 20),
+        "of-the-first-offset-alone": ([row(1), row(2)], 10),
+        "the-newest-counts": ([row(2), row(3), row(5)], 50),
+        "filled-by-an-earlier-capture": ([row(0), row(2), row(1, rank=YESTERDAY)], None),
+        "filled-by-another-copy": ([row(0), row(2), row(1, leader_epoch=0), row(2)], None),
+        "filled-in-part": ([row(0), row(4), row(1, rank=YESTERDAY)], 40),
+        "an-earlier-record-that-was-not-decoded-fills-none": ([row(0), row(2), UNDECODED], 20),
+        "unless-another-copy-has-it": ([row(0), row(2), UNDECODED, row(1, rank=YESTERDAY)], None),
+        "compaction-inside-a-batch-leaves-its-offsets": ([row(0, batch_last_offset=3), row(4)], None),
+        "a-batch-of-another-copy-within-it": ([row(0, batch_last_offset=9), row(2), row(10)], None),
+        "nothing-says-when-it-ends": ([row(0), row(3, recorded_ms=None)], UNBOUNDED_MS),
+        "a-clock-that-jumped-makes-none": ([row(0, recorded_ms=99), row(1), row(2)], None),
+    },
 )
 def test_a_gap_ends_with_the_batch_behind_it(rows: list[Row], expected: int | None) -> None:
     assert chain(*rows).gap_end_ms == expected
@@ -90,98 +90,77 @@ def test_an_export_has_the_update_times_as_moments() -> None:
     assert (found.last_moment_ms, found.first_moment_ms, found.gap_end_ms) == (70, 30, None)
 
 
-@pytest.mark.parametrize(
-    ("first", "expected"),
-    [
-        pytest.param({}, 40, id="whose-beginning-is-not-there"),
-        pytest.param({"producer_id": 7, "producer_epoch": 0}, None, id="that-begins-with-it"),
-    ],
+@cases(
+    "first expected",
+    {"whose-beginning-is-not-there": ({}, 40), "that-begins-with-it": ({"producer_id": 7, "producer_epoch": 0}, None)},
 )
 def test_an_export_lacks_what_came_before_the_first_record_of_an_id(first: Row, expected: int | None) -> None:
     exported = [row(None, last_update_ms=ms, recorded_ms=None) | first for ms in (40, 50)]
     assert chain(row(0, name="another"), *exported).export_gap_ms == expected
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        pytest.param([row(0), row(1)], (), id="one-leader"),
-        pytest.param(
-            [row(0), row(1, leader_epoch=1), row(2, leader_epoch=1)], (LeaderEpochChange(0, 10),), id="it-changed"
-        ),
-        pytest.param(
+@cases(
+    "rows expected",
+    {
+        "one-leader": ([row(0), row(1)], ()),
+        "it-changed": ([row(0), row(1, leader_epoch=1), row(2, leader_epoch=1)], (LeaderEpochChange(0, 10),)),
+        "an-earlier-capture-narrows-it": (
             [row(0), row(2, leader_epoch=1), row(1, rank=YESTERDAY)],
             (LeaderEpochChange(10, 20),),
-            id="an-earlier-capture-narrows-it",
         ),
-        pytest.param(
-            [row(0, leader_epoch=None), row(1, leader_epoch=None)],
-            (LeaderEpochChange(None, None),),
-            id="nobody-says-whose",
-        ),
-        pytest.param([row(0, leader_epoch=None)], (), id="one-batch-alone"),
-        pytest.param(
-            [*map(row, range(3)), row(3, leader_epoch=None)], (LeaderEpochChange(20, None),), id="the-last-does-not-say"
-        ),
-        pytest.param(
+        "nobody-says-whose": ([row(0, leader_epoch=None), row(1, leader_epoch=None)], (LeaderEpochChange(None, None),)),
+        "one-batch-alone": ([row(0, leader_epoch=None)], ()),
+        "the-last-does-not-say": ([*map(row, range(3)), row(3, leader_epoch=None)], (LeaderEpochChange(20, None),)),
+        "the-first-does-not-say": (
             [row(0, leader_epoch=None), row(1, leader_epoch=4), row(2, leader_epoch=4)],
             (LeaderEpochChange(None, 10),),
-            id="the-first-does-not-say",
         ),
-        pytest.param(
+        "none-led-before-the-first": (
             [row(0, leader_epoch=None), row(1), row(2, leader_epoch=4)],
             (LeaderEpochChange(10, 20),),
-            id="none-led-before-the-first",
         ),
-        pytest.param([row(0, leader_epoch=4), row(1, leader_epoch=4)], (), id="who-led-the-first-batch-leads"),
-        pytest.param([row(3, leader_epoch=4)], (), id="began-again-under-a-higher-epoch-looks-new"),
-    ],
+        "who-led-the-first-batch-leads": ([row(0, leader_epoch=4), row(1, leader_epoch=4)], ()),
+        "began-again-under-a-higher-epoch-looks-new": ([row(3, leader_epoch=4)], ()),
+    },
 )
 def test_where_the_leader_of_the_state_changed(rows: list[Row], expected: tuple[LeaderEpochChange, ...]) -> None:
     assert chain(*rows).rises == expected
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        pytest.param([row(0), row(1, leader_epoch=1)], (LeaderEpochChange(0, 10),), id="it-changed"),
-        pytest.param([row(0), row(2, leader_epoch=1)], (), id="compaction-took-what-was-around-it"),
-        pytest.param(
+@cases(
+    "rows expected",
+    {
+        "it-changed": ([row(0), row(1, leader_epoch=1)], (LeaderEpochChange(0, 10),)),
+        "compaction-took-what-was-around-it": ([row(0), row(2, leader_epoch=1)], ()),
+        "an-earlier-capture-has-it": (
             [row(0), row(2, leader_epoch=1), row(1, rank=YESTERDAY)],
             (LeaderEpochChange(10, 20),),
-            id="an-earlier-capture-has-it",
         ),
-        pytest.param(
+        "the-tail-that-was-cut-off-is-in-another-copy": (
             [row(0), row(1), row(2), row(1, leader_epoch=1), row(3, leader_epoch=1)],
             (LeaderEpochChange(0, 10),),
-            id="the-tail-that-was-cut-off-is-in-another-copy",
         ),
-        pytest.param(
+        "the-tail-of-the-second-of-three-leaders-was-cut-off": (
             [row(0), row(1, leader_epoch=1), row(2, leader_epoch=1), row(2, leader_epoch=2)],
             (LeaderEpochChange(0, 10), LeaderEpochChange(10, 20)),
-            id="the-tail-of-the-second-of-three-leaders-was-cut-off",
         ),
-        pytest.param(
-            [row(0, leader_epoch=None), row(1, leader_epoch=None)],
-            (LeaderEpochChange(None, None),),
-            id="nobody-says-whose",
-        ),
-    ],
+        "nobody-says-whose": ([row(0, leader_epoch=None), row(1, leader_epoch=None)], (LeaderEpochChange(None, None),)),
+    },
 )
 def test_where_the_end_of_an_old_leader_can_be_lost(rows: list[Row], expected: tuple[LeaderEpochChange, ...]) -> None:
     assert chain(*rows).lost_tails == expected
 
 
-@pytest.mark.parametrize(
-    ("rise", "first_ms", "last_ms", "expected"),
-    [
-        pytest.param(LeaderEpochChange(100, 200), 300, None, True, id="at-the-skew-before"),
-        pytest.param(LeaderEpochChange(100, 199), 300, None, False, id="1-ms-earlier"),
-        pytest.param(LeaderEpochChange(400, 500), None, 300, True, id="at-the-skew-behind"),
-        pytest.param(LeaderEpochChange(401, 500), None, 300, False, id="1-ms-later"),
-        pytest.param(LeaderEpochChange(None, None), 300, 300, True, id="at-any-time"),
-        pytest.param(LeaderEpochChange(1, 2), None, None, True, id="nothing-bounds-the-data"),
-    ],
+@cases(
+    "rise first_ms last_ms expected",
+    {
+        "at-the-skew-before": (LeaderEpochChange(100, 200), 300, None, True),
+        "1-ms-earlier": (LeaderEpochChange(100, 199), 300, None, False),
+        "at-the-skew-behind": (LeaderEpochChange(400, 500), None, 300, True),
+        "1-ms-later": (LeaderEpochChange(401, 500), None, 300, False),
+        "at-any-time": (LeaderEpochChange(None, None), 300, 300, True),
+        "nothing-bounds-the-data": (LeaderEpochChange(1, 2), None, None, True),
+    },
 )
 def test_a_rise_may_touch_the_data(
     rise: LeaderEpochChange, first_ms: int | None, last_ms: int | None, *, expected: bool
@@ -189,25 +168,20 @@ def test_a_rise_may_touch_the_data(
     assert rise.may_touch(first_ms, last_ms, 100) is expected
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        pytest.param([row(0, state="PrepareCommit"), row(1, state="CompleteCommit")], None, id="its-prepare-is-there"),
-        pytest.param([row(1, state="CompleteCommit")], 10, id="alone"),
-        pytest.param(
-            [row(0, state="PrepareCommit"), row(5, state="CompleteCommit")], None, id="behind-what-compaction-took"
-        ),
-        pytest.param([row(0, state="PrepareAbort"), row(1, state="CompleteCommit")], 10, id="of-another-kind"),
-        pytest.param(
-            [row(0, state="PrepareCommit", name="ledger"), row(1, state="CompleteCommit")], 10, id="of-another-id"
-        ),
-        pytest.param(
+@cases(
+    "rows expected",
+    {
+        "its-prepare-is-there": ([row(0, state="PrepareCommit"), row(1, state="CompleteCommit")], None),
+        "alone": ([row(1, state="CompleteCommit")], 10),
+        "behind-what-compaction-took": ([row(0, state="PrepareCommit"), row(5, state="CompleteCommit")], None),
+        "of-another-kind": ([row(0, state="PrepareAbort"), row(1, state="CompleteCommit")], 10),
+        "of-another-id": ([row(0, state="PrepareCommit", name="ledger"), row(1, state="CompleteCommit")], 10),
+        "in-an-earlier-capture": (
             [row(0, state="PrepareCommit", rank=YESTERDAY), row(1, state="CompleteCommit")],
             None,
-            id="in-an-earlier-capture",
         ),
-        pytest.param([row(0, state="CompleteCommit"), row(4, state="CompleteAbort")], 40, id="the-newest-counts"),
-        pytest.param(
+        "the-newest-counts": ([row(0, state="CompleteCommit"), row(4, state="CompleteAbort")], 40),
+        "completed-by-a-dead-leader-and-again-by-its-successor": (
             [
                 row(0, state="PrepareCommit"),
                 row(1, state="CompleteCommit"),
@@ -215,9 +189,8 @@ def test_a_rise_may_touch_the_data(
                 row(2, state="CompleteCommit", leader_epoch=1, recorded_ms=91),
             ],
             None,
-            id="completed-by-a-dead-leader-and-again-by-its-successor",
         ),
-        pytest.param(
+        "another-decision-may-have-been-where-its-successors-log-has-a-hole": (
             [
                 row(0, state="PrepareCommit"),
                 row(1, state="CompleteCommit"),
@@ -226,32 +199,28 @@ def test_a_rise_may_touch_the_data(
                 row(3, state="CompleteCommit", leader_epoch=1, recorded_ms=91),
             ],
             91,
-            id="another-decision-may-have-been-where-its-successors-log-has-a-hole",
         ),
-        pytest.param(
+        "completed-twice-and-nothing-was-cut-off": (
             [
                 row(0, state="PrepareCommit"),
                 row(1, state="CompleteCommit"),
                 row(2, state="CompleteCommit", leader_epoch=1),
             ],
             20,
-            id="completed-twice-and-nothing-was-cut-off",
         ),
-        pytest.param(
+        "its-prepare-was-cut-off": (
             [
                 row(0, state="PrepareCommit"),
                 row(0, name="ledger", leader_epoch=1),
                 row(1, state="CompleteCommit", leader_epoch=1),
             ],
             10,
-            id="its-prepare-was-cut-off",
         ),
-        pytest.param(
+        "an-export-does-not-say-when": (
             [row(None, state="CompleteCommit", recorded_ms=None, last_update_ms=10)],
             UNBOUNDED_MS,
-            id="an-export-does-not-say-when",
         ),
-    ],
+    },
 )
 def test_a_complete_record_without_its_prepare(rows: list[Row], expected: int | None) -> None:
     assert chain(*rows).lone_complete_ms == expected

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import sums_of_ids
 from txn_analysis.coordinator.partition_count import (
     DEFAULT,
@@ -98,13 +99,13 @@ def test_sums_are_the_same_by_row_by_column_and_in_parts(held: list[tuple[int, i
     assert sums_of_columns(hashes, partitions) == whole
 
 
-@pytest.mark.parametrize(
-    ("said", "fitting", "expected"),
-    [
-        pytest.param(None, (10, 50, 100), "100", id="half-of-a-hundred-partitions-looks-like-fifty"),
-        pytest.param(None, (10, 50), None, id="only-smaller-ones"),
-        pytest.param(50, (10, 50, 100), None, id="the-operator-states-the-count"),
-    ],
+@cases(
+    "said fitting expected",
+    {
+        "half-of-a-hundred-partitions-looks-like-fifty": (None, (10, 50, 100), "100"),
+        "only-smaller-ones": (None, (10, 50), None),
+        "the-operator-states-the-count": (50, (10, 50, 100), None),
+    },
 )
 def test_larger_counts_that_fit(said: int | None, fitting: tuple[int, ...], expected: str | None) -> None:
     basis = DEFAULT if said is None else GIVEN

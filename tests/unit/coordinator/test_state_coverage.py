@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.judged_cases import FOUR, HEALTH
 from txn_analysis.coordinator.chain import StateChain
 from txn_analysis.coordinator.coverage import (
@@ -56,15 +57,15 @@ def test_a_missing_file_is_a_hole_that_ends_with_the_first_batch_behind_it() -> 
     assert partition.holes == [Hole("offsets 100 to 119 are in no file", 510)]
 
 
-@pytest.mark.parametrize(
-    ("hole", "since_ms", "counts"),
-    [
-        pytest.param(Hole("", 510), 509, True, id="it-ends-after-it"),
-        pytest.param(Hole("", 510), 510, True, id="it-ends-with-it"),
-        pytest.param(Hole("", 510), 511, False, id="it-ended-before"),
-        pytest.param(Hole("", 510), None, True, id="there-is-no-end-marker"),
-        pytest.param(Hole("", None), 511, True, id="no-first-file"),
-    ],
+@cases(
+    "hole since_ms counts",
+    {
+        "it-ends-after-it": (Hole("", 510), 509, True),
+        "it-ends-with-it": (Hole("", 510), 510, True),
+        "it-ended-before": (Hole("", 510), 511, False),
+        "there-is-no-end-marker": (Hole("", 510), None, True),
+        "no-first-file": (Hole("", None), 511, True),
+    },
 )
 def test_a_hole_counts_where_it_can_hide_what_came_since_a_marker(
     hole: Hole, since_ms: int | None, counts: bool
@@ -93,14 +94,14 @@ def test_decoder_errors_and_broken_batches_are_problems() -> None:
     assert partition.problems == ["2 records could not be decoded", "positions do not chain"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "is_counted"),
-    [
-        pytest.param("hole_in_file", False, id="what-compaction-makes"),
-        pytest.param("offsets_in_no_file", False, id="what-is-counted-between-the-files"),
-        pytest.param("input_problem", True, id="a-problem-worded-like-a-hole"),
-        pytest.param("a_kind_of_tomorrow", True, id="of-a-later-version"),
-    ],
+@cases(
+    "kind is_counted",
+    {
+        "what-compaction-makes": ("hole_in_file", False),
+        "what-is-counted-between-the-files": ("offsets_in_no_file", False),
+        "a-problem-worded-like-a-hole": ("input_problem", True),
+        "of-a-later-version": ("a_kind_of_tomorrow", True),
+    },
 )
 def test_the_kind_of_a_problem_decides_and_no_words(kind: str, is_counted: bool) -> None:
     reason = "file 00000000000000000000.log has no batch for offset 7: offsets 5 to 7 are in no file"
@@ -109,15 +110,15 @@ def test_the_kind_of_a_problem_decides_and_no_words(kind: str, is_counted: bool)
     assert evidence.partitions[0].problems == ([reason] if is_counted else [])
 
 
-@pytest.mark.parametrize(
-    ("ids", "such_as"),
-    [
-        pytest.param(("orders-tx",), ", such as 'orders-tx' (to 0)", id="one-id"),
-        pytest.param(("a", "b"), ", such as 'a' (to 1), 'b' (to 2)", id="two-ids"),
-        pytest.param(("x" * 81,), f", such as '{'x' * 80}...' (to 0)", id="a-long-id-is-cut"),
-        pytest.param(("polygenelubricants",), ", such as 'polygenelubricants' (to 0)", id="the-hash-that-has-no-abs"),
-        pytest.param((), "", id="no-id-known"),
-    ],
+@cases(
+    "ids such_as",
+    {
+        "one-id": (("orders-tx",), ", such as 'orders-tx' (to 0)"),
+        "two-ids": (("a", "b"), ", such as 'a' (to 1), 'b' (to 2)"),
+        "a-long-id-is-cut": (("x" * 81,), f", such as '{'x' * 80}...' (to 0)"),
+        "the-hash-that-has-no-abs": (("polygenelubricants",), ", such as 'polygenelubricants' (to 0)"),
+        "no-id-known": ((), ""),
+    },
 )
 def test_ids_of_another_partition_are_named_with_the_partition_they_belong_to(
     ids: tuple[str, ...], such_as: str
@@ -204,12 +205,9 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     assert (coverage["seen"], coverage["missing"]) == (3, [3])
 
 
-@pytest.mark.parametrize(
-    ("section", "is_complete"),
-    [
-        pytest.param(SECOND_FILE, True, id="holes-are"),
-        pytest.param(changed(SECOND_FILE, undecodable_count=1), False, id="decoder-errors-are-not"),
-    ],
+@cases(
+    "section is_complete",
+    {"holes-are": (SECOND_FILE, True), "decoder-errors-are-not": (changed(SECOND_FILE, undecodable_count=1), False)},
 )
 def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
     state = StateEvidence([only(section)], StateCount(1, GIVEN))

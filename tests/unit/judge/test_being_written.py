@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.judged_cases import (
     ALL_SEEN,
     HEALTH,
@@ -120,12 +121,12 @@ def test_an_early_word_makes_nothing_young() -> None:
     assert outcome(early) is Outcome.COULD_NOT_TELL
 
 
-@pytest.mark.parametrize(
+@cases(
     "moved",
-    [
-        pytest.param({"first_appended_after_ms": None}, id="no-moment-before-it"),
-        pytest.param({"is_txn_start_exact": False}, id="its-first-batch-may-be-gone"),
-    ],
+    {
+        "no-moment-before-it": {"first_appended_after_ms": None},
+        "its-first-batch-may-be-gone": {"is_txn_start_exact": False},
+    },
 )
 def test_a_start_that_no_clock_dates_is_not_young(moved: dict[str, Any]) -> None:
     assert outcome(but(NOT_WHOLE, moved=moved)) is Outcome.COULD_NOT_TELL

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.judged_cases import OPEN
 from tests.tools.records import sections_of
 from txn_analysis.judge.blocked_groups import (
@@ -82,18 +83,18 @@ def answer(
 LOG = file(0, 100)
 
 
-@pytest.mark.parametrize(
-    ("commits", "expected"),
-    [
-        pytest.param([], ([], []), id="none-at-all"),
-        pytest.param([commit("a", 60, OPEN_PRODUCER)], (["a"], []), id="in-the-transaction"),
-        pytest.param([commit("a", 50, OPEN_PRODUCER)], (["a"], []), id="in-its-first-batch"),
-        pytest.param([commit("a", 49, OPEN_PRODUCER)], ([], ["a"]), id="in-an-earlier-one-of-the-producer"),
-        pytest.param([commit("a", 60, OTHER_PRODUCER)], ([], ["a"]), id="of-another-producer"),
-        pytest.param([commit("a", 60)], ([], ["a"]), id="without-a-transaction"),
-        pytest.param([commit("a", 60, OPEN_PRODUCER), commit("a", 70)], (["a"], []), id="pending-is-not-waiting"),
-        pytest.param([commit("b", 1), commit("a", 2)], ([], ["a", "b"]), id="sorted"),
-    ],
+@cases(
+    "commits expected",
+    {
+        "none-at-all": ([], ([], [])),
+        "in-the-transaction": ([commit("a", 60, OPEN_PRODUCER)], (["a"], [])),
+        "in-its-first-batch": ([commit("a", 50, OPEN_PRODUCER)], (["a"], [])),
+        "in-an-earlier-one-of-the-producer": ([commit("a", 49, OPEN_PRODUCER)], ([], ["a"])),
+        "of-another-producer": ([commit("a", 60, OTHER_PRODUCER)], ([], ["a"])),
+        "without-a-transaction": ([commit("a", 60)], ([], ["a"])),
+        "pending-is-not-waiting": ([commit("a", 60, OPEN_PRODUCER), commit("a", 70)], (["a"], [])),
+        "sorted": ([commit("b", 1), commit("a", 2)], ([], ["a", "b"])),
+    },
 )
 def test_who_waits_and_who_shares(commits: list[GroupCommit], expected: tuple[list[str], list[str]]) -> None:
     assert answer([opened()], [LOG], [*read(LOG), *commits]) == expected

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import record, tombstone
 from tests.tools.judged_cases import (
     ALL_SEEN,
@@ -87,103 +88,90 @@ def cause(
     return judged(opened, known, partitions, state_leader_epoch, no_records_lost=no_records_lost)
 
 
-@pytest.mark.parametrize(
-    ("history", "changes", "name", "confidence"),
-    [
-        pytest.param(MARKED, {}, "late_write_after_marker", "certain", id="written-after-the-end-marker"),
-        pytest.param(
+@cases(
+    "history changes name confidence",
+    {
+        "written-after-the-end-marker": (MARKED, {}, "late_write_after_marker", "certain"),
+        "a-transaction-that-began-later-is-not-its-own": (
             [*MARKED, *transaction(BOUND_MS + 1_000, topic_partitions=ELSEWHERE)],
             {},
             "late_write_after_marker",
             "certain",
-            id="a-transaction-that-began-later-is-not-its-own",
         ),
-        pytest.param(
+        "written-in-a-transaction-that-does-not-list-the-partition": (
             [*MARKED, *transaction(MARKER_MS + 500, topic_partitions=ELSEWHERE)],
             {},
             "write_before_partition_added",
             "certain",
-            id="written-in-a-transaction-that-does-not-list-the-partition",
         ),
-        pytest.param(
+        "never-added": (
             [record("Empty", 1), record("Ongoing", 5, topic_partitions=ELSEWHERE)],
             NEVER_MARKED,
             "write_before_partition_added",
             "certain",
-            id="never-added",
         ),
-        pytest.param(
+        "a-new-instance-took-over": (
             [record("Empty", 1), record("Empty", 9, epoch=4)],
             NEVER_MARKED,
             "old_epoch_left_open",
             "certain",
-            id="a-new-instance-took-over",
         ),
-        pytest.param(
+        "how-its-transaction-ended-is-in-no-record": (
             [*MARKED, *transaction(MARKER_MS + 100, epoch=4)[:1], record("Empty", BOUND_MS + 50, epoch=5)],
             {},
             "marker_missing",
             "possible",
-            id="how-its-transaction-ended-is-in-no-record",
         ),
-        pytest.param(
+        "decided-after-the-data-and-completed": (
             [*MARKED, *transaction(BOUND_MS + 100)],
             {},
             "marker_missing",
             "certain",
-            id="decided-after-the-data-and-completed",
         ),
-        pytest.param(
+        "decided-and-completed-perhaps-before-the-data": (
             [*MARKED, *transaction(MARKER_MS + 100)],
             {},
             "marker_missing",
             "likely",
-            id="decided-and-completed-perhaps-before-the-data",
         ),
-        pytest.param(
+        "what-the-records-list-comes-before-a-rotation": (
             [record("Ongoing", 5, epoch=32_766), record("Empty", BOUND_MS + 9, producer_id=99, epoch=0)],
             {**NEVER_MARKED, "first_producer_epoch": 32_766},
             "marker_missing",
             "possible",
-            id="what-the-records-list-comes-before-a-rotation",
         ),
-        pytest.param(
+        "epochs-were-used-up": (
             [record("Empty", 5, epoch=32_766), record("Empty", BOUND_MS + 9, producer_id=99, epoch=0)],
             {**NEVER_MARKED, "first_producer_epoch": 32_766},
             "producer_id_rotated",
             "likely",
-            id="epochs-were-used-up",
         ),
-        pytest.param(
+        "the-records-link-both-producer-ids": (
             [record("Empty", 5), record("Empty", BOUND_MS + 9, producer_id=99, epoch=0, previous_producer_id=7)],
             NEVER_MARKED,
             "producer_id_rotated",
             "certain",
-            id="the-records-link-both-producer-ids",
         ),
-        pytest.param(
+        "written-after-its-id-was-removed": (
             [record("Empty", 5), tombstone(MARKER_MS)],
             NEVER_MARKED,
             "transactional_id_expired",
             "certain",
-            id="written-after-its-id-was-removed",
         ),
-        pytest.param(
+        "its-id-was-removed-later": (
             [record("Empty", 5), tombstone(NOW_MS - 1)],
             NEVER_MARKED,
             "transactional_id_expired",
             "likely",
-            id="its-id-was-removed-later",
         ),
-        pytest.param(None, {}, "producer_id_never_known", "likely", id="nobody-has-the-producer-id"),
-        pytest.param(
+        "nobody-has-the-producer-id": (None, {}, "producer_id_never_known", "likely"),
+        "nobody-has-it-and-it-may-have-expired": (
             None,
             {"appended_after_ms": NOW_MS - 604_800_000},
             "transactional_id_expired",
             "possible",
-            id="nobody-has-it-and-it-may-have-expired",
         ),
-    ],
+    },
 )
 def test_cause_of_data_that_nothing_lists(
     history: list[StateRecord] | None, changes: Row, name: str, confidence: str
@@ -193,25 +181,23 @@ def test_cause_of_data_that_nothing_lists(
     assert found.evidence_for
 
 
-@pytest.mark.parametrize(
-    ("coordinator", "changes", "name", "confidence"),
-    [
-        pytest.param({}, {}, "transaction_in_progress", "certain", id="running"),
-        pytest.param(
+@cases(
+    "coordinator changes name confidence",
+    {
+        "running": ({}, {}, "transaction_in_progress", "certain"),
+        "older-than-its-transaction-by-the-brokers-clocks": (
             {"start_ms": BOUND_MS + 1},
             {},
             "late_write_joined_next_transaction",
             "certain",
-            id="older-than-its-transaction-by-the-brokers-clocks",
         ),
-        pytest.param(
+        "past-its-timeout": (
             {"start_ms": WRITTEN_MS - 40_000_000, "timeout_ms": MINUTE_MS},
             {},
             "coordinator_overdue",
             "certain",
-            id="past-its-timeout",
         ),
-    ],
+    },
 )
 def test_cause_of_data_in_a_running_transaction(coordinator: Row, changes: Row, name: str, confidence: str) -> None:
     found = judged(OPEN._replace(**changes), KNOWN._replace(**listed("Ongoing", **coordinator)))

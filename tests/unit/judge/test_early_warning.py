@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import states_of, table_row
 from tests.tools.judged_cases import LATE_MS, Case, listed
 from txn_analysis.columns.values import VALUES
@@ -149,15 +150,15 @@ UNDECODED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("rows", "as_of_ms"),
-    [
-        pytest.param(HISTORY, NOW_MS, id="each kind"),
-        pytest.param(HISTORY, None, id="no clock"),
-        pytest.param([*MANY, *reversed(MANY)], NOW_MS, id="many"),
-        pytest.param(UNDECODED, NOW_MS, id="undecoded"),
-        pytest.param([], NOW_MS, id="none"),
-    ],
+@cases(
+    "rows as_of_ms",
+    {
+        "each kind": (HISTORY, NOW_MS),
+        "no clock": (HISTORY, None),
+        "many": ([*MANY, *reversed(MANY)], NOW_MS),
+        "undecoded": (UNDECODED, NOW_MS),
+        "none": ([], NOW_MS),
+    },
 )
 def test_tasks_warn_as_memory_does(spark: SparkSession, rows: list[Row], as_of_ms: int | None) -> None:
     assert in_tasks(spark, rows, as_of_ms) == in_memory(rows, as_of_ms)
@@ -189,17 +190,17 @@ def test_a_warning_says_by_when_it_happens(warned: dict[tuple[str, str], Warning
     assert warned["epoch_near_exhaustion", "epochs-used"].at_ms is None
 
 
-@pytest.mark.parametrize(
-    ("timeouts_ms", "median_ms"),
-    [
-        pytest.param({60_000: 7, 850_000: 5}, None, id="the demo: twelve ids"),
-        pytest.param({60_000: 28, 900_000: 1}, None, id="one id too few"),
-        pytest.param({60_000: 29, 900_000: 1}, 60_000, id="one of thirty"),
-        pytest.param({60_000: 27, 900_000: 3}, 60_000, id="a tenth is far above"),
-        pytest.param({60_000: 26, 900_000: 4}, None, id="two kinds of application"),
-        pytest.param({60_000: 26, 600_000: 4}, 60_000, id="ten times is not far"),
-        pytest.param({}, None, id="none"),
-    ],
+@cases(
+    "timeouts_ms median_ms",
+    {
+        "the demo: twelve ids": ({60_000: 7, 850_000: 5}, None),
+        "one id too few": ({60_000: 28, 900_000: 1}, None),
+        "one of thirty": ({60_000: 29, 900_000: 1}, 60_000),
+        "a tenth is far above": ({60_000: 27, 900_000: 3}, 60_000),
+        "two kinds of application": ({60_000: 26, 900_000: 4}, None),
+        "ten times is not far": ({60_000: 26, 600_000: 4}, 60_000),
+        "none": ({}, None),
+    },
 )
 def test_a_median_speaks_of_many_ids_of_which_few_are_far_above(
     timeouts_ms: dict[int, int], median_ms: int | None

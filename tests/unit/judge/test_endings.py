@@ -3,8 +3,7 @@
 import random
 from typing import Any
 
-import pytest
-
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import record
 from txn_analysis.judge.endings import EndedTransaction, IdHistory, ending_of, explains_before_ms
 from txn_analysis.kafka.transactions import StateRecord
@@ -50,89 +49,76 @@ def cause(transaction: EndedTransaction, *history: StateRecord) -> tuple[str, st
     return found.name, found.confidence.value
 
 
-@pytest.mark.parametrize(
-    ("row", "history", "expected"),
-    [
-        pytest.param(
+@cases(
+    "row history expected",
+    {
+        "only-a-client-commits": (
             ended(START_MS + 10, 3, "COMMIT"),
             [ongoing(3), record("PrepareCommit", START_MS + 10, start_ms=START_MS)],
             ("client_commit", "certain"),
-            id="only-a-client-commits",
         ),
-        pytest.param(
+        "an-abort-without-a-raised-epoch-is-the-clients": (
             ended(START_MS + 10, 3),
             [ongoing(3), *abort(START_MS + 10, 3)],
             ("client_abort", "certain"),
-            id="an-abort-without-a-raised-epoch-is-the-clients",
         ),
-        pytest.param(
+        "raised-when-its-time-was-over": (
             ended(DUE_MS, 4),
             [ongoing(3), *abort(DUE_MS, 4)],
             ("coordinator_timeout", "certain"),
-            id="raised-when-its-time-was-over",
         ),
-        pytest.param(
+        "raised-before-its-time-was-over-and-taken-over": (
             ended(DUE_MS - 1, 4),
             [ongoing(3), *abort(DUE_MS - 1, 4), record("Empty", DUE_MS + 200, epoch=5)],
             ("fenced_by_new_instance", "certain"),
-            id="raised-before-its-time-was-over-and-taken-over",
         ),
-        pytest.param(
+        "raised-at-its-time-and-taken-over-at-once": (
             ended(DUE_MS, 4),
             [ongoing(3), *abort(DUE_MS, 4), record("Empty", DUE_MS + 200, epoch=5)],
             ("coordinator_timeout", "likely"),
-            id="raised-at-its-time-and-taken-over-at-once",
         ),
-        pytest.param(
+        "with-version-2-a-client-could-have-aborted-at-that-moment": (
             ended(DUE_MS, 4),
             [ongoing(3, version=2), *abort(DUE_MS, 4)],
             ("coordinator_timeout", "likely"),
-            id="with-version-2-a-client-could-have-aborted-at-that-moment",
         ),
-        pytest.param(
+        "with-version-2-a-clients-own-abort-raises-the-epoch": (
             ended(START_MS + 10, 4),
             [ongoing(3, version=2), *abort(START_MS + 10, 4)],
             ("client_abort", "likely"),
-            id="with-version-2-a-clients-own-abort-raises-the-epoch",
         ),
-        pytest.param(
+        "the-same-instance-went-on": (
             ended(DUE_MS, 4),
             [ongoing(3, version=2), *abort(DUE_MS, 4), record("Ongoing", DUE_MS + 50, epoch=4, start_ms=DUE_MS + 50)],
             ("client_abort", "certain"),
-            id="the-same-instance-went-on",
         ),
-        pytest.param(
+        "with-version-2-a-restart-after-an-abort-looks-like-a-fencing": (
             ended(START_MS + 10, 4),
             [ongoing(3, version=2), *abort(START_MS + 10, 4), record("Empty", START_MS + 110, epoch=5)],
             ("fenced_by_new_instance", "likely"),
-            id="with-version-2-a-restart-after-an-abort-looks-like-a-fencing",
         ),
-        pytest.param(
+        "text-dumps-do-not-tell-the-version": (
             ended(START_MS + 10, 4),
             [ongoing(3, start_ms=None), *abort(START_MS + 10, 4)],
             ("fenced_by_new_instance", "possible"),
-            id="text-dumps-do-not-tell-the-version",
         ),
-        pytest.param(
+        "a-second-marker-without-a-decision-is-an-administrators": (
             ended(START_MS + 900_000, 3, previous_end_ms=START_MS + 13),
             [ongoing(3), *abort(START_MS + 10, 3)],
             ("administrator_marker", "likely"),
-            id="a-second-marker-without-a-decision-is-an-administrators",
         ),
-        pytest.param(
+        "compaction-left-the-completion": (
             ended(START_MS + 10, 3),
             [record("CompleteAbort", START_MS + 12, start_ms=START_MS)],
             ("client_abort", "certain"),
-            id="compaction-left-the-completion",
         ),
-        pytest.param(ended(START_MS + 10, 3), [], ("unexplained", "unknown"), id="nobody-has-its-producer-id"),
-        pytest.param(
+        "nobody-has-its-producer-id": (ended(START_MS + 10, 3), [], ("unexplained", "unknown")),
+        "its-records-were-compacted-away": (
             ended(START_MS + 10, 3, "COMMIT"),
             [record("Empty", DUE_MS)],
             ("unexplained", "unknown"),
-            id="its-records-were-compacted-away",
         ),
-    ],
+    },
 )
 def test_how_it_ended(row: EndedTransaction, history: list[StateRecord], expected: tuple[str, str]) -> None:
     assert cause(row, *history) == expected

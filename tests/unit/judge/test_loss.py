@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.judged_cases import (
     AFTER_MS,
     BOUND_MS,
@@ -38,23 +39,21 @@ def test_where_the_history_is_whole_and_every_decision_has_its_marker_nothing_wa
     assert not case.may_be_of_earlier_decision
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        pytest.param({"partitions": COMPACTED}, "compaction or retention took records", id="compacted"),
-        pytest.param({"partitions": CUT}, "the leader of __transaction_state changed by 2027-01-15", id="cut"),
-        pytest.param(
+@cases(
+    "changes says",
+    {
+        "compacted": ({"partitions": COMPACTED}, "compaction or retention took records"),
+        "cut": ({"partitions": CUT}, "the leader of __transaction_state changed by 2027-01-15"),
+        "cut-nobody-knows-when": (
             {"partitions": with_partition(HOLDER, rises=(LeaderEpochChange(None, None),))},
             "changed by an unknown moment",
-            id="cut-nobody-knows-when",
         ),
-        pytest.param({"partitions": EXPORT}, "compaction or retention took records", id="an-export"),
-        pytest.param(
+        "an-export": ({"partitions": EXPORT}, "compaction or retention took records"),
+        "older-files-are-gone": (
             {"open": NOT_EXACT, "known": {"without_marker": WithoutMarker(has_commit_of_any_age=True)}},
             "its start may lie before the first file",
-            id="older-files-are-gone",
         ),
-    ],
+    },
 )
 def test_each_doubt_is_said_and_the_operators_word_rules_it_out(changes: dict[str, object], says: str) -> None:
     doubted = evidence(**changes)
@@ -95,19 +94,17 @@ def test_the_operators_word_rules_out_no_loss_that_is_proven() -> None:
     assert commit_marker_missing(evidence(known=left("COMMIT", AFTER_MS), settings={"no_records_lost": True}))
 
 
-@pytest.mark.parametrize(
-    ("changes", "hides_none"),
-    [
-        pytest.param({}, True, id="nothing-was-decided"),
-        pytest.param({"known": left("ABORT", AFTER_MS)}, True, id="an-abort-that-is-over"),
-        pytest.param(
-            {"known": left("ABORT", AFTER_MS, settled_ms=NOW_MS - SKEW_MS + 1)}, False, id="an-abort-on-its-way"
-        ),
-        pytest.param({"known": left("COMMIT", AFTER_MS)}, False, id="a-commit"),
-        pytest.param({"partitions": COMPACTED}, False, id="a-gap"),
-        pytest.param({"health": {"last_moment_ms": None}}, False, id="no-brokers-clock"),
-        pytest.param({"partitions": CUT}, True, id="a-new-leader-hides-none"),
-    ],
+@cases(
+    "changes hides_none",
+    {
+        "nothing-was-decided": ({}, True),
+        "an-abort-that-is-over": ({"known": left("ABORT", AFTER_MS)}, True),
+        "an-abort-on-its-way": ({"known": left("ABORT", AFTER_MS, settled_ms=NOW_MS - SKEW_MS + 1)}, False),
+        "a-commit": ({"known": left("COMMIT", AFTER_MS)}, False),
+        "a-gap": ({"partitions": COMPACTED}, False),
+        "no-brokers-clock": ({"health": {"last_moment_ms": None}}, False),
+        "a-new-leader-hides-none": ({"partitions": CUT}, True),
+    },
 )
 def test_whether_an_earlier_decision_can_own_the_data(changes: dict[str, object], *, hides_none: bool) -> None:
     assert evidence(**changes).may_be_of_earlier_decision is not hides_none

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.judged_cases import HEALTH
 from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
 from txn_analysis.kafka.names import STATE_TOPIC
@@ -36,21 +37,21 @@ def log(*kinds: str) -> PartitionHealth:
     return HEALTH._replace(problems=tuple(Problem(0, kind, "") for kind in kinds))
 
 
-@pytest.mark.parametrize(
-    ("findings", "has_state", "expected"),
-    [
-        pytest.param([], True, Outcome.CLEAN, id="nothing-is-open"),
-        pytest.param([], False, Outcome.CLEAN, id="nothing-is-open-that-a-state-could-explain"),
-        pytest.param([BUSY, LISTED, SUSPECT], True, Outcome.CLEAN, id="open-and-explained"),
-        pytest.param([OPEN_QUESTION, BUSY], True, Outcome.COULD_NOT_TELL, id="late-and-inconclusive"),
-        pytest.param([WITHOUT_A_CLOCK], True, Outcome.COULD_NOT_TELL, id="nobody-knows-how-late"),
-        pytest.param([NOT_YET_A_QUESTION], True, Outcome.CLEAN, id="inconclusive-but-not-late"),
-        pytest.param([BEING_WRITTEN], True, Outcome.CLEAN, id="written-while-it-was-copied"),
-        pytest.param([BEING_WRITTEN, OPEN_QUESTION], True, Outcome.COULD_NOT_TELL, id="beside-one-that-was-not"),
-        pytest.param([BEING_WRITTEN], False, Outcome.COULD_NOT_TELL, id="written-meanwhile-without-a-state"),
-        pytest.param([BUSY], False, Outcome.COULD_NOT_TELL, id="anything-open-without-a-state"),
-        pytest.param([HANGS, OPEN_QUESTION], True, Outcome.FINDINGS, id="what-hangs-comes-before-what-is-in-doubt"),
-    ],
+@cases(
+    "findings has_state expected",
+    {
+        "nothing-is-open": ([], True, Outcome.CLEAN),
+        "nothing-is-open-that-a-state-could-explain": ([], False, Outcome.CLEAN),
+        "open-and-explained": ([BUSY, LISTED, SUSPECT], True, Outcome.CLEAN),
+        "late-and-inconclusive": ([OPEN_QUESTION, BUSY], True, Outcome.COULD_NOT_TELL),
+        "nobody-knows-how-late": ([WITHOUT_A_CLOCK], True, Outcome.COULD_NOT_TELL),
+        "inconclusive-but-not-late": ([NOT_YET_A_QUESTION], True, Outcome.CLEAN),
+        "written-while-it-was-copied": ([BEING_WRITTEN], True, Outcome.CLEAN),
+        "beside-one-that-was-not": ([BEING_WRITTEN, OPEN_QUESTION], True, Outcome.COULD_NOT_TELL),
+        "written-meanwhile-without-a-state": ([BEING_WRITTEN], False, Outcome.COULD_NOT_TELL),
+        "anything-open-without-a-state": ([BUSY], False, Outcome.COULD_NOT_TELL),
+        "what-hangs-comes-before-what-is-in-doubt": ([HANGS, OPEN_QUESTION], True, Outcome.FINDINGS),
+    },
 )
 def test_outcome_of_a_run(findings: list[Opened], *, has_state: bool, expected: Outcome) -> None:
     assert outcome_of(findings, has_state=has_state) is expected
@@ -68,16 +69,16 @@ def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[
     assert outcome_of([*findings, HANGS], has_state=True, sight=CONTESTED) is Outcome.FINDINGS
 
 
-@pytest.mark.parametrize(
-    ("log", "contested"),
-    [
-        pytest.param(log(ProblemKind.CONTESTED_LINE), ("orders-0",), id="two-lines-claim-one-place"),
-        pytest.param(log(ProblemKind.HEADER_KEYS_MAY_OPEN), ("orders-0",), id="text-of-a-client-would-open-one"),
-        pytest.param(log(ProblemKind.MAY_BE_HEADER_KEYS), (), id="text-of-a-client-opens-none"),
-        pytest.param(log(ProblemKind.TORN_TAIL), (), id="another-problem"),
-        pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(is_in_capture=False), (), id="of-an-earlier-capture"),
-        pytest.param(log(ProblemKind.CONTESTED_LINE)._replace(topic=STATE_TOPIC), (), id="of-the-coordinator"),
-    ],
+@cases(
+    "log contested",
+    {
+        "two-lines-claim-one-place": (log(ProblemKind.CONTESTED_LINE), ("orders-0",)),
+        "text-of-a-client-would-open-one": (log(ProblemKind.HEADER_KEYS_MAY_OPEN), ("orders-0",)),
+        "text-of-a-client-opens-none": (log(ProblemKind.MAY_BE_HEADER_KEYS), ()),
+        "another-problem": (log(ProblemKind.TORN_TAIL), ()),
+        "of-an-earlier-capture": (log(ProblemKind.CONTESTED_LINE)._replace(is_in_capture=False), ()),
+        "of-the-coordinator": (log(ProblemKind.CONTESTED_LINE)._replace(topic=STATE_TOPIC), ()),
+    },
 )
 def test_which_logs_may_hide_an_open_transaction(log: PartitionHealth, contested: tuple[str, ...]) -> None:
     assert Sight.of([log]).contested == contested

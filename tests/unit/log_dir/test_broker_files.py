@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.log_dirs.encoder import encoded, snapshot_bytes
 from tests.tools.log_dirs.reading import plans, sorted_files
 from tests.tools.repository import CASES
@@ -34,15 +35,15 @@ def test_every_file_of_the_real_log_directories_is_known() -> None:
         assert [file.path for file, kind in what.items() if not isinstance(kind, Section | PassedOver)] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "kind"),
-    [
-        pytest.param(f"my-topic.v1-12/{NAME}", SEGMENT, "log", id="segment"),
-        pytest.param(f"my-topic.v1-12/{NAME}", b"", "log", id="segment-that-has-just-been-rolled"),
-        pytest.param(f"my-topic.v1-12/{NAME}", bytes(5000), "log", id="preallocated"),
-        pytest.param(f"my-topic.v1-12/{NAME}", SEGMENT[:30], "log", id="half-a-first-batch"),
-        pytest.param(f"__transaction_state-12/{NAME}", SEGMENT, "state", id="state"),
-    ],
+@cases(
+    "name content kind",
+    {
+        "segment": (f"my-topic.v1-12/{NAME}", SEGMENT, "log"),
+        "segment-that-has-just-been-rolled": (f"my-topic.v1-12/{NAME}", b"", "log"),
+        "preallocated": (f"my-topic.v1-12/{NAME}", bytes(5000), "log"),
+        "half-a-first-batch": (f"my-topic.v1-12/{NAME}", SEGMENT[:30], "log"),
+        "state": (f"__transaction_state-12/{NAME}", SEGMENT, "state"),
+    },
 )
 def test_segments_are_known_by_what_they_begin_with(tmp_path: Path, name: str, content: bytes, kind: str) -> None:
     (what,) = found(tmp_path, {name: content}).values()
@@ -148,16 +149,16 @@ def test_a_log_that_was_set_aside_is_refused_where_it_is_given_by_itself(tmp_pat
     assert "stray log, not the partition's log" in what.reason
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        pytest.param(f"orders-0/{NAME}", b"Dumping orders-0/00000000000000000017.log\n", id="a-dump-under-a-logs-name"),
-        pytest.param(f"orders-0/{NAME}", b"\0\0binary, but no batch" + bytes(60), id="binary-that-is-no-batch"),
-        pytest.param(f"data/{NAME}", SEGMENT, id="folder-that-is-no-partitions"),
-        pytest.param("orders-0/17.log", SEGMENT, id="name-that-no-broker-gives"),
-        pytest.param("orders-0/00000000000000000017.bin", SEGMENT, id="name-of-no-segment"),
-        pytest.param("orders-0/leader-epoch-checkpoint", b"0\n0\n", id="checkpoint-without-a-log"),
-    ],
+@cases(
+    "name content",
+    {
+        "a-dump-under-a-logs-name": (f"orders-0/{NAME}", b"Dumping orders-0/00000000000000000017.log\n"),
+        "binary-that-is-no-batch": (f"orders-0/{NAME}", b"\0\0binary, but no batch" + bytes(60)),
+        "folder-that-is-no-partitions": (f"data/{NAME}", SEGMENT),
+        "name-that-no-broker-gives": ("orders-0/17.log", SEGMENT),
+        "name-of-no-segment": ("orders-0/00000000000000000017.bin", SEGMENT),
+        "checkpoint-without-a-log": ("orders-0/leader-epoch-checkpoint", b"0\n0\n"),
+    },
 )
 def test_a_name_alone_makes_no_file_a_brokers(tmp_path: Path, name: str, content: bytes) -> None:
     assert found(tmp_path, {name: content}) == {name: None}

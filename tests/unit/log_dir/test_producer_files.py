@@ -4,11 +4,11 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tools.bodies import Body, plain_rows
+from tests.tools.cases import cases
 from tests.tools.dump_texts import plan as plan_of_text
 from tests.tools.forms.broker import replay
 from tests.tools.forms.dump_writer import Tool, snapshot_section
@@ -57,14 +57,14 @@ def test_no_damaged_snapshot_is_believed(drawn: st.DataObject) -> None:
         assert isinstance(item, Reject)
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        pytest.param(whole_snapshot()[:-1] + b"x", "checksum is wrong", id="damaged"),
-        pytest.param(whole_snapshot()[:-46], "cut short", id="cut"),
-        pytest.param(b"\0\1", "cut short", id="no-head"),
-        pytest.param(b"\0\2" + whole_snapshot()[2:], "version 2", id="newer"),
-    ],
+@cases(
+    "content why",
+    {
+        "damaged": (whole_snapshot()[:-1] + b"x", "checksum is wrong"),
+        "cut": (whole_snapshot()[:-46], "cut short"),
+        "no-head": (b"\0\1", "cut short"),
+        "newer": (b"\0\2" + whole_snapshot()[2:], "version 2"),
+    },
 )
 def test_a_damaged_snapshot_beside_a_log_is_named_and_is_no_section(tmp_path: Path, content: bytes, why: str) -> None:
     (tmp_path / "orders-0").mkdir()

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.tools.cases import cases
 from tests.tools.forms.history import histories
 from tests.tools.forms.model import Batch, History
 from tests.tools.log_dirs.encoder import as_written, encoded, framed, record, segment_bytes
@@ -72,16 +73,16 @@ def test_damage_never_yields_a_batch_that_was_not_written(history: History, draw
     assert (ends[-1] if ends else 0) + rejected == len(found.text.data)
 
 
-@pytest.mark.parametrize(
-    ("tail", "is_torn", "reason"),
-    [
-        pytest.param(encoded(data(1))[:-1], True, "half a batch at the end", id="half-a-batch"),
-        pytest.param(encoded(data(1))[:10], True, "half a batch at the end", id="half-a-header"),
-        pytest.param(bytes(100_000), True, "zeros at the end, where no batch was written yet", id="preallocated"),
-        pytest.param(bytes(100) + b"x", False, "not a record batch", id="zeros-and-more"),
-        pytest.param(b"garbage of a kind that no broker writes", False, "not a record batch", id="garbage"),
-        pytest.param(encoded(data(0)), False, "not a record batch", id="offsets-run-backwards"),
-    ],
+@cases(
+    "tail is_torn reason",
+    {
+        "half-a-batch": (encoded(data(1))[:-1], True, "half a batch at the end"),
+        "half-a-header": (encoded(data(1))[:10], True, "half a batch at the end"),
+        "preallocated": (bytes(100_000), True, "zeros at the end, where no batch was written yet"),
+        "zeros-and-more": (bytes(100) + b"x", False, "not a record batch"),
+        "garbage": (b"garbage of a kind that no broker writes", False, "not a record batch"),
+        "offsets-run-backwards": (encoded(data(0)), False, "not a record batch"),
+    },
 )
 def test_a_torn_end_is_none_of_the_log_and_garbage_spoils_it(tail: bytes, is_torn: bool, reason: str) -> None:
     content = file_of(data(0))
@@ -107,23 +108,23 @@ def test_a_batch_below_the_offset_in_the_name_is_none_of_this_file() -> None:
     assert [why for *_, why in Segment.of(file_of(data(3)), base_offset=4).plan.rejects] == ["not a record batch"]
 
 
-@pytest.mark.parametrize(
-    ("at", "field"),
-    [
-        pytest.param(0, struct.pack(">q", -1), id="base-offset-negative"),
-        pytest.param(8, struct.pack(">i", 48), id="shorter-than-a-header"),
-        pytest.param(12, struct.pack(">i", -2), id="leader-epoch-negative"),
-        pytest.param(16, b"\3", id="format-3"),
-        pytest.param(16, b"\xff", id="format-negative"),
-        pytest.param(21, b"\0\5", id="codec-unknown"),
-        pytest.param(21, b"\0\x80", id="attribute-unknown"),
-        pytest.param(23, struct.pack(">i", -1), id="ends-before-it-begins"),
-        pytest.param(43, struct.pack(">q", -2), id="producer-id-negative"),
-        pytest.param(51, struct.pack(">h", -2), id="producer-epoch-negative"),
-        pytest.param(53, struct.pack(">i", -2), id="sequence-negative"),
-        pytest.param(57, struct.pack(">i", -1), id="fewer-records-than-none"),
-        pytest.param(57, struct.pack(">i", 2), id="more-records-than-offsets"),
-    ],
+@cases(
+    "at field",
+    {
+        "base-offset-negative": (0, struct.pack(">q", -1)),
+        "shorter-than-a-header": (8, struct.pack(">i", 48)),
+        "leader-epoch-negative": (12, struct.pack(">i", -2)),
+        "format-3": (16, b"\3"),
+        "format-negative": (16, b"\xff"),
+        "codec-unknown": (21, b"\0\5"),
+        "attribute-unknown": (21, b"\0\x80"),
+        "ends-before-it-begins": (23, struct.pack(">i", -1)),
+        "producer-id-negative": (43, struct.pack(">q", -2)),
+        "producer-epoch-negative": (51, struct.pack(">h", -2)),
+        "sequence-negative": (53, struct.pack(">i", -2)),
+        "fewer-records-than-none": (57, struct.pack(">i", -1)),
+        "more-records-than-offsets": (57, struct.pack(">i", 2)),
+    },
 )
 def test_a_header_that_no_broker_writes_ends_what_is_understood(at: int, field: bytes) -> None:
     first, second, third = (encoded(data(k)) for k in range(3))
@@ -215,19 +216,19 @@ def test_old_message_formats_keep_the_chain() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "word", "epoch"),
-    [
-        pytest.param(b"\0\0\0\1", b"\0\0\0\0\0\5", "COMMIT", 5, id="commit"),
-        pytest.param(b"\0\3\0\0", b"\0\1\0\0\0\5", "ABORT", 5, id="newer-versions"),
-        pytest.param(b"\0\0\0\0", b"\0\0\xff\xff\xff\xff", "ABORT", None, id="no-coordinator-epoch"),
-        pytest.param(b"\0\0\0\2", b"\0\0", "LEADER_CHANGE", None, id="leader-change"),
-        pytest.param(b"\0\0\0\x63", b"", "UNKNOWN", None, id="type-of-the-future"),
-        pytest.param(b"\0\0\0\0", b"\0\0\0\0\0\5\0", None, None, id="value-longer"),
-        pytest.param(b"\xff\xff\0\0", b"\0\0\0\0\0\5", None, None, id="negative-version"),
-        pytest.param(b"\0\0\0\0", b"\0\0\xff\xff\xff\xfe", None, None, id="negative-epoch"),
-        pytest.param(b"\0", b"", None, None, id="short-key"),
-    ],
+@cases(
+    "key value word epoch",
+    {
+        "commit": (b"\0\0\0\1", b"\0\0\0\0\0\5", "COMMIT", 5),
+        "newer-versions": (b"\0\3\0\0", b"\0\1\0\0\0\5", "ABORT", 5),
+        "no-coordinator-epoch": (b"\0\0\0\0", b"\0\0\xff\xff\xff\xff", "ABORT", None),
+        "leader-change": (b"\0\0\0\2", b"\0\0", "LEADER_CHANGE", None),
+        "type-of-the-future": (b"\0\0\0\x63", b"", "UNKNOWN", None),
+        "value-longer": (b"\0\0\0\0", b"\0\0\0\0\0\5\0", None, None),
+        "negative-version": (b"\xff\xff\0\0", b"\0\0\0\0\0\5", None, None),
+        "negative-epoch": (b"\0\0\0\0", b"\0\0\xff\xff\xff\xfe", None, None),
+        "short-key": (b"\0", b"", None, None),
+    },
 )
 def test_what_a_control_batch_says(key: bytes, value: bytes, word: str | None, epoch: int | None) -> None:
     content = struct.pack(">hiqqqhii", 48, 0, 1_000, 1_000, 7, 0, -1, 1) + record(0, 0, key, value)

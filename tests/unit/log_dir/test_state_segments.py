@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tools.bodies import damaged, plain_rows, read_state_section, single_flips, transactional_ids
+from tests.tools.cases import cases
 from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from tests.tools.dump_texts import plan as plan_of_text
 from tests.tools.forms.dump_writer import Tool, log_section
@@ -136,14 +137,14 @@ def test_tagged_fields_of_a_value() -> None:
     assert [row[name] for name in names] == [5, 9, 2, False]
 
 
-@pytest.mark.parametrize(
-    ("tags", "told"),
-    [
-        pytest.param({0: bytes(8), 2: b"\0\2", 3: b"\0\1"}, (None, None), id="those-that-are-known"),
-        pytest.param({4: b""}, (False, False), id="an-empty-one-of-tomorrow"),
-        pytest.param({4: bytes(7), 5: bytes(7)}, (False, False), id="too-short-for-a-producer-id"),
-        pytest.param({4: b"\1", 200: bytes(8)}, (False, True), id="long-enough-for-one"),
-    ],
+@cases(
+    "tags told",
+    {
+        "those-that-are-known": ({0: bytes(8), 2: b"\0\2", 3: b"\0\1"}, (None, None)),
+        "an-empty-one-of-tomorrow": ({4: b""}, (False, False)),
+        "too-short-for-a-producer-id": ({4: bytes(7), 5: bytes(7)}, (False, False)),
+        "long-enough-for-one": ({4: b"\1", 200: bytes(8)}, (False, True)),
+    },
 )
 def test_fields_of_tomorrow_are_skipped_and_what_they_may_hold_is_said(
     tags: dict[int, bytes], told: tuple[bool | None, bool | None]
@@ -154,36 +155,34 @@ def test_fields_of_tomorrow_are_skipped_and_what_they_may_hold_is_said(
     assert (row["is_undecodable"], row["may_list_more"], row["may_name_more"]) == (False, *told)
 
 
-@pytest.mark.parametrize(
+@cases(
     "value",
-    [
-        pytest.param(FLEXIBLE[:-1] + b"\2\5\0\4\0", id="tags-that-fall"),
-        pytest.param(FLEXIBLE[:-1] + b"\2\4\0\4\0", id="a-tag-twice"),
-        pytest.param(FLEXIBLE[:-1] + b"\1\4\2\0", id="a-field-that-is-cut"),
-        pytest.param(
-            FLEXIBLE.replace(struct.pack(">i", 12) + b"\0", struct.pack(">i", 12) + b"\1\0\0"), id="of-a-topic"
-        ),
-        pytest.param(VALUE + b"\1\4\0", id="of-version-0"),
-    ],
+    {
+        "tags-that-fall": FLEXIBLE[:-1] + b"\2\5\0\4\0",
+        "a-tag-twice": FLEXIBLE[:-1] + b"\2\4\0\4\0",
+        "a-field-that-is-cut": FLEXIBLE[:-1] + b"\1\4\2\0",
+        "of-a-topic": FLEXIBLE.replace(struct.pack(">i", 12) + b"\0", struct.pack(">i", 12) + b"\1\0\0"),
+        "of-version-0": VALUE + b"\1\4\0",
+    },
 )
 def test_fields_that_no_broker_writes_make_a_record_undecodable(value: bytes) -> None:
     (row,) = states_of(batch_bytes([record(0, 0, KEY, value)]))
     assert (row["is_undecodable"], row["transactional_id"]) == (True, "a")
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        pytest.param(b"\x00\x01" + KEY[2:], VALUE, id="record-type-1"),
-        pytest.param(None, VALUE, id="no-key"),
-        pytest.param(KEY + b"x", VALUE, id="key-longer-than-its-id"),
-        pytest.param(struct.pack(">hh", 0, 1) + b"\xff", VALUE, id="id-is-no-text"),
-        pytest.param(KEY, b"\x00\x02" + VALUE[2:], id="value-version-2"),
-        pytest.param(KEY, VALUE[:-1], id="value-cut"),
-        pytest.param(KEY, VALUE + b"x", id="value-longer"),
-        pytest.param(KEY, b"", id="value-empty"),
-        pytest.param(KEY, VALUE.replace(b"orders", b"or ers"), id="no-topic"),
-    ],
+@cases(
+    "key value",
+    {
+        "record-type-1": (b"\x00\x01" + KEY[2:], VALUE),
+        "no-key": (None, VALUE),
+        "key-longer-than-its-id": (KEY + b"x", VALUE),
+        "id-is-no-text": (struct.pack(">hh", 0, 1) + b"\xff", VALUE),
+        "value-version-2": (KEY, b"\x00\x02" + VALUE[2:]),
+        "value-cut": (KEY, VALUE[:-1]),
+        "value-longer": (KEY, VALUE + b"x"),
+        "value-empty": (KEY, b""),
+        "no-topic": (KEY, VALUE.replace(b"orders", b"or ers")),
+    },
 )
 def test_a_record_that_cannot_be_read_is_undecodable_at_its_offset(key: bytes | None, value: bytes) -> None:
     """Whose it is, is known where its key was read to the byte."""
@@ -217,20 +216,20 @@ def test_any_bytes_are_read_alike_many_at_once_and_one_by_one(value: bytes, data
     states_of(b"".join(moved))
 
 
-@pytest.mark.parametrize(
+@cases(
     "batch",
-    [
-        pytest.param(batch_bytes([ONE], body=ONE[:-1]), id="record-cut"),
-        pytest.param(batch_bytes([ONE], body=ONE + b"\0"), id="more-than-its-records"),
-        pytest.param(batch_bytes([ONE], body=b"\x80" * 20), id="endless-number"),
-        pytest.param(batch_bytes([ONE], codec=1, body=b"no gzip"), id="gzip-damaged"),
-        pytest.param(batch_bytes([ONE], codec=1, body=compressed(ONE, "gzip")[:-9]), id="gzip-cut"),
-        pytest.param(batch_bytes([ONE], codec=2, body=b"\x82SNAPPY\0" + bytes(8) + b"\0\0\1\0x"), id="snappy-cut"),
-        pytest.param(batch_bytes([ONE], codec=2, body=b""), id="snappy-empty"),
-        pytest.param(batch_bytes([ONE], codec=3, body=compressed(ONE, "lz4")[:-9]), id="lz4-cut"),
-        pytest.param(batch_bytes([ONE], codec=4, body=b"\x28\xb5\x2f\xfdxxxx"), id="zstd-damaged"),
-        pytest.param(batch_bytes([ONE])[:17] + b"\0\0\0\0" + batch_bytes([ONE])[21:], id="checksum-wrong"),
-    ],
+    {
+        "record-cut": batch_bytes([ONE], body=ONE[:-1]),
+        "more-than-its-records": batch_bytes([ONE], body=ONE + b"\0"),
+        "endless-number": batch_bytes([ONE], body=b"\x80" * 20),
+        "gzip-damaged": batch_bytes([ONE], codec=1, body=b"no gzip"),
+        "gzip-cut": batch_bytes([ONE], codec=1, body=compressed(ONE, "gzip")[:-9]),
+        "snappy-cut": batch_bytes([ONE], codec=2, body=b"\x82SNAPPY\0" + bytes(8) + b"\0\0\1\0x"),
+        "snappy-empty": batch_bytes([ONE], codec=2, body=b""),
+        "lz4-cut": batch_bytes([ONE], codec=3, body=compressed(ONE, "lz4")[:-9]),
+        "zstd-damaged": batch_bytes([ONE], codec=4, body=b"\x28\xb5\x2f\xfdxxxx"),
+        "checksum-wrong": batch_bytes([ONE])[:17] + b"\0\0\0\0" + batch_bytes([ONE])[21:],
+    },
 )
 def test_a_batch_that_cannot_be_opened_is_undecodable(batch: bytes) -> None:
     *_, last = states_of(batch)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.forms.model import Batch, History
 from tests.tools.forms.model import Segment as OracleSegment
 from tests.tools.log_dirs.encoder import encoded
@@ -137,48 +138,39 @@ def link(*batches: Batch, stated: tuple[Row, ...] = ()) -> LinkedPartition:
 OPEN_AT_3 = (data(0), data(1), marker(2), data(3), data(4, producer=8), marker(5, producer=8))
 
 
-@pytest.mark.parametrize(
-    ("batches", "stated", "stable"),
-    [
-        pytest.param(OPEN_AT_3, (), 3, id="smallest-open-start"),
-        pytest.param(OPEN_AT_3[:3], (), 3, id="end-of-the-log"),
-        pytest.param(OPEN_AT_3, (said("log_start", 5),), 5, id="not-below-the-log-start"),
-        pytest.param(OPEN_AT_3, (said("log_start", 2),), 3, id="log-start-below-it"),
-        pytest.param(OPEN_AT_3[:3], (said("log_start", 9),), 9, id="all-records-deleted-since"),
-        pytest.param(
+@cases(
+    "batches stated stable",
+    {
+        "smallest-open-start": (OPEN_AT_3, (), 3),
+        "end-of-the-log": (OPEN_AT_3[:3], (), 3),
+        "not-below-the-log-start": (OPEN_AT_3, (said("log_start", 5),), 5),
+        "log-start-below-it": (OPEN_AT_3, (said("log_start", 2),), 3),
+        "all-records-deleted-since": (OPEN_AT_3[:3], (said("log_start", 9),), 9),
+        "log-start-above-a-final-mark": (
             OPEN_AT_3,
             (said("log_start", 5), said("high_watermark", 2, "clean_shutdown")),
             5,
-            id="log-start-above-a-final-mark",
         ),
-        pytest.param(OPEN_AT_3, (said("high_watermark", 2, "clean_shutdown"),), 2, id="not-above-a-final-mark"),
-        pytest.param(
+        "not-above-a-final-mark": (OPEN_AT_3, (said("high_watermark", 2, "clean_shutdown"),), 2),
+        "the-replica-that-knows-most": (
             OPEN_AT_3,
             (said("high_watermark", 1, "clean_shutdown"), said("high_watermark", 2, "clean_shutdown")),
             2,
-            id="the-replica-that-knows-most",
         ),
-        pytest.param(OPEN_AT_3[:3], (said("high_watermark", 2, "clean_shutdown"),), 2, id="nothing-open-final-mark"),
-        pytest.param(OPEN_AT_3, (said("high_watermark", 2),), 3, id="a-mark-that-may-be-old"),
-        pytest.param(
+        "nothing-open-final-mark": (OPEN_AT_3[:3], (said("high_watermark", 2, "clean_shutdown"),), 2),
+        "a-mark-that-may-be-old": (OPEN_AT_3, (said("high_watermark", 2),), 3),
+        "one-of-two-brokers-was-running": (
             OPEN_AT_3,
             (said("high_watermark", 2, "clean_shutdown"), said("high_watermark", 1)),
             3,
-            id="one-of-two-brokers-was-running",
         ),
-    ],
+    },
 )
 def test_last_stable_offset(batches: tuple[Batch, ...], stated: tuple[Row, ...], stable: int) -> None:
     assert link(*batches, stated=stated).health.last_stable_offset == stable
 
 
-@pytest.mark.parametrize(
-    ("grammar", "stable"),
-    [
-        pytest.param("binary", 5, id="a-brokers-folder-is-all-there-is"),
-        pytest.param("3.2+", 3, id="dumps-may-lack-files"),
-    ],
-)
+@cases("grammar stable", {"a-brokers-folder-is-all-there-is": ("binary", 5), "dumps-may-lack-files": ("3.2+", 3)})
 def test_a_last_stable_offset_is_not_below_the_first_file(grammar: str, stable: int) -> None:
     """Retention took the files in which the open transaction begins; a snapshot knows it."""
     older = (data(3, producer=9), data(4, producer=9))

@@ -5,6 +5,7 @@ import jsonschema
 import pytest
 
 from tests.tools import report_rows as rows
+from tests.tools.cases import cases
 from txn_analysis.errors import AuditError
 from txn_analysis.plan.abort_plan import abort_plan, fingerprinted
 from txn_analysis.plan.plan_file import (
@@ -110,24 +111,24 @@ def test_schema_says_what_each_field_is() -> None:
 FIRST, SECOND, THIRD = TEXT.splitlines(keepends=True)
 
 
-@pytest.mark.parametrize(
+@cases(
     "changed",
-    [
-        pytest.param(TEXT.replace('"producer_epoch": 3', '"producer_epoch": 4'), id="an epoch raised"),
-        pytest.param(TEXT.replace('"txn_start_offset": 155', '"txn_start_offset": 156'), id="another start"),
-        pytest.param(TEXT.replace(f'"not_after_ms": {ENDS_MS}', f'"not_after_ms": {ENDS_MS + 1}'), id="a longer life"),
-        pytest.param(TEXT.replace("first end the producer", "go ahead"), id="a precondition reworded"),
-        pytest.param(FIRST + SECOND, id="a record left out"),
-        pytest.param(TEXT + THIRD, id="a record twice"),
-        pytest.param(SECOND + FIRST + THIRD, id="another order"),
-        pytest.param(TEXT.replace(": ", ":", 1), id="another spelling"),
-        pytest.param(TEXT.replace('"run_id"', '"partition": 0, "run_id"', 1), id="a key twice"),
-        pytest.param(TEXT.replace("\n", "\r\n"), id="other line ends"),
-        pytest.param(TEXT.replace('"transaction_result": false', '"transaction_result": true', 1), id="a commit"),
-        pytest.param(TEXT[:-10], id="cut"),
-        pytest.param("", id="empty"),
-        pytest.param("# a script\n", id="another rendering"),
-    ],
+    {
+        "an epoch raised": TEXT.replace('"producer_epoch": 3', '"producer_epoch": 4'),
+        "another start": TEXT.replace('"txn_start_offset": 155', '"txn_start_offset": 156'),
+        "a longer life": TEXT.replace(f'"not_after_ms": {ENDS_MS}', f'"not_after_ms": {ENDS_MS + 1}'),
+        "a precondition reworded": TEXT.replace("first end the producer", "go ahead"),
+        "a record left out": FIRST + SECOND,
+        "a record twice": TEXT + THIRD,
+        "another order": SECOND + FIRST + THIRD,
+        "another spelling": TEXT.replace(": ", ":", 1),
+        "a key twice": TEXT.replace('"run_id"', '"partition": 0, "run_id"', 1),
+        "other line ends": TEXT.replace("\n", "\r\n"),
+        "a commit": TEXT.replace('"transaction_result": false', '"transaction_result": true', 1),
+        "cut": TEXT[:-10],
+        "empty": "",
+        "another rendering": "# a script\n",
+    },
 )
 def test_changed_file_is_refused(changed: str) -> None:
     assert changed != TEXT

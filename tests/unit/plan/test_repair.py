@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from tests.tools import report_rows as rows
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import record
 from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.plan.abort_plan import abort_plan
@@ -73,18 +74,16 @@ def test_marker_as_recommended_is_a_repair() -> None:
     assert (outcome.last_stable_offset_before, outcome.last_stable_offset_after) == (155, 190)
 
 
-@pytest.mark.parametrize(
-    ("marker", "history", "why"),
-    [
-        pytest.param({"outcome": "COMMIT"}, (), "commits", id="a commit"),
-        pytest.param({"end_producer_epoch": 4}, (), "producer epoch 4", id="an epoch raised by timeout or fencing"),
-        pytest.param({"coordinator_epoch": 5}, (), "coordinator epoch 5", id="a later coordinator"),
-        pytest.param({}, (decision(),), "PrepareAbort", id="a decision on this partition"),
-        pytest.param({}, (decision(state="PrepareCommit"),), "PrepareCommit", id="the other decision"),
-        pytest.param(
-            {}, (decision(producer_id=1, previous_producer_id=RECORD.producer_id),), "Prepare", id="under a rotated id"
-        ),
-    ],
+@cases(
+    "marker history why",
+    {
+        "a commit": ({"outcome": "COMMIT"}, (), "commits"),
+        "an epoch raised by timeout or fencing": ({"end_producer_epoch": 4}, (), "producer epoch 4"),
+        "a later coordinator": ({"coordinator_epoch": 5}, (), "coordinator epoch 5"),
+        "a decision on this partition": ({}, (decision(),), "PrepareAbort"),
+        "the other decision": ({}, (decision(state="PrepareCommit"),), "PrepareCommit"),
+        "under a rotated id": ({}, (decision(producer_id=1, previous_producer_id=RECORD.producer_id),), "Prepare"),
+    },
 )
 def test_marker_of_the_coordinator_is_told_from_a_repair(
     marker: dict[str, Any], history: tuple[StateRecord, ...], why: str
@@ -94,16 +93,16 @@ def test_marker_of_the_coordinator_is_told_from_a_repair(
     assert why in outcome.why
 
 
-@pytest.mark.parametrize(
+@cases(
     "changed",
-    [
-        pytest.param({"topic_partitions": (("orders", 1),)}, id="another partition"),
-        pytest.param({"last_update_ms": rows.AS_OF_MS - 1}, id="before the first capture"),
-        pytest.param({"last_update_ms": MARKER_MS + 1}, id="after the marker"),
-        pytest.param({"producer_id": 1}, id="another producer"),
-        pytest.param({"producer_id": 1, "next_producer_id": RECORD.producer_id}, id="before the producer id was used"),
-        pytest.param({"state": "CompleteAbort"}, id="not a decision"),
-    ],
+    {
+        "another partition": {"topic_partitions": (("orders", 1),)},
+        "before the first capture": {"last_update_ms": rows.AS_OF_MS - 1},
+        "after the marker": {"last_update_ms": MARKER_MS + 1},
+        "another producer": {"producer_id": 1},
+        "before the producer id was used": {"producer_id": 1, "next_producer_id": RECORD.producer_id},
+        "not a decision": {"state": "CompleteAbort"},
+    },
 )
 def test_other_records_of_the_coordinator_leave_it_a_repair(changed: dict[str, Any]) -> None:
     assert after(ended=(ended(),), history=(decision(**changed),)).repair is Repair.REPAIRED
@@ -157,17 +156,16 @@ def test_later_transaction_of_the_same_producer_is_another_one() -> None:
     assert after(findings=(later,), ended=(ended(),)).repair is Repair.REPAIRED
 
 
-@pytest.mark.parametrize(
-    ("seen", "why"),
-    [
-        pytest.param({"health": {"is_in_capture": False}}, "no file of orders-2", id="not in the capture"),
-        pytest.param(
+@cases(
+    "seen why",
+    {
+        "not in the capture": ({"health": {"is_in_capture": False}}, "no file of orders-2"),
+        "a log that is not whole": (
             {"findings": (still_open(rule="evidence_broken", missing_evidence=["a hole at 160"]),)},
             "a hole at 160",
-            id="a log that is not whole",
         ),
-        pytest.param({"health": {"log_start_offset": 188}}, "begins at offset 188", id="data and marker are deleted"),
-    ],
+        "data and marker are deleted": ({"health": {"log_start_offset": 188}}, "begins at offset 188"),
+    },
 )
 def test_what_the_capture_cannot_show_is_not_covered(seen: dict[str, Any], why: str) -> None:
     outcome = after(**seen)

@@ -3,6 +3,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.tools import report_rows as rows
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import record
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.kafka.transactions import StateRecord
@@ -82,15 +83,15 @@ def test_filters_of_find_hanging(findings: list[Finding], filters: Filters, topi
 INCONCLUSIVE = ("orders", 0)
 
 
-@pytest.mark.parametrize(
-    ("filters", "places"),
-    [
-        pytest.param(Filters(), [("orders", 0), ("orders", 2), ("payments", 0)], id="all"),
-        pytest.param(Filters(("payments",)), [("payments", 0)], id="a-topic"),
-        pytest.param(Filters(transactional_id_patterns=("billing.*",)), [INCONCLUSIVE], id="a-pattern"),
-        pytest.param(Filters(states=("Empty",)), [INCONCLUSIVE], id="what-is-not-known-of-it-may-be-asked-for"),
-        pytest.param(Filters(state_partitions=(9,)), [INCONCLUSIVE], id="also-where-its-id-lies"),
-    ],
+@cases(
+    "filters places",
+    {
+        "all": (Filters(), [("orders", 0), ("orders", 2), ("payments", 0)]),
+        "a-topic": (Filters(("payments",)), [("payments", 0)]),
+        "a-pattern": (Filters(transactional_id_patterns=("billing.*",)), [INCONCLUSIVE]),
+        "what-is-not-known-of-it-may-be-asked-for": (Filters(states=("Empty",)), [INCONCLUSIVE]),
+        "also-where-its-id-lies": (Filters(state_partitions=(9,)), [INCONCLUSIVE]),
+    },
 )
 def test_in_doubt_is_what_may_be_asked_for(
     findings: list[Finding], filters: Filters, places: list[tuple[str, int]]

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.dump_texts import plan
 from tests.tools.noisy import said
 from tests.tools.repository import CASES
@@ -57,34 +58,29 @@ def test_the_printed_command_undoes_it(how: str) -> None:
     assert said(undone) == said(SNAPSHOT if b".snapshot" in text else SHALLOW)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        pytest.param(json.dumps(OBJECT, indent=2).encode(), "jq -c", id="jq"),
-        pytest.param(json.dumps(OBJECT, sort_keys=True, separators=(",", ":")).encode(), "jq -c", id="jq -S"),
-        pytest.param(SHALLOW.partition(b"\n")[2], "begins inside a dump", id="without its first line"),
-        pytest.param(b"ERROR no\n" + SHALLOW, "line 2. Dump it again, without 2>&1", id="an error"),
-        pytest.param(
+@cases(
+    "text reason",
+    {
+        "jq": (json.dumps(OBJECT, indent=2).encode(), "jq -c"),
+        "jq -S": (json.dumps(OBJECT, sort_keys=True, separators=(",", ":")).encode(), "jq -c"),
+        "without its first line": (SHALLOW.partition(b"\n")[2], "begins inside a dump"),
+        "an error": (b"ERROR no\n" + SHALLOW, "line 2. Dump it again, without 2>&1"),
+        "an error behind the header": (
             SHALLOW.replace(b"baseOffset", b"ERROR it failed\nbaseOffset", 1),
             "a line of others stands in front of its first one. Dump the file again, without 2>&1",
-            id="an error behind the header",
         ),
-        pytest.param(
+        "a line between Dumping and its header": (
             SHALLOW.replace(b"Log starting", b"pulled 3 layers\nLog starting", 1),
             "another line stands before its header",
-            id="a line between Dumping and its header",
         ),
-        pytest.param(
-            b"TransactionalId\tCoordinator\tProducerId\tTransactionState\nx\t1\t2\tOngoing\n", "a table of", id="list"
-        ),
-        pytest.param(b"Topic\tPartition\tProducerId\tProducerEpoch\tStartOffset\n", "a table of", id="find-hanging"),
-        pytest.param(
+        "list": (b"TransactionalId\tCoordinator\tProducerId\tTransactionState\nx\t1\t2\tOngoing\n", "a table of"),
+        "find-hanging": (b"Topic\tPartition\tProducerId\tProducerEpoch\tStartOffset\n", "a table of"),
+        "wrapped": (
             b"\n".join(line[at : at + 80] for line in SHALLOW.splitlines() for at in range(0, len(line), 80)) + b"\n",
             "broken into several",
-            id="wrapped",
         ),
-        pytest.param((CASES / "field/p-fields/f.txt").read_bytes(), "broken into several", id="fields"),
-    ],
+        "fields": ((CASES / "field/p-fields/f.txt").read_bytes(), "broken into several"),
+    },
 )
 def test_what_no_short_command_undoes_is_said(text: bytes, reason: str) -> None:
     assert reason in (plan(text).problem or "")

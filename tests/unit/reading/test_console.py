@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tools.bodies import OF_ONGOING, Body, Parsed, damaged, parse, transactional_ids
+from tests.tools.cases import cases
 from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from tests.tools.forms.model import StateRecord, StateValue
 from tests.tools.forms.state_writer import console_json, console_text
@@ -36,19 +37,19 @@ def records(*names: str, value: StateValue | None = ONGOING) -> list[StateRecord
     return [StateRecord(name, value) for name in names]
 
 
-@pytest.mark.parametrize(
+@cases(
     "parsed",
-    [
-        pytest.param(of_text(console_text(records("x"))), id="text"),
-        pytest.param(of_text(console_text(records("x"), "Set")), id="text-scala-2.12"),
-        pytest.param(of_text(console_text(records("x")).removesuffix("\n")), id="text-without-last-newline"),
-        pytest.param(of_text(console_text(records("x")).replace("None", "Some(PrepareCommit)")), id="text-pending"),
-        pytest.param(of_json(console_json(records("x"))), id="json"),
-        pytest.param(of_json(console_json(records("x"), key_word="version")), id="json-3.9"),
-        pytest.param(of_json(console_json(records("x"), is_state_named=True)), id="json-4.4"),
-        pytest.param(of_json(console_json(records("x")).replace('Status":1', 'Status":"1"')), id="json-digits"),
-        pytest.param(of_json(console_json(records("x")) + "\n"), id="json-with-newline"),
-    ],
+    {
+        "text": of_text(console_text(records("x"))),
+        "text-scala-2.12": of_text(console_text(records("x"), "Set")),
+        "text-without-last-newline": of_text(console_text(records("x")).removesuffix("\n")),
+        "text-pending": of_text(console_text(records("x")).replace("None", "Some(PrepareCommit)")),
+        "json": of_json(console_json(records("x"))),
+        "json-3.9": of_json(console_json(records("x"), key_word="version")),
+        "json-4.4": of_json(console_json(records("x"), is_state_named=True)),
+        "json-digits": of_json(console_json(records("x")).replace('Status":1', 'Status":"1"')),
+        "json-with-newline": of_json(console_json(records("x")) + "\n"),
+    },
 )
 def test_row_has_the_whole_record(parsed: Parsed) -> None:
     assert not parsed.rejects

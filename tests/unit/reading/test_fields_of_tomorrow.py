@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tests.tools.bodies import Body, Parsed, parse, read_state_section
+from tests.tools.cases import cases
 from tests.tools.forms.dump_writer import Tool, segment_lines
 from tests.tools.forms.model import Segment, StateRecord, StateValue
 from tests.tools.forms.state_writer import console_json, state_batch, value_bytes
@@ -42,17 +43,17 @@ def told(parsed: Parsed) -> list[tuple[bool | None, ...]]:
     return [tuple(row[name] for name in ("is_undecodable", "may_list_more", "may_name_more")) for row in parsed.rows]
 
 
-@pytest.mark.parametrize(
-    ("spare_bytes", "said"),
-    [
-        pytest.param(0, ALL_KNOWN, id="none"),
-        pytest.param(-1, UNDECODABLE, id="less-than-is-printed"),
-        pytest.param(1, UNDECODABLE, id="no-field-has-one-byte"),
-        pytest.param(2, MAY_LIST, id="an-empty-field"),
-        pytest.param(7, MAY_LIST, id="too-few-for-a-producer-id"),
-        pytest.param(8, MAY_NAME, id="enough-for-a-producer-id"),
-        pytest.param(400, MAY_NAME, id="many"),
-    ],
+@cases(
+    "spare_bytes said",
+    {
+        "none": (0, ALL_KNOWN),
+        "less-than-is-printed": (-1, UNDECODABLE),
+        "no-field-has-one-byte": (1, UNDECODABLE),
+        "an-empty-field": (2, MAY_LIST),
+        "too-few-for-a-producer-id": (7, MAY_LIST),
+        "enough-for-a-producer-id": (8, MAY_NAME),
+        "many": (400, MAY_NAME),
+    },
 )
 def test_json_of_a_tool_that_does_not_print_the_field(spare_bytes: int, said: tuple[bool | None, ...]) -> None:
     parsed = read(larger(dumped(FLEXIBLE, version=JSON), FLEXIBLE, spare_bytes))
@@ -66,22 +67,22 @@ def test_version_0_has_no_tagged_fields(spare_bytes: int) -> None:
         assert told(read(larger(dumped(PLAIN, version=version), PLAIN, spare_bytes), version)) == [UNDECODABLE]
 
 
-@pytest.mark.parametrize(
-    ("field", "spare_bytes", "said"),
-    [
-        pytest.param(b'"pendingEpoch":4', 4, MAY_LIST, id="a-short-one"),
-        pytest.param(b'"lastProducerId":7', 10, MAY_NAME, id="a-long-one"),
-        pytest.param(b'"share":0.5', 10, MAY_NAME, id="a-fraction"),
-        pytest.param(b'"more":[{"a":null,"b":["\\u0000"]}]', 60, MAY_NAME, id="lists-and-structs"),
-        pytest.param(b'"a1":1,"b2":2', 6, MAY_LIST, id="two"),
-        pytest.param(b'"a1":1,"b2":2', 3, UNDECODABLE, id="two-in-the-bytes-of-one"),
-        pytest.param(b'"pendingEpoch":4', 0, UNDECODABLE, id="one-that-has-no-bytes"),
-        pytest.param(b'"pendingEpoch":4,"pendingEpoch":4', 4, UNDECODABLE, id="one-twice"),
-        pytest.param(b'"more":{"a":1,"a":2}', 10, UNDECODABLE, id="a-name-twice-within"),
-        pytest.param(b'"more":[{"a":{"b":1,"b":1}}]', 40, UNDECODABLE, id="a-name-twice-deep-within"),
-        pytest.param(b'"no name":4', 4, UNDECODABLE, id="a-name-that-no-field-has"),
-        pytest.param(b'"":4', 4, UNDECODABLE, id="no-name"),
-    ],
+@cases(
+    "field spare_bytes said",
+    {
+        "a-short-one": (b'"pendingEpoch":4', 4, MAY_LIST),
+        "a-long-one": (b'"lastProducerId":7', 10, MAY_NAME),
+        "a-fraction": (b'"share":0.5', 10, MAY_NAME),
+        "lists-and-structs": (b'"more":[{"a":null,"b":["\\u0000"]}]', 60, MAY_NAME),
+        "two": (b'"a1":1,"b2":2', 6, MAY_LIST),
+        "two-in-the-bytes-of-one": (b'"a1":1,"b2":2', 3, UNDECODABLE),
+        "one-that-has-no-bytes": (b'"pendingEpoch":4', 0, UNDECODABLE),
+        "one-twice": (b'"pendingEpoch":4,"pendingEpoch":4', 4, UNDECODABLE),
+        "a-name-twice-within": (b'"more":{"a":1,"a":2}', 10, UNDECODABLE),
+        "a-name-twice-deep-within": (b'"more":[{"a":{"b":1,"b":1}}]', 40, UNDECODABLE),
+        "a-name-that-no-field-has": (b'"no name":4', 4, UNDECODABLE),
+        "no-name": (b'"":4', 4, UNDECODABLE),
+    },
 )
 def test_json_of_a_tool_that_prints_the_field(field: bytes, spare_bytes: int, said: tuple[bool | None, ...]) -> None:
     text = larger(dumped(FLEXIBLE, version=JSON), FLEXIBLE, spare_bytes)
@@ -91,14 +92,14 @@ def test_json_of_a_tool_that_prints_the_field(field: bytes, spare_bytes: int, sa
     assert parsed.rows[0]["transactional_id"] == "x"
 
 
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        pytest.param(b'"version":"1"', b'"version":"2"', id="a-higher-value-version"),
-        pytest.param(b'"partitionIds":[0]', b'"partitionIds":[0],"isNew":true', id="a-field-of-a-topic"),
-        pytest.param(b'"version":"1"', b'"version":"1","flags":0', id="a-field-beside-the-value"),
-        pytest.param(b'Status":1', b'Status":8', id="an-unknown-status"),
-    ],
+@cases(
+    "good bad",
+    {
+        "a-higher-value-version": (b'"version":"1"', b'"version":"2"'),
+        "a-field-of-a-topic": (b'"partitionIds":[0]', b'"partitionIds":[0],"isNew":true'),
+        "a-field-beside-the-value": (b'"version":"1"', b'"version":"1","flags":0'),
+        "an-unknown-status": (b'Status":1', b'Status":8'),
+    },
 )
 def test_what_is_no_tagged_field_of_the_value_is_undecodable(good: bytes, bad: bytes) -> None:
     text = larger(dumped(FLEXIBLE, version=JSON), FLEXIBLE, 10)
@@ -125,16 +126,16 @@ EMPTY = replace(FLEXIBLE, state="Empty", partitions=())
 OLD_EMPTY = replace(PLAIN, state="Empty", partitions=())
 
 
-@pytest.mark.parametrize(
-    ("spare_bytes", "said"),
-    [
-        pytest.param(0, ALL_KNOWN, id="what-brokers-write-today"),
-        pytest.param(-4, ALL_KNOWN, id="without-the-clients-version"),
-        pytest.param(1, MAY_LIST, id="a-field-of-three-bytes-in-its-place"),
-        pytest.param(-3, UNDECODABLE, id="no-field-has-one-byte"),
-        pytest.param(10, NOT_PRINTED, id="a-previous-producer-id-as-4.3-writes-it"),
-        pytest.param(15, MAY_NAME, id="a-producer-id-in-a-field-of-tomorrow"),
-    ],
+@cases(
+    "spare_bytes said",
+    {
+        "what-brokers-write-today": (0, ALL_KNOWN),
+        "without-the-clients-version": (-4, ALL_KNOWN),
+        "a-field-of-three-bytes-in-its-place": (1, MAY_LIST),
+        "no-field-has-one-byte": (-3, UNDECODABLE),
+        "a-previous-producer-id-as-4.3-writes-it": (10, NOT_PRINTED),
+        "a-producer-id-in-a-field-of-tomorrow": (15, MAY_NAME),
+    },
 )
 def test_the_text_form_prints_no_tagged_field(spare_bytes: int, said: tuple[bool | None, ...]) -> None:
     text = larger(dumped(EMPTY, FLEXIBLE, EMPTY, version=TEXT), FLEXIBLE, spare_bytes)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tools.cases import cases
 from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from tests.tools.dump_texts import plan
 from tests.tools.forms.dump_writer import Tool, log_section
@@ -197,18 +198,18 @@ def test_without_a_data_batch_there_is_nothing_to_decode(tool: Tool) -> None:
     assert (groups(copy.rows()), read_bytes(copy.rows())) == ({}, body(copy))
 
 
-@pytest.mark.parametrize(
+@cases(
     "key",
-    [
-        pytest.param("\0\1\0\1g\0\1t\0\0\0\0", id="print-data-log"),
-        pytest.param("offset::g:t:0", id="before-2.5"),
-        pytest.param("Error at offset 1, skipping. x", id="the-decoder-failed"),
-        pytest.param("offset_commit::group=gg,partition=t-0", id="a-name-of-another-size"),
-        pytest.param("offset_commit::group=g,partition=t", id="cut"),
-        pytest.param('{"type":"1","data":{"group":"g', id="cut-json"),
-        pytest.param('{"type":"1","data":[]}', id="no-group"),
-        pytest.param('{"type":"1","data":{"group":7}}', id="no-name"),
-    ],
+    {
+        "print-data-log": "\0\1\0\1g\0\1t\0\0\0\0",
+        "before-2.5": "offset::g:t:0",
+        "the-decoder-failed": "Error at offset 1, skipping. x",
+        "a-name-of-another-size": "offset_commit::group=gg,partition=t-0",
+        "cut": "offset_commit::group=g,partition=t",
+        "cut-json": '{"type":"1","data":{"group":"g',
+        "no-group": '{"type":"1","data":[]}',
+        "no-name": '{"type":"1","data":{"group":7}}',
+    },
 )
 def test_one_key_that_is_not_decoded_leaves_the_groups_unknown(key: str) -> None:
     other = replace(commit(1, "g", tool=TEXT), key=key)
@@ -234,12 +235,12 @@ FORGED = "| offset: 0 CreateTime: 0 keySize: 16 valueSize: 24 sequence: 0 header
 FORGED_COMMIT = f"{FORGED} key: offset_commit::group=victim,partition=t-0 payload: offset=5"
 
 
-@pytest.mark.parametrize(
+@cases(
     "record",
-    [
-        pytest.param(commit(0, f"a\n{FORGED_COMMIT}", tool=TEXT), id="in-a-name"),
-        pytest.param(commit(0, "a", tool=TEXT, metadata=f"x\n{FORGED_COMMIT}"), id="in-metadata"),
-    ],
+    {
+        "in-a-name": commit(0, f"a\n{FORGED_COMMIT}", tool=TEXT),
+        "in-metadata": commit(0, "a", tool=TEXT, metadata=f"x\n{FORGED_COMMIT}"),
+    },
 )
 def test_a_forged_record_line_names_no_group(record: Record) -> None:
     assert Copy.dumped(batch_of(record, producer_id=7), tool=Tool(TEXT, payload=True)).rows() == []

@@ -3,6 +3,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.tools.bodies import Body, Parsed, Row, damaged, parse
+from tests.tools.cases import cases
 from tests.tools.compiling import NEVER, NOTHING, loading_takes
 from tests.tools.repository import CASES
 from txn_analysis.reading.grammar.line_form import LineForms
@@ -43,51 +44,49 @@ def entry(**known: int | None) -> Row:
 NO_DATA = {"last_sequence": None, "last_offset": None}
 
 
-@pytest.mark.parametrize(
-    ("line", "row"),
-    [
-        pytest.param(SNAPSHOT, entry(), id="3.5-open"),
-        pytest.param(SNAPSHOT.replace(b"OptionalLong[138]", b"Some(138)"), entry(), id="3.1-open"),
-        pytest.param(SNAPSHOT.replace(b"OptionalLong[138] lastTimestamp: 1795", b"Some(138)"), entry(), id="1.1-open"),
-        pytest.param(
+@cases(
+    "line row",
+    {
+        "3.5-open": (SNAPSHOT, entry()),
+        "3.1-open": (SNAPSHOT.replace(b"OptionalLong[138]", b"Some(138)"), entry()),
+        "1.1-open": (SNAPSHOT.replace(b"OptionalLong[138] lastTimestamp: 1795", b"Some(138)"), entry()),
+        "3.5-no-marker-yet": (
             SNAPSHOT.replace(b"OptionalLong[138]", b"OptionalLong.empty").replace(b"Epoch: 5", b"Epoch: -1"),
             entry(coordinator_epoch=None, current_txn_start_offset=None),
-            id="3.5-no-marker-yet",
         ),
-        pytest.param(
+        "3.1-no-data": (
             b"producerId: 7 producerEpoch: 3 coordinatorEpoch: 5 currentTxnFirstOffset: None lastTimestamp: 1795 \n",
             entry(current_txn_start_offset=None, **NO_DATA),
-            id="3.1-no-data",
         ),
-        pytest.param(
+        "1.1-no-data": (
             b"producerId: 7 producerEpoch: 3 coordinatorEpoch: 5 currentTxnFirstOffset: None \n",
             entry(current_txn_start_offset=None, last_timestamp_ms=None, **NO_DATA),
-            id="1.1-no-data",
         ),
-        pytest.param(
-            b"producerId: 7 producerEpoch: 3 coordinatorEpoch: 5 currentTxnFirstOffset: OptionalLong.empty "
-            b"lastTimestamp: 1795\n",
+        "4.3-no-data": (
+            (
+                b"producerId: 7 producerEpoch: 3 coordinatorEpoch: 5 currentTxnFirstOffset: OptionalLong.empty "
+                b"lastTimestamp: 1795\n"
+            ),
             entry(current_txn_start_offset=None, **NO_DATA),
-            id="4.3-no-data",
         ),
-        pytest.param(SNAPSHOT.replace(b"1795", b"-1"), entry(last_timestamp_ms=None), id="no-timestamp"),
-    ],
+        "no-timestamp": (SNAPSHOT.replace(b"1795", b"-1"), entry(last_timestamp_ms=None)),
+    },
 )
 def test_snapshot_line_of_every_version(line: bytes, row: Row) -> None:
     assert snapshots(line) == Parsed([row], [])
 
 
-@pytest.mark.parametrize(
+@cases(
     "line",
-    [
-        pytest.param(SNAPSHOT.replace(b"producerId: 7", b"producerId: 9223372036854775808"), id="not-an-int64"),
-        pytest.param(SNAPSHOT.replace(b"producerEpoch: 3", b"producerEpoch: 32768"), id="not-an-int16"),
-        pytest.param(SNAPSHOT.replace(b"coordinatorEpoch: 5", b"coordinatorEpoch: -2"), id="below-minus-one"),
-        pytest.param(SNAPSHOT.replace(b" timestamp: 1795", b" timestamp: 1796"), id="two-different-timestamps"),
-        pytest.param(SNAPSHOT.replace(b"\n", b" \n"), id="more-at-the-end"),
-        pytest.param(SNAPSHOT.replace(b"\n", b"\r\n"), id="carriage-return"),
-        pytest.param(b"producerId: 1 producerEpoch: 0 lastSequence: 0 lastOffset: 0 offsetDelta: 0\n", id="0.11"),
-    ],
+    {
+        "not-an-int64": SNAPSHOT.replace(b"producerId: 7", b"producerId: 9223372036854775808"),
+        "not-an-int16": SNAPSHOT.replace(b"producerEpoch: 3", b"producerEpoch: 32768"),
+        "below-minus-one": SNAPSHOT.replace(b"coordinatorEpoch: 5", b"coordinatorEpoch: -2"),
+        "two-different-timestamps": SNAPSHOT.replace(b" timestamp: 1795", b" timestamp: 1796"),
+        "more-at-the-end": SNAPSHOT.replace(b"\n", b" \n"),
+        "carriage-return": SNAPSHOT.replace(b"\n", b"\r\n"),
+        "0.11": b"producerId: 1 producerEpoch: 0 lastSequence: 0 lastOffset: 0 offsetDelta: 0\n",
+    },
 )
 def test_line_that_is_not_wholly_an_entry_is_rejected_alone(line: bytes) -> None:
     reject = Reject(10 + len(SNAPSHOT), len(line), "not an entry of a snapshot")

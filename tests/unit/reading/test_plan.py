@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tools.cases import cases
 from tests.tools.dump_texts import batch, deep, dumping, plan, record, shallow, starts
 from tests.tools.repository import CASES
 from txn_analysis.errors import InputError
@@ -81,20 +82,19 @@ def test_a_forged_payload_begins_no_section(name: str) -> None:
     assert places(plan(text + shallow("b-0"))) == [("payments-0", 0, True), ("b-0", 0, True)]
 
 
-@pytest.mark.parametrize(
+@cases(
     "hostile",
-    [
-        pytest.param(record(0, value=FORGED), id="in-value"),
-        pytest.param(record(0, key=FORGED), id="in-key"),
-        pytest.param(record(0, value=None, key=FORGED), id="in-key-without-value"),
-        pytest.param(record(0, value=b"x\n" + batch(1, 1, 100) + record(1) + FORGED), id="after-a-forged-batch"),
-        pytest.param(record(0, value=b"\xff" * 9 + b"x\n" + record(1) + FORGED), id="lengths-do-not-hold"),
-        pytest.param(record(0, headers=b"a]\n" + deep("evil-0")[:-1] + b"\n" + batch(0, 1, 0)[:-1]), id="in-headers"),
-        pytest.param(
-            record(0, headers=b"a]\n" + record(1, printed=False) + deep("evil-0") + batch(0, 1, 0)[:-1], printed=False),
-            id="in-headers-after-a-forged-record",
+    {
+        "in-value": record(0, value=FORGED),
+        "in-key": record(0, key=FORGED),
+        "in-key-without-value": record(0, value=None, key=FORGED),
+        "after-a-forged-batch": record(0, value=b"x\n" + batch(1, 1, 100) + record(1) + FORGED),
+        "lengths-do-not-hold": record(0, value=b"\xff" * 9 + b"x\n" + record(1) + FORGED),
+        "in-headers": record(0, headers=b"a]\n" + deep("evil-0")[:-1] + b"\n" + batch(0, 1, 0)[:-1]),
+        "in-headers-after-a-forged-record": record(
+            0, headers=b"a]\n" + record(1, printed=False) + deep("evil-0") + batch(0, 1, 0)[:-1], printed=False
         ),
-    ],
+    },
 )
 def test_a_section_inside_a_record_is_never_proven(hostile: bytes) -> None:
     text = deep("a-0", hostile, record(1), record(2))

@@ -3,6 +3,7 @@ import struct
 import google_crc32c
 import pytest
 
+from tests.tools.cases import cases
 from txn_analysis.reading.inputs.recognise import Recognition, recognise
 from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.sections import Body, DumpedFile, describe_body, parse_dump_path, read_header
@@ -165,32 +166,28 @@ OLD_BATCH = b"offset: 4 position: 0 CreateTime: 1 %ssize: 90 magic: 1 compressco
 STATE_RECORD = RECORD + b" key: transactionalId=a payload: producerId:1\n"
 
 
-@pytest.mark.parametrize(
-    ("file", "body", "expected"),
-    [
-        pytest.param(ORDERS, b"", Body("log", "empty"), id="empty"),
-        pytest.param(STATE, b"", Body("state", "empty"), id="empty-state"),
-        pytest.param(STATE, BATCH_LINES["3.2+"], Body("log", "3.2+"), id="shallow-state-has-no-state"),
-        pytest.param(STATE, BATCH_LINES["3.2+"] + RECORD + b"\n", Body("log", "3.2+"), id="deep-state-has-no-state"),
-        pytest.param(STATE, BATCH_LINES["2.2-3.1"] + STATE_RECORD, Body("state", "2.2-3.1"), id="state"),
-        pytest.param(
+@cases(
+    "file body expected",
+    {
+        "empty": (ORDERS, b"", Body("log", "empty")),
+        "empty-state": (STATE, b"", Body("state", "empty")),
+        "shallow-state-has-no-state": (STATE, BATCH_LINES["3.2+"], Body("log", "3.2+")),
+        "deep-state-has-no-state": (STATE, BATCH_LINES["3.2+"] + RECORD + b"\n", Body("log", "3.2+")),
+        "state": (STATE, BATCH_LINES["2.2-3.1"] + STATE_RECORD, Body("state", "2.2-3.1")),
+        "state-after-emptied-batches": (
             STATE,
             BATCH_LINES["3.2+"].replace(b"count: 4", b"count: 0") * 2 + BATCH_LINES["3.2+"] + STATE_RECORD,
             Body("state", "3.2+"),
-            id="state-after-emptied-batches",
         ),
-        pytest.param(
+        "state-before-2.2": (
             STATE,
             OLD_RECORD % b" producerEpoch: -1" + b" key: transactionalId=a payload: producerId:2\n",
             Body("state", "2.1-deep"),
-            id="state-before-2.2",
         ),
-        pytest.param(
-            ORDERS, OLD_BATCH % (b"", b" isvalid: true") + BATCH_LINES["3.2+"], Body("log", "3.2+"), id="legacy-first"
-        ),
-        pytest.param(ORDERS, OLD_BATCH % (b"isvalid: true ", b""), Body("log", "2.1"), id="legacy-only"),
-        pytest.param(ORDERS, SLF4J + BATCH_LINES["2.1"], Body("log", "2.1"), id="noise-first"),
-    ],
+        "legacy-first": (ORDERS, OLD_BATCH % (b"", b" isvalid: true") + BATCH_LINES["3.2+"], Body("log", "3.2+")),
+        "legacy-only": (ORDERS, OLD_BATCH % (b"isvalid: true ", b""), Body("log", "2.1")),
+        "noise-first": (ORDERS, SLF4J + BATCH_LINES["2.1"], Body("log", "2.1")),
+    },
 )
 def test_what_a_log_section_holds(file: DumpedFile, body: bytes, expected: Body) -> None:
     assert describe_body(file, body) == expected

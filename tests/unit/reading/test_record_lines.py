@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.tools.cases import cases
 from tests.tools.dump_texts import BATCH_SIZE, batch, dumping, plan, record
 from tests.tools.log_evidence import MemoryText
 from txn_analysis.reading.dump.scan import scan_range
@@ -42,22 +43,20 @@ def test_whole_batches_have_all_their_record_lines(printed: bool) -> None:
     assert unproven_bytes(text) == 0
 
 
-@pytest.mark.parametrize(
-    ("lines", "found"),
-    [
-        pytest.param([record(0)], 1, id="one is missing"),
-        pytest.param([], 0, id="all are missing"),
-        pytest.param([record(0), record(1), record(1)], 2, id="one too many"),
-        pytest.param([record(0), record(0)], 1, id="an offset twice"),
-        pytest.param([record(1), record(0)], 1, id="offsets that fall"),
-        pytest.param([record(0), record(2)], 1, id="an offset after the batch"),
-        pytest.param([record(7), record(8)], 0, id="offsets of another batch"),
-        pytest.param([record(0), record(1, b"k", b"long").replace(b"long", b"lo")], 1, id="a payload that was cut"),
-        pytest.param([record(0), record(1).replace(b"keySize: 1", b"keySize: 2")], 1, id="a key of another size"),
-        pytest.param(
-            [record(0), record(1).replace(b"\n", b" endTxnMarker: ABORT coordinatorEpoch: 1\n")], 1, id="marker"
-        ),
-    ],
+@cases(
+    "lines found",
+    {
+        "one is missing": ([record(0)], 1),
+        "all are missing": ([], 0),
+        "one too many": ([record(0), record(1), record(1)], 2),
+        "an offset twice": ([record(0), record(0)], 1),
+        "offsets that fall": ([record(1), record(0)], 1),
+        "an offset after the batch": ([record(0), record(2)], 1),
+        "offsets of another batch": ([record(7), record(8)], 0),
+        "a payload that was cut": ([record(0), record(1, b"k", b"long").replace(b"long", b"lo")], 1),
+        "a key of another size": ([record(0), record(1).replace(b"keySize: 1", b"keySize: 2")], 1),
+        "marker": ([record(0), record(1).replace(b"\n", b" endTxnMarker: ABORT coordinatorEpoch: 1\n")], 1),
+    },
 )
 def test_only_record_lines_of_the_batch_count(lines: list[bytes], found: int) -> None:
     text = dumping(FOLDER) + batch(0, 2, 0) + b"".join(lines) + batch(2, 1, BATCH_SIZE) + record(2)

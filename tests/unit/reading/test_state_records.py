@@ -18,6 +18,7 @@ from tests.tools.bodies import (
     single_flips,
     transactional_ids,
 )
+from tests.tools.cases import cases
 from tests.tools.forms.dump_writer import Tool, segment_lines
 from tests.tools.forms.model import Batch, Segment, StateRecord, StateValue
 from tests.tools.forms.state_writer import STATE_CODES, state_batch, value_bytes
@@ -124,16 +125,16 @@ def resized(text: bytes, value: StateValue, *, by: int) -> bytes:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
+@cases(
     "altered",
-    [
-        pytest.param((("order", 0), ("a-b.c_d", 12)), id="a-shorter-topic"),
-        pytest.param((("orders-2026", 0), ("a-b.c_d", 12)), id="a-longer-topic"),
-        pytest.param((("orders", 0),), id="a-partition-less"),
-        pytest.param((("orders", 0), ("a-b.c_d", 12), ("a-b.c_d", 13)), id="a-partition-more"),
-        pytest.param((("orders", 0), ("a-b.c_d", 12), ("x", 1)), id="a-topic-more"),
-        pytest.param((("orders-x-y", 0), ("a-b.c_d", 12)), id="a-name-of-the-other-version"),
-    ],
+    {
+        "a-shorter-topic": (("order", 0), ("a-b.c_d", 12)),
+        "a-longer-topic": (("orders-2026", 0), ("a-b.c_d", 12)),
+        "a-partition-less": (("orders", 0),),
+        "a-partition-more": (("orders", 0), ("a-b.c_d", 12), ("a-b.c_d", 13)),
+        "a-topic-more": (("orders", 0), ("a-b.c_d", 12), ("x", 1)),
+        "a-name-of-the-other-version": (("orders-x-y", 0), ("a-b.c_d", 12)),
+    },
 )
 def test_record_whose_partitions_were_altered_is_undecodable(
     version: tuple[int, int], altered: tuple[tuple[str, int], ...]
@@ -250,37 +251,37 @@ def test_control_batches_and_empty_batches_are_parsed_without_rows() -> None:
     assert [(row["transactional_id"], row["is_after_gap"]) for row in parsed.rows] == [("x", None), ("y", True)]
 
 
-@pytest.mark.parametrize(
-    ("good", "bad"),
-    [
-        pytest.param(b'"producerId":7', b'"producerId":7.0', id="fraction"),
-        pytest.param(b'"producerId":7', b'"producerId":1e3', id="exponent"),
-        pytest.param(b'"producerId":7', b'"producerId":NaN', id="nan"),
-        pytest.param(b'"producerId":7', b'"producerId":true', id="boolean"),
-        pytest.param(b'"producerId":7', b'"producerId":"7"', id="text"),
-        pytest.param(b'"producerId":7', b'"producerId":9223372036854775808', id="beyond-int64"),
-        pytest.param(b'"producerId":7', b'"producerId":' + b"9" * 5000, id="endless-digits"),
-        pytest.param(b'"producerId":7', b'"producerId":-2', id="below-minus-one"),
-        pytest.param(b'"producerId":7', b'"producerId":7,"producerId":7', id="repeated-name"),
-        pytest.param(b'"producerId":7,', b"", id="missing-field"),
-        pytest.param(b'"producerId":7', b'"producerId":7,"other":0', id="unknown-field"),
-        pytest.param(b'"producerEpoch":3', b'"producerEpoch":32768', id="epoch-beyond-int16"),
-        pytest.param(b'Status":1', b'Status":8', id="unknown-status"),
-        pytest.param(b'"topic":"orders"', b'"topic":"or/ders"', id="topic-name"),
-        pytest.param(b'"topic":"orders"', b'"topic":".."', id="dots"),
-        pytest.param(b'"topic":"orders"', b'"topic":"' + b"o" * 250 + b'"', id="long-topic-name"),
-        pytest.param(b'"partitionIds":[0]', b'"partitionIds":[0,0]', id="partition-twice"),
-        pytest.param(b'"partitionIds":[0]', b'"partitionIds":[-1]', id="negative-partition"),
-        pytest.param(b'"partitionIds":[0]', b'"partitionIds":' + b"[" * 100_000, id="deep-nesting"),
-        pytest.param(b'"version":"0"', b'"version":"2"', id="unknown-version"),
-        pytest.param(b'"version":"0"', b'"version":[]', id="version-is-no-text"),
-        pytest.param(b'"type":"0"', b'"type":0', id="type-is-a-number"),
-        pytest.param(b'"x"', b'"\\ud800"', id="half-a-surrogate-pair"),
-        pytest.param(b'"x"', b'"xy"', id="id-longer-than-the-key"),
-        pytest.param(b'"x"', b'"\xff"', id="not-utf-8"),
-        pytest.param(b"-1}}\n", b"-1}} \n", id="more-at-the-end"),
-        pytest.param(b"valueSize: ", b"valueSize: -1 valueSize: ", id="prefix"),
-    ],
+@cases(
+    "good bad",
+    {
+        "fraction": (b'"producerId":7', b'"producerId":7.0'),
+        "exponent": (b'"producerId":7', b'"producerId":1e3'),
+        "nan": (b'"producerId":7', b'"producerId":NaN'),
+        "boolean": (b'"producerId":7', b'"producerId":true'),
+        "text": (b'"producerId":7', b'"producerId":"7"'),
+        "beyond-int64": (b'"producerId":7', b'"producerId":9223372036854775808'),
+        "endless-digits": (b'"producerId":7', b'"producerId":' + b"9" * 5000),
+        "below-minus-one": (b'"producerId":7', b'"producerId":-2'),
+        "repeated-name": (b'"producerId":7', b'"producerId":7,"producerId":7'),
+        "missing-field": (b'"producerId":7,', b""),
+        "unknown-field": (b'"producerId":7', b'"producerId":7,"other":0'),
+        "epoch-beyond-int16": (b'"producerEpoch":3', b'"producerEpoch":32768'),
+        "unknown-status": (b'Status":1', b'Status":8'),
+        "topic-name": (b'"topic":"orders"', b'"topic":"or/ders"'),
+        "dots": (b'"topic":"orders"', b'"topic":".."'),
+        "long-topic-name": (b'"topic":"orders"', b'"topic":"' + b"o" * 250 + b'"'),
+        "partition-twice": (b'"partitionIds":[0]', b'"partitionIds":[0,0]'),
+        "negative-partition": (b'"partitionIds":[0]', b'"partitionIds":[-1]'),
+        "deep-nesting": (b'"partitionIds":[0]', b'"partitionIds":' + b"[" * 100_000),
+        "unknown-version": (b'"version":"0"', b'"version":"2"'),
+        "version-is-no-text": (b'"version":"0"', b'"version":[]'),
+        "type-is-a-number": (b'"type":"0"', b'"type":0'),
+        "half-a-surrogate-pair": (b'"x"', b'"\\ud800"'),
+        "id-longer-than-the-key": (b'"x"', b'"xy"'),
+        "not-utf-8": (b'"x"', b'"\xff"'),
+        "more-at-the-end": (b"-1}}\n", b"-1}} \n"),
+        "prefix": (b"valueSize: ", b"valueSize: -1 valueSize: "),
+    },
 )
 def test_record_that_kafka_does_not_write_is_undecodable_and_rejected(good: bytes, bad: bytes) -> None:
     lines = dumped(ongoing("a", "x", "b")).splitlines(keepends=True)

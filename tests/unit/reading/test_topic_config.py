@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.cases import cases
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.names import TopicConfig
 from txn_analysis.reading.topic_config import read_topic_configs, topic_configs
@@ -11,46 +12,39 @@ from txn_analysis.reading.topic_config import read_topic_configs, topic_configs
 COMPACTED = TopicConfig(frozenset({"compact", "delete"}), 3_600_000, None)
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        pytest.param(
-            "All configs for topic orders are:\n"
-            "  cleanup.policy=compact,delete sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:cleanup.policy=compact}\n"
-            "  retention.ms=3600000 sensitive=false synonyms={}\n"
-            "  retention.bytes=-1 sensitive=false synonyms={DEFAULT_CONFIG:log.retention.bytes=-1}\n",
-            id="2.5-and-newer",
+    {
+        "2.5-and-newer": "All configs for topic orders are:\n"
+        "  cleanup.policy=compact,delete sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:cleanup.policy=compact}\n"
+        "  retention.ms=3600000 sensitive=false synonyms={}\n"
+        "  retention.bytes=-1 sensitive=false synonyms={DEFAULT_CONFIG:log.retention.bytes=-1}\n",
+        "on-one-line": (
+            "Configs for topic 'orders' are cleanup.policy=compact,delete,retention.ms=3600000,retention.bytes=-1\n"
         ),
-        pytest.param(
-            "Configs for topic 'orders' are cleanup.policy=compact,delete,retention.ms=3600000,retention.bytes=-1\n",
-            id="on-one-line",
-        ),
-    ],
+    },
 )
 def test_both_forms(text: str) -> None:
     assert topic_configs(text) == {"orders": COMPACTED}
 
 
-@pytest.mark.parametrize(
-    ("lines", "expected"),
-    [
-        pytest.param(
+@cases(
+    "lines expected",
+    {
+        "its-own-local-retention": (
             ("remote.storage.enable=true", "retention.ms=3600000", "local.retention.ms=1000"),
             TopicConfig(None, 3_600_000, None, True, 1000, None),
-            id="its-own-local-retention",
         ),
-        pytest.param(
+        "that-of-the-whole-log": (
             ("remote.storage.enable=true", "retention.ms=3600000", "local.retention.ms=-2"),
             TopicConfig(None, 3_600_000, None, True, 3_600_000, None),
-            id="that-of-the-whole-log",
         ),
-        pytest.param(
+        "nothing-is-copied-any-more": (
             ("remote.storage.enable=true", "remote.log.copy.disable=true", "local.retention.ms=1000"),
             TopicConfig(None, None, None, False, None, None),
-            id="nothing-is-copied-any-more",
         ),
-        pytest.param(("remote.storage.enable=false",), TopicConfig(None, None, None, False), id="not-tiered"),
-    ],
+        "not-tiered": (("remote.storage.enable=false",), TopicConfig(None, None, None, False)),
+    },
 )
 def test_what_is_kept_of_a_tiered_topic(lines: tuple[str, ...], expected: TopicConfig) -> None:
     settings = "".join(f"  {line} sensitive=false synonyms={{}}\n" for line in lines)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.tools import report_rows as rows
+from tests.tools.cases import cases
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import (
     clock_line,
@@ -38,16 +39,16 @@ def said(found: AuditReport) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("after_ms", "before_ms", "skew_ms", "expected"),
-    [
-        pytest.param(WRITTEN_MS - 1, WRITTEN_MS + 1, 0, False, id="between"),
-        pytest.param(WRITTEN_MS, WRITTEN_MS, 0, False, id="exactly"),
-        pytest.param(WRITTEN_MS + 1, WRITTEN_MS + 9, 0, True, id="dated-back"),
-        pytest.param(WRITTEN_MS + 1, WRITTEN_MS + 9, 1, False, id="within-the-skew"),
-        pytest.param(None, WRITTEN_MS - 1, 0, True, id="dated-ahead"),
-        pytest.param(None, None, 0, False, id="no-broker-speaks"),
-    ],
+@cases(
+    "after_ms before_ms skew_ms expected",
+    {
+        "between": (WRITTEN_MS - 1, WRITTEN_MS + 1, 0, False),
+        "exactly": (WRITTEN_MS, WRITTEN_MS, 0, False),
+        "dated-back": (WRITTEN_MS + 1, WRITTEN_MS + 9, 0, True),
+        "within-the-skew": (WRITTEN_MS + 1, WRITTEN_MS + 9, 1, False),
+        "dated-ahead": (None, WRITTEN_MS - 1, 0, True),
+        "no-broker-speaks": (None, None, 0, False),
+    },
 )
 def test_when_the_brokers_clocks_contradict(
     after_ms: int | None, before_ms: int | None, skew_ms: int, *, expected: bool
@@ -78,16 +79,16 @@ def test_both_clocks_are_named_on_the_page_wherever_a_duration_stands() -> None:
     assert "2 of 2 late by one clock alone" in page
 
 
-@pytest.mark.parametrize(
-    ("last_ms", "after_ms", "before_ms", "expected"),
-    [
-        pytest.param(WRITTEN_MS, rows.AS_OF_MS - 58 * S_MS, rows.AS_OF_MS - 56 * S_MS, True, id="late-by-one-alone"),
-        pytest.param(WRITTEN_MS, WRITTEN_MS + S_MS, LATE_MS, False, id="late-by-both"),
-        pytest.param(WRITTEN_MS, WRITTEN_MS + S_MS, LATE_MS + 1, True, id="at-the-bound-not-late-by-the-brokers"),
-        pytest.param(WRITTEN_MS, WRITTEN_MS + S_MS, None, True, id="the-brokers-may-not-call-it-late"),
-        pytest.param(rows.AS_OF_MS - S_MS, None, WRITTEN_MS, True, id="late-by-the-brokers-alone"),
-        pytest.param(rows.AS_OF_MS - S_MS, LATE_MS + 1, LATE_MS + 9, False, id="late-by-neither"),
-    ],
+@cases(
+    "last_ms after_ms before_ms expected",
+    {
+        "late-by-one-alone": (WRITTEN_MS, rows.AS_OF_MS - 58 * S_MS, rows.AS_OF_MS - 56 * S_MS, True),
+        "late-by-both": (WRITTEN_MS, WRITTEN_MS + S_MS, LATE_MS, False),
+        "at-the-bound-not-late-by-the-brokers": (WRITTEN_MS, WRITTEN_MS + S_MS, LATE_MS + 1, True),
+        "the-brokers-may-not-call-it-late": (WRITTEN_MS, WRITTEN_MS + S_MS, None, True),
+        "late-by-the-brokers-alone": (rows.AS_OF_MS - S_MS, None, WRITTEN_MS, True),
+        "late-by-neither": (rows.AS_OF_MS - S_MS, LATE_MS + 1, LATE_MS + 9, False),
+    },
 )
 def test_when_it_depends_on_the_clock(
     last_ms: int, after_ms: int | None, before_ms: int | None, *, expected: bool

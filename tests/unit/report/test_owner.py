@@ -5,6 +5,7 @@ import shlex
 import pytest
 
 from tests.tools import report_rows as rows
+from tests.tools.cases import cases
 from tests.tools.coordinator_rows import record, tombstone
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, StateRecord
 from txn_analysis.report.build import build_report
@@ -86,12 +87,12 @@ def test_an_id_that_was_committed_before_has_a_pooled_name_that_nobody_may_take_
     assert "FLINK-40626" in said(owner(committed, ongoing(FLINKS_ID)))
 
 
-@pytest.mark.parametrize(
+@cases(
     "before",
-    [
-        pytest.param(record("Empty", BEGAN_MS - 1, epoch=2, transactional_id=FLINKS_ID), id="no-commit"),
-        pytest.param(record("CompleteAbort", BEGAN_MS - 1, epoch=2, transactional_id=FLINKS_ID), id="an-abort"),
-    ],
+    {
+        "no-commit": record("Empty", BEGAN_MS - 1, epoch=2, transactional_id=FLINKS_ID),
+        "an-abort": record("CompleteAbort", BEGAN_MS - 1, epoch=2, transactional_id=FLINKS_ID),
+    },
 )
 def test_an_id_that_was_never_committed_is_not_called_pooled(before: StateRecord) -> None:
     assert "FLINK-40626" not in said(owner(before, ongoing(FLINKS_ID)))

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from tests.tools.cases import cases
 from txn_analysis.report.terminal import LineProgress, LiveProgress, Progress, how_far, progress_on
 
 
@@ -74,13 +75,13 @@ def test_a_terminal_shows_how_far_it_is() -> None:
     assert "scan: 2.0 MB: 1.0 MB done" in stream.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("share", "total_bytes"),
-    [
-        pytest.param(0.0, 2_000_000, id="before-the-first-task-is-done"),
-        pytest.param(1.0, 2_000_000, id="after-the-last-one"),
-        pytest.param(0.99, None, id="where-tasks-differ-in-size"),
-    ],
+@cases(
+    "share total_bytes",
+    {
+        "before-the-first-task-is-done": (0.0, 2_000_000),
+        "after-the-last-one": (1.0, 2_000_000),
+        "where-tasks-differ-in-size": (0.99, None),
+    },
 )
 def test_no_figure_stands_still_while_work_goes_on(share: float, total_bytes: int | None) -> None:
     assert how_far(share, 40, total_bytes) is None

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.tools import report_rows as rows
+from tests.tools.cases import cases
 from txn_analysis.report.build import build_report
 from txn_analysis.report.model import AuditReport, Remedy
 from txn_analysis.report.text_report import text_report
@@ -111,16 +112,14 @@ def test_a_state_that_is_all_there_may_be_vouched_for() -> None:
     assert "--transaction-state-complete" not in settled(rows.inconclusive(), parameters=vouched)[0].text
 
 
-@pytest.mark.parametrize(
-    ("part", "newer", "words"),
-    [
-        pytest.param({"undecodable": 2}, 0, "give the brokers' own files of them", id="undecodable"),
-        pytest.param({"undecodable": 2}, 9, "give the brokers' own files of them", id="undecodable-and-newer"),
-        pytest.param({"is_complete": True}, 9, "or audit with a txn-analysis that knows the fields", id="newer"),
-        pytest.param(
-            {"is_complete": False}, 9, "`--transaction-state-complete`: compaction", id="newer-and-with-a-hole"
-        ),
-    ],
+@cases(
+    "part newer words",
+    {
+        "undecodable": ({"undecodable": 2}, 0, "give the brokers' own files of them"),
+        "undecodable-and-newer": ({"undecodable": 2}, 9, "give the brokers' own files of them"),
+        "newer": ({"is_complete": True}, 9, "or audit with a txn-analysis that knows the fields"),
+        "newer-and-with-a-hole": ({"is_complete": False}, 9, "`--transaction-state-complete`: compaction"),
+    },
 )
 def test_what_was_not_read_is_settled_by_no_word(part: rows.Row, newer: int, words: str) -> None:
     placed = [{"partition": 1, "is_seen": True, "is_complete": False} | part]

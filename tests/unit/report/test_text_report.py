@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.tools import report_rows as rows
+from tests.tools.cases import cases
 from txn_analysis.judge.applications import remark_on
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import Reader
@@ -304,14 +305,12 @@ def test_of_a_suspect_it_is_said_in_words_why() -> None:
     assert "    why: the commit was acknowledged, but its end marker is missing from the log\n" in text
 
 
-@pytest.mark.parametrize(
+@cases(
     "caution",
-    [
-        pytest.param(remark_on("orders-sink-4-1700", 60_000), id="an-id-like-flinks"),
-        pytest.param(
-            "no record of __transaction_state names topic orders: was its folder renamed?", id="a-renamed-folder"
-        ),
-    ],
+    {
+        "an-id-like-flinks": remark_on("orders-sink-4-1700", 60_000),
+        "a-renamed-folder": "no record of __transaction_state names topic orders: was its folder renamed?",
+    },
 )
 def test_a_fact_that_speaks_for_looking_twice_stays_beside_what_to_do(caution: str) -> None:
     finding = rows.finding(evidence=["no transactional id has it", caution])
@@ -320,10 +319,7 @@ def test_a_fact_that_speaks_for_looking_twice_stays_beside_what_to_do(caution: s
     assert "no transactional id has it" not in text
 
 
-@pytest.mark.parametrize(
-    ("end_ms", "is_fenced"),
-    [pytest.param(59_999, False, id="by its client"), pytest.param(60_000, True, id="by its timeout")],
-)
+@cases("end_ms is_fenced", {"by its client": (59_999, False), "by its timeout": (60_000, True)})
 def test_a_fence_is_printed_unless_a_timeout_has_fenced_already(end_ms: int, is_fenced: bool) -> None:
     """A client that aborts under transaction version 2 takes the raised epoch, and goes on."""
     ended = {"coordinator_state": "CompleteAbort", "coordinator_producer_id": 3, "coordinator_producer_epoch": 1}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.tools.cases import cases
 from txn_analysis.errors import MissingToolError
 from txn_analysis.spark.hidden_pandas import hide_pandas
 from txn_analysis.spark.jdk import check_jdk
@@ -42,21 +43,15 @@ def test_jdk_17_and_21_are_taken(version: str, java_home: Callable[[str], Mappin
     check_jdk(java_home(says(version)))
 
 
-@pytest.mark.parametrize(
-    ("script", "found"),
-    [
-        pytest.param(says("25.0.1"), "is version 25.0.1", id="too-new"),
-        pytest.param(says("11.0.2"), "is version 11.0.2", id="too-old"),
-        pytest.param(
-            f'[ "$1" = -version ] || exit 1; {says("1.8.0_402")}', "is version 1.8.0_402", id="jdk-8-knows-no-modules"
-        ),
-        pytest.param(
-            f'[ "$1" = -version ] || exit 1; {says("17.0.9")}',
-            "lacks the module jdk.incubator.vector",
-            id="small-runtime",
-        ),
-        pytest.param("echo 'not found'; exit 2", "does not tell its version", id="broken"),
-    ],
+@cases(
+    "script found",
+    {
+        "too-new": (says("25.0.1"), "is version 25.0.1"),
+        "too-old": (says("11.0.2"), "is version 11.0.2"),
+        "jdk-8-knows-no-modules": (f'[ "$1" = -version ] || exit 1; {says("1.8.0_402")}', "is version 1.8.0_402"),
+        "small-runtime": (f'[ "$1" = -version ] || exit 1; {says("17.0.9")}', "lacks the module jdk.incubator.vector"),
+        "broken": ("echo 'not found'; exit 2", "does not tell its version"),
+    },
 )
 def test_wrong_jdk_is_one_line_with_the_remedy(
     script: str, found: str, java_home: Callable[[str], Mapping[str, str]]
