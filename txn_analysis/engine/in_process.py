@@ -141,6 +141,7 @@ class InProcess(Engine[HeldRows]):
 
 def _joined(left: pa.Table, right: pa.Table, key: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Some rows at a time, as those of the right may be large."""
+    right = right.combine_chunks()  # a take copies all chunks of a column
     places = {values: place for place, values in enumerate(tuples_of(right, key))}
     for some in left.to_batches(_JOINED_AT_ONCE):
         beside = right.take(pa.array([places.get(values) for values in tuples_of(some, key)], pa.int64()))
