@@ -34,8 +34,8 @@ from txn_analysis.pipeline.coordinator_side import (
     warnings_of_ids,
     write_current_states,
 )
+from txn_analysis.pipeline.planning import plan_of
 from txn_analysis.pipeline.run import digest, parameters
-from txn_analysis.plan.abort_plan import planned, whole_plan
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.runs.prunes import check_evidence
 from txn_analysis.settings import EngineName
@@ -54,7 +54,6 @@ from txn_analysis.tables import (
     Transaction,
 )
 from txn_analysis.tables.finding_rows import SHOWN, FindingRows
-from txn_analysis.tables.findings import plan_rows
 from txn_analysis.tables.inputs import MOST_PLANNED, RunRecord
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.readings import READING_VERSION
@@ -132,8 +131,8 @@ class Judged:
 MOST_AT_ONCE = 2_048
 """So many open transactions are judged at once: facts, verdicts and sentences of no others are in memory."""
 _MOST_OF_TASK = 4 * MOST_AT_ONCE
-_OF_NOTHING = {"plan": ABORT_PLAN.arrow_schema.empty_table(), "nearest": rows_of_values()}
-"""What the driver is told where nothing is open."""
+_NEAREST = "nearest"
+"""What tasks tell the driver beside the rows that they write: as values, which open transactions will be late next."""
 
 
 def judge(run: Run, logs: Logs) -> Judged:
@@ -150,13 +149,13 @@ def judge(run: Run, logs: Logs) -> Judged:
     judge_, _ = judges_of(run, side, logs.health)[ONLY]
     costs = _costs_of(run, side.viewed, judge_, connect)
     work = [work_of(judge_, costs, rows) for rows in side.viewed.to_batches(_MOST_OF_TASK)]
-    verdicts = partial(verdicts_of, run_id=run.run_id, as_of_ms=run.as_of_ms)
+    verdicts = partial(verdicts_of, run_id=run.run_id)
     with described(f"judge: give {count(len(side.viewed), 'open transaction')} a verdict"):
         tasks = RowTasks(work, (FINDINGS,), verdicts, run.engine.name is EngineName.SPARK)
         of_driver = run.warehouse.fill(tasks, run_id=run.run_id)
-    plan, nearest = (of_driver.get(name, none) for name, none in _OF_NOTHING.items())
+    nearest = of_driver.get(_NEAREST, rows_of_values())
     shown = FindingRows.together([*map(FindingRows.of_batch, run.batches(FINDINGS, *SHOWN))])
-    aborts = whole_plan(plan.to_batches())
+    aborts = plan_of(run)
     near = soonest([one for of_some in values_in(nearest) for one in of_some])
     warnings = [*open_warnings(near, run.as_of_ms), *of_ids]
     record = _record_of(run, health, state, judge_, shown, aborts, warnings, connect)
@@ -185,27 +184,19 @@ def work_of(judge_: Judge, costs: Costs, viewed: pa.RecordBatch) -> Work:
     return Work(replace(judge_, partitions=health), replace(costs, holders=holders), packed([viewed], VIEWED))
 
 
-def verdicts_of(work: Work, run_id: str, as_of_ms: int | None) -> Iterator[NamedRows]:
-    """What a task makes of its work: rows of `findings`; and for the driver the rows of `plan` of those that hang,
-    without a fingerprint, and as values the `nearest` of those that will be late.
-
-    Args:
-        work: of the task.
-        run_id: the run that they are judged in.
-        as_of_ms: when the files were copied; None where no broker's clock speaks.
-    """
-    costs, settings = work.costs, work.costs.settings
+def verdicts_of(work: Work, run_id: str) -> Iterator[NamedRows]:
+    """What a task makes of its work: rows of `findings` of a run, and `_NEAREST` for the driver."""
+    costs = work.costs
     for some in _some_at_a_time(unpacked(work.viewed)):
         with no_search_for_cycles():
             judged = work.judge.judged(some)
-            records = [
-                finding_of(one, run_id, _finding_id(settings, one), costs.of(one), costs.connect) for one in judged
+            findings = [
+                finding_of(one, run_id, _finding_id(costs.settings, one), costs.of(one), costs.connect)
+                for one in judged
             ]
-            findings = batch_of(Finding, records, FINDINGS.arrow_schema)
-            plan = plan_rows(planned(records, settings, as_of_ms))
-        yield FINDINGS.name, findings
-        yield "plan", plan
-        yield from (("nearest", rows) for rows in rows_of_values(soonest(near_bound(judged))).to_batches())
+            rows = batch_of(Finding, findings, FINDINGS.arrow_schema)
+        yield FINDINGS.name, rows
+        yield from ((_NEAREST, rows) for rows in rows_of_values(soonest(near_bound(judged))).to_batches())
 
 
 def judges_of(

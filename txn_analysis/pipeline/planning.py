@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from txn_analysis.columns.records import fields_of, records_of
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from txn_analysis.columns.values import BatchFunction
     from txn_analysis.pipeline.run import Run
     from txn_analysis.settings import Settings
 
+_FINDINGS_AT_ONCE = 2_048
 _NAMES = tuple(name for name in fields_of(Finding) if name in FINDINGS.names)
 
 
@@ -29,18 +30,18 @@ def plan_of(run: Run) -> pa.Table:
     Raises:
         AuditError: a hanging finding cannot become a valid record.
     """
-    engine = run.engine
+    engine, records = run.engine, partial(_records_of_plan, settings=run.settings, as_of_ms=run.as_of_ms)
     hanging = engine.table(FINDINGS, *_NAMES, run_id=[run.run_id], verdict=[Verdict.HANGING.value])
-    rows = engine.mapped(hanging, _markers(run.settings, run.as_of_ms), ABORT_PLAN.arrow_schema)
     with described("plan: make the abort markers of hanging transactions"):
-        return whole_plan(engine.collected(rows).to_batches())
+        rows = engine.collected(engine.mapped(hanging, records, ABORT_PLAN.arrow_schema))
+    return whole_plan(rows.to_batches())
 
 
-def _markers(settings: Settings, as_of_ms: int | None) -> BatchFunction:
-    """Of rows of `findings` their rows of `abort_plan`, without a fingerprint."""
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield plan_rows(planned(records_of(Finding, batch), settings, as_of_ms))
-
-    return run
+def _records_of_plan(
+    batches: Iterator[pa.RecordBatch], settings: Settings, as_of_ms: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Rows of `abort_plan` without a fingerprint, of rows of `findings`; few of these at once, as they are large."""
+    for batch in batches:
+        for start in range(0, len(batch), _FINDINGS_AT_ONCE):
+            findings = records_of(Finding, batch.slice(start, _FINDINGS_AT_ONCE))
+            yield plan_rows(planned(findings, settings, as_of_ms))
