@@ -10,7 +10,7 @@ import sys
 
 
 class _Hidden:
-    """A finder that says that pandas is not installed."""
+    """A finder that says that pandas is not installed; a None in `sys.modules` Arrow would take for the module."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
