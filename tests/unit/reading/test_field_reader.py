@@ -18,7 +18,7 @@ from txn_analysis.reading.dump import records
 from txn_analysis.reading.dump.records import Walk, walk_records
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
-from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, MARKER_FORMS
+from txn_analysis.reading.grammar.forms import BARE_RECORD_FORMS, BATCH_FORMS, LEGACY_FORMS, MARKER_FORMS
 from txn_analysis.reading.grammar.line_form import LineForm
 from txn_analysis.reading.grammar.lines import Candidates, Lines, read_batch_lines
 from txn_analysis.reading.text.section import ScanRange, Section
@@ -33,6 +33,11 @@ LINES = {
     b"compresscodec: lz4 crc: 4294967295 isvalid: true",
     MIDDLE: HEAD + b" position: 9 LogAppendTime: -1 size: 100 magic: 2 compresscodec: NONE crc: 1 isvalid: false",
     OLD: HEAD + b" position: 9 NoTimestampType: -1 isvalid: true size: 100 magic: 2 compresscodec: ZSTD crc: 1",
+    LEGACY_FORMS.forms[
+        0
+    ]: b"offset: 7 position: 9 CreateTime: 5 size: 40 magic: 1 compresscodec: gzip crc: 7 isvalid: true",
+    LEGACY_FORMS.forms[1]: b"offset: 7 position: 9 NoTimestampType: -1 isvalid: false size: 40 magic: 0 "
+    b"compresscodec: GZIP crc: 7",
     BARE_RECORD_FORMS.forms[0]: b"| offset: 7 CreateTime: 5 keySize: 1 valueSize: -1 sequence: 3 headerKeys: [a,b]",
     BARE_RECORD_FORMS.forms[1]: b"| offset: 7 LogAppendTime: 5 keysize: 1 valuesize: 12 sequence: 3 headerKeys: []",
     MARKER_FORMS.forms[0]: b"| offset: 7 CreateTime: 5 keySize: 4 valueSize: 6 sequence: -1 headerKeys: [] "
@@ -67,7 +72,9 @@ def read_one(line: bytes, form: LineForm) -> dict[str, int] | None:
     return None if form_of[0] == NO_FORM else {name: int(value[0]) for name, value in values.items()}
 
 
-@pytest.mark.parametrize("form", LINES, ids=["3.2", "2.2", "2.1", "record", "old record", "marker"])
+@pytest.mark.parametrize(
+    "form", LINES, ids=["3.2", "2.2", "2.1", "old format", "older tool", "record", "old record", "marker"]
+)
 def test_a_line_as_the_tool_prints_it_is_read(form: LineForm) -> None:
     read = read_one(LINES[form], form)
     assert read is not None

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.tools.repository import CASES
-from txn_analysis.reading.grammar.forms import BATCH, BATCH_COLUMNS, BATCH_FORMS, RECORD, RECORD_2_8
+from txn_analysis.reading.grammar.forms import ANY_BATCH, BATCH, BATCH_FORMS, RECORD, RECORD_2_8
 from txn_analysis.reading.grammar.line_form import FIRST, Field, LineForm, number, spelled_either_way
 
 HEAD = Field(b"size: ", "size", number(32))
@@ -55,8 +55,8 @@ def test_two_spellings_are_both_known(one: bytes, other: bytes) -> None:
     assert re.fullmatch(both, other)
 
 
-def test_the_columns_of_batches_are_those_of_any_version() -> None:
-    assert set(BATCH_COLUMNS) == {name for form in BATCH_FORMS.values() for name in form.names}
+def test_batches_of_the_old_formats_have_no_column_of_their_own() -> None:
+    assert set(ANY_BATCH.names) == {name for form in BATCH_FORMS.values() for name in form.names}
 
 
 def test_batch_lines_of_real_brokers_are_known_to_what_is_looser() -> None:

@@ -28,8 +28,6 @@ from txn_analysis.reading.grammar.line_form import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from txn_analysis.reading.grammar.line_form import LineForm, LineForms, Tables
 
 _KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, *_OTHER_COLUMNS = range(len(FIELD_COLUMNS))
@@ -74,10 +72,8 @@ def read_lines(
     return dict(zip(forms.names, values, strict=True)), form_of
 
 
-def read_every_line(
-    data: bytes, starts: Array, ends: Array, forms: LineForms, read_one: Callable[[bytes], Mapping[str, int] | None]
-) -> tuple[dict[str, Array], Array]:
-    """The fields of all lines that can be read: as of `read_lines`, and one by one those that it does not read.
+def read_every_line(data: bytes, starts: Array, ends: Array, forms: LineForms) -> tuple[dict[str, Array], Array]:
+    """The fields of all lines that have one of the forms: as of `read_lines`, and one by one those that it leaves.
 
     Returns:
         The values by name, ABSENT where a line has no such field; and which of the lines were read.
@@ -86,7 +82,7 @@ def read_every_line(
     read, form = read_lines(data, starts, ends, forms) or nothing
     is_read: Array = form != NO_FORM
     for row in np.flatnonzero(~is_read).tolist():
-        if (one := read_one(data[starts[row] : ends[row]])) is not None:
+        if (one := forms.read(data[starts[row] : ends[row]])) is not None:
             is_read[row] = True
             for name, values in read.items():
                 values[row] = one.get(name, ABSENT)

@@ -84,23 +84,24 @@ BATCH = LineForm(
 GRAMMARS: dict[str, Version] = {"3.2+": (3, 2), "2.2-3.1": (2, 2), "2.1": (2, 1)}
 """The spans of tool versions that print batch lines in one form, newest first, by the first of them."""
 BATCH_FORMS = {grammar: BATCH.at(version) for grammar, version in GRAMMARS.items()}
-BATCH_COLUMNS = tuple(dict.fromkeys(name for form in BATCH_FORMS.values() for name in form.names))
-"""The fields that any of these prints."""
 
 LEGACY_BATCH = LineForm(
     (
         Field(b"offset: ", "last_offset", _NATURAL_64),
         _field("position", "position", _NATURAL_64),
         *_time("max_timestamp"),
-        _field("isvalid", "valid_early", _BOOLEAN, until=(2, 1)),
+        _field("isvalid", "is_valid", _BOOLEAN, until=(2, 1)),
         _field("size", "size", _NATURAL_32),
         _field("magic", "magic", word("0", "1")),
         _field("compresscodec", "codec", _CODEC),
         _field("crc", "crc", _UINT32),
-        _field("isvalid", "valid_late", _BOOLEAN, since=(2, 2)),
+        _field("isvalid", "is_valid", _BOOLEAN, since=(2, 2)),
     )
 )
 """The line of a batch of message format 0 or 1, which holds no producer: it only keeps the position chain together."""
+LEGACY_FORMS = LineForms(tuple(LEGACY_BATCH.at(version) for version in ((2, 2), (2, 1))))
+ANY_BATCH = LineForms((*BATCH_FORMS.values(), *LEGACY_FORMS.forms))
+"""A batch line of any of these tools, of any message format."""
 
 _SIZE = number(64, digits=10)
 _SIZES = (
@@ -214,15 +215,13 @@ _CACHED_BATCH = (
 # Of a producer without a cached data batch the line ends with the space before it, which 4.3 leaves out.
 _NO_BATCH = (Field(b" ", "stop", STARTS_HERE),)
 _ENDS_SINCE_3_1 = [(*_SINCE_3_1, *end) for end in (_CACHED_BATCH, _NO_BATCH, ())]
-PRODUCER_FORMS = {
-    grammar: LineForms(tuple(LineForm((*begin.fields, *end)) for end in ends))
-    for grammar, begin, ends in (
-        ("3.5+", PRODUCER, _ENDS_SINCE_3_1),
-        ("3.1-3.4", _SCALA_PRODUCER, _ENDS_SINCE_3_1),
-        ("1.1-3.0", _SCALA_PRODUCER, [_CACHED_BATCH, _NO_BATCH]),
-    )
-}
-"""Whole lines of producer snapshots, by the tool versions that print them, newest first."""
+_PRODUCERS = (
+    (PRODUCER, _ENDS_SINCE_3_1),
+    (_SCALA_PRODUCER, _ENDS_SINCE_3_1),
+    (_SCALA_PRODUCER, (_CACHED_BATCH, _NO_BATCH)),
+)
+PRODUCER_FORMS = LineForms(tuple(LineForm((*begin.fields, *end)) for begin, ends in _PRODUCERS for end in ends))
+"""Whole lines of producer snapshots: of tools 3.5 on, 3.1 to 3.4, and 1.1 to 3.0."""
 ABORTED_TRANSACTION = LineForm(
     (
         Field(b"version: ", "version", word("0", loose=rb"\d+")),

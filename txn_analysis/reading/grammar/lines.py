@@ -20,14 +20,11 @@ from txn_analysis.kafka.names import (
     END_MARKERS,
     INT32_MAX,
     MARKER_VALUE_BYTES,
-    TIMESTAMP_TYPES,
 )
 from txn_analysis.reading.grammar.field_reader import NO_FORM, index_lines, read_every_line, read_lines, read_run
 from txn_analysis.reading.grammar.forms import (
-    BATCH_COLUMNS,
-    BATCH_FORMS,
+    ANY_BATCH,
     END_MARKER,
-    LEGACY_BATCH,
     LINE_STARTS,
     MARKER_FORMS,
     OLD_RECORD,
@@ -35,18 +32,14 @@ from txn_analysis.reading.grammar.forms import (
     RECORD,
     RECORD_2_8,
 )
-from txn_analysis.reading.grammar.line_form import LineForms, either
+from txn_analysis.reading.grammar.line_form import either
 from txn_analysis.reading.grammar.noise import noise_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
-COLUMNS = BATCH_COLUMNS
-_FORMS = LineForms(tuple(BATCH_FORMS.values()))
-_NUMBERS = ("last_offset", "position", "max_timestamp", "size", "crc")
-_WORDS = ("timestamp_type", "codec")
-LEGACY_LINE = re.compile(LEGACY_BATCH.bounded(*_NUMBERS, *_WORDS, "valid_early", "valid_late"))
+COLUMNS = ANY_BATCH.names
 _FLAGS = ("is_transactional", "is_control", "is_valid")
 _MAGIC_2, _MAGIC_BEFORE = 2, 1
 _BATCH, _RECORD, _ = range(3)
@@ -142,7 +135,7 @@ def read_batch_lines(lines: Lines) -> Candidates:
     if len(lines.run) == len(lines.kinds):  # as in most shallow dumps
         return plausible(lines.run)
     index = np.flatnonzero(lines.kinds != _RECORD)[len(lines.run) :]
-    read, is_read = read_every_line(lines.data, lines.starts[index], lines.ends[index], _FORMS, read_batch_line)
+    read, is_read = read_every_line(lines.data, lines.starts[index], lines.ends[index], ANY_BATCH)
     others = _candidates(index, read).take(np.flatnonzero(is_read))
     if not len(lines.run):
         return plausible(others)
@@ -152,37 +145,30 @@ def read_batch_lines(lines: Lines) -> Candidates:
 
 def read_run_of_batches(data: bytes) -> tuple[Candidates, Array]:
     """The batch lines that a text begins with, and where each ends."""
-    read, ends = read_run(data, _FORMS) or ({}, np.empty(0, np.int64))
+    read, ends = read_run(data, ANY_BATCH) or ({}, np.empty(0, np.int64))
     return _candidates(np.arange(len(ends)), read), ends
 
 
 def _candidates(line: Array, read: Mapping[str, Array]) -> Candidates:
-    """Lines by the fields of their forms, or as of `read_batch_line`."""
+    """Lines by the fields of their forms; those of formats 0 and 1 print neither a base offset nor a producer."""
     columns = {name: np.full(len(line), ABSENT) for name in COLUMNS if name not in read} | dict(read)
-    is_before_2 = columns["magic"] == _MAGIC_BEFORE
-    columns |= {"magic": np.where(is_before_2, _MAGIC_BEFORE, _MAGIC_2), "codec": columns["codec"] % len(CODECS)}
-    return Candidates(line, columns | {name: columns[name].astype(np.bool_) for name in _FLAGS})
+    is_legacy = columns["base_offset"] == ABSENT
+    columns |= {
+        "base_offset": np.where(is_legacy, columns["last_offset"], columns["base_offset"]),
+        "magic": np.where(is_legacy, _MAGIC_BEFORE, _MAGIC_2),
+        "codec": columns["codec"] % len(CODECS),
+    }
+    return Candidates(line, columns | {name: columns[name] > 0 for name in _FLAGS})
 
 
 def read_batch_line(text: bytes) -> dict[str, int] | None:
-    """The COLUMNS of one line, or None where it is no batch line; the reference for the compiled reader."""
-    row = _FORMS.read(text)
-    if row is None:
-        return _read_legacy_line(text)
-    return dict.fromkeys(COLUMNS, ABSENT) | row | {"magic": _MAGIC_2, "codec": row["codec"] % len(CODECS)}
-
-
-def _read_legacy_line(text: bytes) -> dict[str, int] | None:
-    printed = LEGACY_LINE.fullmatch(text)
-    if printed is None:
+    """The COLUMNS of one line, or None where it is no batch line."""
+    read = ANY_BATCH.read(text)
+    if read is None:
         return None
-    numbers = {name: int(printed[name]) for name in _NUMBERS}
-    row = dict.fromkeys(COLUMNS, ABSENT) | dict.fromkeys(_FLAGS, 0) | numbers
-    row |= {"base_offset": numbers["last_offset"], "magic": _MAGIC_BEFORE}
-    row["codec"] = CODECS.index(printed["codec"].decode().lower())
-    row["timestamp_type"] = TIMESTAMP_TYPES.index(printed["timestamp_type"].decode())
-    row["is_valid"] = int((printed["valid_late"] or printed["valid_early"]) == b"true")
-    return row if LEGACY_BATCH.holds(numbers) else None
+    absent = dict.fromkeys(COLUMNS, ABSENT) | dict.fromkeys(_FLAGS, 0) | {"base_offset": read["last_offset"]}
+    magic = _MAGIC_2 if "base_offset" in read else _MAGIC_BEFORE
+    return absent | read | {"magic": magic, "codec": read["codec"] % len(CODECS)}
 
 
 def plausible(candidates: Candidates) -> Candidates:

@@ -14,6 +14,7 @@ from txn_analysis.reading.grammar.forms import (
     BATCH,
     BATCH_FORMS,
     LEGACY_BATCH,
+    LEGACY_FORMS,
     OLD_DEEP,
     OLD_RECORD,
     OLD_RECORD_CRC,
@@ -21,7 +22,6 @@ from txn_analysis.reading.grammar.forms import (
     STARTING_OFFSET,
 )
 from txn_analysis.reading.grammar.line_form import FIRST, NEWEST, OPTIONAL, REST_OF_LINE, SCALA_OPTION, either
-from txn_analysis.reading.grammar.lines import LEGACY_LINE
 from txn_analysis.reading.grammar.noise import noise_end
 from txn_analysis.reading.inputs.recognise import altered_lines
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
@@ -124,9 +124,9 @@ _FULL_BATCH = re.compile(
     + rb"\n"
 )
 _EARLY_LEGACY_BATCH = re.compile(
-    REST_OF_LINE + LEGACY_BATCH.at(_OF_2_1).part("valid_early").loose() + LEGACY_BATCH.label("size")
+    REST_OF_LINE + LEGACY_BATCH.at(_OF_2_1).part("is_valid").loose() + LEGACY_BATCH.label("size")
 )
-_PRODUCER = PRODUCER_FORMS["3.5+"].forms[0]
+_PRODUCER = PRODUCER_FORMS.forms[0]
 _TXN_START = b"(?:(?P<scala>" + SCALA_OPTION.loose + b")|" + OPTIONAL.loose + b")"
 _SNAPSHOT_LINE = re.compile(
     _PRODUCER.part("producer_id", "txn_start_offset").loose(txn_start_offset=_TXN_START)
@@ -175,7 +175,7 @@ def _log_body(file: DumpedFile, body: bytes, line: bytes) -> Body | Refusal:
         return Refused.OLD_SHALLOW.of()
     if old := _OLD_RECORD.fullmatch(line):
         return _old_deep_body(file, line, old)
-    if LEGACY_LINE.fullmatch(line):
+    if LEGACY_FORMS.read(line):
         return _legacy_body(file, body)
     grammar = _grammar_of(line)
     if grammar is None:

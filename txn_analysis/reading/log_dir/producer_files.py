@@ -139,7 +139,7 @@ def read_txnindex_section(text: Text, section: Section) -> Iterator[Reject | pa.
 
 
 def _read_producers(data: bytes, starts: Array, ends: Array) -> tuple[Columns, Array]:
-    read, is_read = _read(data, starts, ends, *PRODUCER_FORMS.values())
+    read, is_read = _read(data, starts, ends, PRODUCER_FORMS)
     last_timestamp, timestamp = read["last_timestamp"], read["timestamp"]  # both print the same stored field
     is_read &= (last_timestamp == timestamp) | (last_timestamp == ABSENT) | (timestamp == ABSENT)
     return read | {"last_timestamp": np.maximum(last_timestamp, timestamp)}, is_read
@@ -150,13 +150,9 @@ def _read_aborted(data: bytes, starts: Array, ends: Array) -> tuple[Columns, Arr
     return read, is_read & (read["first_offset"] <= read["last_offset"])
 
 
-def _read(data: bytes, starts: Array, ends: Array, newest: LineForms, *older: LineForms) -> tuple[Columns, Array]:
-    """What lines print, whose numbers are Kafka's; those of older tools are read one by one."""
-
-    def read_one(line: bytes) -> Mapping[str, int] | None:
-        return next((read for forms in (newest, *older) if (read := forms.read(line)) is not None), None)
-
-    read, is_read = read_every_line(data, starts, ends, newest, read_one)
+def _read(data: bytes, starts: Array, ends: Array, forms: LineForms) -> tuple[Columns, Array]:
+    """What lines print, whose numbers are Kafka's."""
+    read, is_read = read_every_line(data, starts, ends, forms)
     return read, is_read & np.logical_and.reduce([values >= ABSENT for values in read.values()])
 
 
