@@ -6,14 +6,15 @@ One range is in memory at a time. Batches are given as they were read: whoever w
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import groupby, islice, zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import batch_of
+from txn_analysis.columns.records import batch_of, fields_of
 from txn_analysis.errors import InputError
 from txn_analysis.files.remote_file import ahead
 from txn_analysis.files.store import ChangedError, StoreError
@@ -64,15 +65,7 @@ REJECTED = "rejected"  # spans that were not understood: `RejectedSpan`
 
 _ROWS_PER_BATCH = 50_000
 _MOST_HELD_BYTES = 24 << 20
-_REJECTED_SCHEMA = pa.schema(
-    [
-        ("input_id", pa.string()),
-        ("section_index", pa.int32()),
-        ("offset_bytes", pa.int64()),
-        ("length_bytes", pa.int64()),
-        ("reason", pa.string()),
-    ]
-)
+_REJECTED_SCHEMA = pa.schema([(name, field.type) for name, field in fields_of(RejectedSpan).items()])
 READ_KINDS = frozenset({LOG, *STATE_KINDS, SNAPSHOT, DESCRIBED, TXNINDEX})
 _TABLES_OF_PRODUCERS = {
     SNAPSHOT: PRODUCER_SNAPSHOTS,
@@ -116,8 +109,8 @@ def _read_files(ranges: list[ScanRange], small: SmallSections | None = None) -> 
     for of_unit, begun in ahead(_begun, _units(ranges), is_object=_is_object, size_of=_held_bytes):
         try:
             with begun() as text:
-                if isinstance(text, _Read):
-                    yield from text.batches
+                if isinstance(text, list):
+                    yield from text
                     continue
                 # What is compressed is read once, from its front to its end.
                 is_whole = of_unit[0].compression is None or len(of_unit) == 1
@@ -131,18 +124,6 @@ def _read_files(ranges: list[ScanRange], small: SmallSections | None = None) -> 
             raise InputError([f"{of_unit[0].path}: {error}"]) from error
         if small:
             yield from small.batches()
-
-
-class _Read(NamedTuple):
-    """What was read of a range already."""
-
-    batches: list[Batches]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
 
 def _units(ranges: Iterable[ScanRange]) -> Iterator[list[ScanRange]]:
@@ -174,7 +155,7 @@ def _held_bytes(ranges: list[ScanRange]) -> int:
     return min(ranges[0].end - ranges[0].start, _MOST_HELD_BYTES)
 
 
-def _begun(ranges: list[ScanRange]) -> Text | _Read:
+def _begun(ranges: list[ScanRange]) -> AbstractContextManager[Text | list[Batches]]:
     """A file that is open, and fetched if it is a small object; or what was read of a range of a large one."""
     text = _open(ranges[0])
     if not _is_read_ahead(ranges):
@@ -182,7 +163,7 @@ def _begun(ranges: list[ScanRange]) -> Text | _Read:
         return text
     with text:
         batches = scan_segment(text, ranges[0])
-    return _Read([batches] if batches else [])
+    return nullcontext([batches] if batches else [])
 
 
 def _announce(text: Text, part: ScanRange) -> None:

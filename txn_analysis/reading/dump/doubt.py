@@ -21,6 +21,7 @@ from txn_analysis.reading.grammar.noise import noise_end, says_stop
 
 if TYPE_CHECKING:
     from txn_analysis.columns.arrays import Array
+    from txn_analysis.kafka.batch_headers import Held
     from txn_analysis.reading.dump.records import BatchText, Record
     from txn_analysis.reading.grammar.lines import Candidates, Lines
     from txn_analysis.reading.text.section import Section
@@ -50,7 +51,7 @@ def may_be_in_records(lines: Lines, under: BatchText, *, ends_segment: bool) -> 
 class Chain:
     """The batches of a slice of a section, and what stands under its lines that look like batch lines."""
 
-    text: Text
+    text: Text | Held
     section: Section
     start: int  # of the slice in the text
     lines: Lines
@@ -188,6 +189,6 @@ class _End:
 
 # A task reads the ranges of a section one after another; to read the end of a compressed input is to read all of it.
 @lru_cache(maxsize=1)
-def _end_of(text: Text, section: Section) -> _End:
+def _end_of(text: Text | Held, section: Section) -> _End:
     start = max(section.text_start_bytes, section.text_end_bytes - _LONGEST_BYTES)
     return _End(text.read(start, section.text_end_bytes), ends_torn=bool(section.torn_bytes))

@@ -25,6 +25,7 @@ from txn_analysis.tables.batches import Batches
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from txn_analysis.kafka.batch_headers import Held
     from txn_analysis.reading.text.section import ScanRange
     from txn_analysis.reading.text.text import Text
 
@@ -45,13 +46,13 @@ class Slice:
     candidates: Candidates
 
 
-def scan_range(text: Text, part: ScanRange) -> Batches | None:
+def scan_range(text: Text | Held, part: ScanRange) -> Batches | None:
     """The batches whose lines begin in this range of a section's body; None where none does."""
     text_slice = read_slice(text, part)
     return None if text_slice is None else scan_slice(text, part, text_slice)
 
 
-def read_slice(text: Text, part: ScanRange) -> Slice | None:
+def read_slice(text: Text | Held, part: ScanRange) -> Slice | None:
     """The text that belongs to a range of a section's body; None where no batch line is in it.
 
     A range owns whole batches: it begins at the first batch line at or after its start and ends before the first one
@@ -80,7 +81,7 @@ def places_of(part: ScanRange) -> list[tuple[int, int]]:
     return [*looks, (part.start, min(part.end + _LOOK_AHEAD_BYTES, section.text_end_bytes))]
 
 
-def scan_slice(text: Text, part: ScanRange, own_text: Slice) -> Batches:
+def scan_slice(text: Text | Held, part: ScanRange, own_text: Slice) -> Batches:
     """The batches of a range's text."""
     section, start, lines, candidates = part.section, own_text.start, own_text.lines, own_text.candidates
     is_first, ends_segment = part.start == section.text_start_bytes, own_text.end == section.text_end_bytes
@@ -125,7 +126,7 @@ def as_printed(read: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def _next_batch_line(text: Text, at: int, limit: int) -> int:
+def _next_batch_line(text: Text | Held, at: int, limit: int) -> int:
     """The first place at or after `at` where a line begins like a batch line; `limit` where none does before it."""
     at -= 1  # the newline before a line that begins exactly at `at`
     while at < limit:

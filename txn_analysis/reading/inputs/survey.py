@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from blake3 import blake3
 
+from txn_analysis.kafka.batch_headers import Held
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, LOG
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.forms import BATCH_LINE_START, DUMPING_START, INVALID_BYTES, RECORD_LINE_START
@@ -72,21 +73,15 @@ def cut_before(read: Read, since: int, end: int) -> Cut | None:
         return None
     if tail.find(_RECORD, max(before, 0)) < 0 or tail.find(_TORN, line_end) >= 0:
         return None
-    return _proven(_Part(read, since, end), start + at + 1, line["record_count"])
+    first_proving = max(since - 1, end - _PROVING_BYTES, 0)
+    return _proven(Held(read(first_proving, end), first_proving), start + at + 1, line["record_count"])
 
 
-class _Part(NamedTuple):
-    read: Read
-    since: int
-    end: int
-
-
-def _proven(part: _Part, at: int, record_count: int) -> Cut | None:
-    """The cut, where the batches before it show that its line is the tool's."""
-    start = max(part.since - 1, part.end - _PROVING_BYTES, 0)
-    first = start + part.read(start, part.end).find(_BATCH) + 1
-    body = Section(LOG, _ANY_TOPIC, 0, 0, first, part.end, "")
-    batches = scan_range(part, ScanRange("", None, "", body, first, part.end))  # type: ignore[arg-type]
+def _proven(text: Held, at: int, record_count: int) -> Cut | None:
+    """The cut at a byte, where the batches before it in a text, which ends there, show that its line is the tool's."""
+    first, end = text.start + text.data.find(_BATCH) + 1, text.start + len(text.data)
+    body = Section(LOG, _ANY_TOPIC, 0, 0, first, end, "")
+    batches = scan_range(text, ScanRange("", None, "", body, first, end))
     if batches is None:
         return None
     last = {name: values[-1] for name, values in batches.columns.items()}

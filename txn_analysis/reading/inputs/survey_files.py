@@ -73,10 +73,6 @@ class Piece(NamedTuple):
         """Of what is read; of a compressed file as far as can be guessed."""
         return self.file.size_bytes * _TEXT_PER_COMPRESSED_BYTE if self.end is None else self.end - self.start
 
-    def open(self) -> Text:
-        """Its file."""
-        return Text(self.file.path, self.compression, self.file.version)
-
 
 def in_this_process(_work_bytes: int) -> bool:
     """Spark's tasks do nothing of it."""
@@ -142,7 +138,9 @@ def _certain_plan(file: SourceFile, head: bytes | ReadFailure, most_bytes: int |
     compression, end = compression_of(head), min(file.size_bytes, most_bytes or CHUNK_BYTES)
     piece = Piece(0, _at_its_place(file), 0, None if compression else end, compression)
     facts = [head] if isinstance(head, ReadFailure) else [fact for _, fact in islice(survey_piece(piece), 1)]
-    is_refused = any(isinstance(f, ReadFailure) or isinstance(f.recognition, Refusal) for f in facts)
+    is_refused = any(
+        isinstance(f.recognition if isinstance(f, ChunkFacts) else f, Refusal | ReadFailure) for f in facts
+    )
     is_whole = compression is None and end == file.size_bytes
     return plan_text(file, compression, facts) if is_refused or is_whole else None
 
@@ -247,7 +245,7 @@ def _survey(pieces: Iterable[Piece]) -> Iterator[tuple[int, int, Facts]]:
             else:
                 yield piece.number, 0, plan
     coming = ahead(
-        lambda piece: [*_facts(piece)],
+        lambda piece: [*survey_piece(piece)],
         others,
         is_object=lambda piece: piece.file.version is not None,
         size_of=lambda piece: min(piece.size_bytes, 2 * CHUNK_BYTES),  # a chunk, and what was read of its neighbours
@@ -255,21 +253,14 @@ def _survey(pieces: Iterable[Piece]) -> Iterator[tuple[int, int, Facts]]:
     yield from ((piece.number, start, fact) for piece, facts in coming for start, fact in facts())
 
 
-def _facts(piece: Piece) -> Iterator[tuple[int, Facts]]:
-    if piece.broker is None:
-        yield from survey_piece(piece)
-        return
-    try:
-        yield 0, survey_broker_file(piece.broker, piece.file.path, piece.file.version)
-    except OSError as error:
-        yield 0, _unreadable(error)
-
-
-def survey_piece(piece: Piece) -> Iterator[tuple[int, ChunkFacts | ReadFailure]]:
-    """The facts of a text's chunks by their first byte; a failure ends them."""
+def survey_piece(piece: Piece) -> Iterator[tuple[int, Facts]]:
+    """The facts of a text's chunks by their first byte, or the plan of a broker's file; a failure ends them."""
     start = piece.start
     try:
-        with piece.open() as text:
+        if piece.broker is not None:
+            yield start, survey_broker_file(piece.broker, piece.file.path, piece.file.version)
+            return
+        with Text(piece.file.path, piece.compression, piece.file.version) as text:
             while piece.end is None or start < piece.end:
                 end = start + CHUNK_BYTES if piece.end is None else min(start + CHUNK_BYTES, piece.end)
                 facts = survey_chunk(text.read, start, end)
