@@ -1,7 +1,7 @@
 """What files of `__transaction_state` hold, summed up record by record: up to when each speaks, and what it lacks.
 
-Sums of parts of one file add up to the sum of the file, so that Spark's tasks sum up what they hold and only sums
-travel.
+All records of a file are read with its partition, and so are those of exports whose ids hash to one: each is summed up
+where they lie together, and only sums travel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_MISPLACED_IDS = 3
 
 
 class SectionSum(NamedTuple):
-    """The records of one file, or of a part of it; None where it has none with an offset.
+    """The records of one file; None where it has none with an offset.
 
     `misplaced_count` counts records whose id belongs to another partition by Kafka's hash; `misplaced_ids` are the
     first few of these ids, by code point. `first_ms` and `last_ms` are the moments of the records at `first_offset` and
@@ -41,32 +41,6 @@ class SectionSum(NamedTuple):
     last_ms: int | None = None
     keyless_count: int = 0
     newer_count: int = 0
-
-    def plus(self, other: SectionSum) -> SectionSum:
-        """The sum of both."""
-        first = min((s for s in (self, other) if s.first_offset is not None), key=_first, default=self)
-        last = max((s for s in (self, other) if s.last_offset is not None), key=_last, default=self)
-        ids = sorted({*self.misplaced_ids, *other.misplaced_ids})
-        return SectionSum(
-            first.first_offset,
-            first.first_ms,
-            last.last_offset,
-            self.undecodable_count + other.undecodable_count,
-            self.misplaced_count + other.misplaced_count,
-            tuple(ids[:MOST_MISPLACED_IDS]),
-            last.last_ms,
-            self.keyless_count + other.keyless_count,
-            self.newer_count + other.newer_count,
-        )
-
-
-def _first(part: SectionSum) -> tuple[int, int]:
-    # Copies that contradict each other can share an offset: which comes first is never left to chance.
-    return part.first_offset or 0, part.first_ms or 0
-
-
-def _last(part: SectionSum) -> tuple[int, int]:
-    return part.last_offset or 0, part.last_ms or 0
 
 
 class StateSection(NamedTuple):
@@ -97,12 +71,17 @@ class StateSums(NamedTuple):
     files: Sums
     console: dict[int | None, SectionSum]
 
+    def update(self, others: StateSums) -> None:
+        """Add the sums of other files, and of exports for other partitions."""
+        self.files.update(others.files)
+        self.console.update(others.console)
+
 
 def sums_of_records(states: pa.Table, hashed: Array) -> StateSums:
-    """Sum up some records, of which those of the judged capture count; sums of parts of them add up.
+    """Sum up some records, of which those of the judged capture count.
 
     Args:
-        states: rows of `STATES`, of one audit.
+        states: rows of `STATES`, of one audit; all that some partitions hold.
         hashed: of each the partition that its id hashes to; -1 where it has none.
     """
     partition = numbers(states["state_partition"], ABSENT)
@@ -154,17 +133,6 @@ def _parts(conditions: Iterable[Array], keys: Sequence[Array]) -> list[Array]:
     return np.split(rows, np.flatnonzero(is_other) + 1) if len(rows) else []
 
 
-def file_sums_added_up(parts: Iterable[StateSums]) -> StateSums:
-    """The sums of several parts of the records."""
-    whole = StateSums({}, {})
-    for part in parts:
-        for key, of_file in part.files.items():
-            whole.files[key] = whole.files.get(key, SectionSum()).plus(of_file)
-        for number, of_partition in part.console.items():
-            whole.console[number] = whole.console.get(number, SectionSum()).plus(of_partition)
-    return whole
-
-
 def sections_of(sums: Sums, files: Iterable[InputSection]) -> list[StateSection]:
     """The dumped state files of the judged capture, with what was summed up of each; empty ones included."""
     return [
@@ -183,4 +151,12 @@ def by_partition(console: Mapping[int | None, SectionSum]) -> dict[int, SectionS
     """What a console export of the judged capture holds, by the partition that each id hashes to."""
     # Those whose key could not be read may be of any partition.
     lost = console.get(None, SectionSum())
-    return {number: part.plus(lost) for number, part in console.items() if number is not None}
+    return {
+        number: part._replace(
+            undecodable_count=part.undecodable_count + lost.undecodable_count,
+            keyless_count=part.keyless_count + lost.keyless_count,
+            newer_count=part.newer_count + lost.newer_count,
+        )
+        for number, part in console.items()
+        if number is not None
+    }

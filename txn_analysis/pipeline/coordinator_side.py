@@ -12,7 +12,7 @@ from txn_analysis.columns.values import VALUES, unpickled, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import GivenState, given_state
-from txn_analysis.coordinator.sections import StateSums, file_sums_added_up
+from txn_analysis.coordinator.sections import StateSums
 from txn_analysis.coordinator.state_records import (
     OF_PRODUCER,
     READ_WITH,
@@ -138,18 +138,18 @@ def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSid
     """
     engine, files = given.engine, {n: audit.state_files for n, audit in given.audits.items()}
     chains: defaultdict[int, dict[int, StateChain]] = defaultdict(dict)
-    sums: defaultdict[int, list[StateSums]] = defaultdict(list)
+    sums = defaultdict[int, StateSums](lambda: StateSums({}, {}))
     with described("judge: follow __transaction_state by partition and transactional id"):
         of_buckets = engine.collected(states.chains)
     for of_some in values_in(of_buckets):
         for number, (partition_chains, of_files) in of_some.items():
             chains[number].update(partition_chains)
-            sums[number].append(of_files)
+            sums[number].update(of_files)
     seen = {
         n: state_seen(
             states.placings.of[n],
             of_state,
-            file_sums_added_up(sums.get(n, ())),
+            sums[n],
             chains.get(n, {}),
             logs.health.get(n, ()),
         )

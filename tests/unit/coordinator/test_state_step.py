@@ -15,7 +15,7 @@ from txn_analysis.columns.values import values_in
 from txn_analysis.coordinator.chain import StateChain, chains_of
 from txn_analysis.coordinator.history import History
 from txn_analysis.coordinator.partition_count import StateCount
-from txn_analysis.coordinator.sections import StateSums, file_sums_added_up, sums_of_records
+from txn_analysis.coordinator.sections import StateSums, sums_of_records
 from txn_analysis.coordinator.state_records import (
     READ_STATES,
     READ_WITH,
@@ -50,6 +50,7 @@ def records(draw: st.DrawFn) -> Row:
         rank=draw(st.sampled_from((0, YESTERDAY))),
         state=draw(st.sampled_from(("Empty", "Ongoing", "PrepareCommit", "CompleteCommit", "PrepareAbort"))),
         state_partition=partition,
+        input_id="export" if partition is None else f"partition {partition}",
         ordinal=offset,
         last_update_ms=10 * offset,
         producer_id=number,
@@ -68,7 +69,7 @@ class Told(NamedTuple):
     aborted: list[History]
     newest: list[StateRecord]
     chains: dict[int, dict[int, StateChain]]
-    sums: list[StateSums]
+    sums: dict[int, StateSums]
 
 
 def told(rows: list[Row], bucket_count: int, asked: Collection[int]) -> Told:
@@ -81,14 +82,16 @@ def told(rows: list[Row], bucket_count: int, asked: Collection[int]) -> Told:
     kinds = {kind: engine.collected(engine.of_kind(made, kind)) for kind in OF_STATE.names}
     histories, aborted = (histories_in(kinds[kind]["history"]) for kind in ("histories", "aborted"))
     chains: dict[int, dict[int, StateChain]] = {}
-    sums: dict[int, list[StateSums]] = {n: [] for n in AUDITS}
+    sums = {n: StateSums({}, {}) for n in AUDITS}
     for of_some in values_in(kinds["chains"]):
         for audit, (of_partitions, of_files) in of_some.items():
             chains.setdefault(audit, {}).update(of_partitions)
-            sums[audit].append(of_files)
+            assert not sums[audit].files.keys() & of_files.files.keys(), "records of one file were summed up apart"
+            assert not sums[audit].console.keys() & of_files.console.keys()
+            sums[audit].update(of_files)
     newest = records_of(StateRecord, kinds["newest"])
     of_audits = {n: own for n, own in chains.items() if own}
-    return Told(histories, aborted, newest, of_audits, [file_sums_added_up(sums[n]) for n in AUDITS])
+    return Told(histories, aborted, newest, of_audits, sums)
 
 
 def held_by(row: Row) -> int | None:
