@@ -63,7 +63,7 @@ def find_hanging(asked: _FindHanging) -> int:
     with asked_run(settings, asked.run_id) as tables:
         check_seen(tables, filters)
         known = [] if asked.since_run is None else tables.of(asked.since_run).findings()
-        findings, has_state, sight, run = tables.findings(), tables.has_state, tables.sight, tables.run
+        findings, has_state, logs, run = tables.findings(), tables.has_state, tables.log_coverage, tables.run
         answer = queries.find_hanging(findings, filters, known)
         asked_about = queries.asked_about(findings, filters, known, has_state=has_state)
         accepted = accepted_of(tables.warehouse, settings, run, asked_about)
@@ -73,9 +73,9 @@ def find_hanging(asked: _FindHanging) -> int:
     if left_out := len(asked_about) - len(opened):
         note(f"{count(left_out, 'open transaction')} accepted, which the exit code leaves out")
     _note_what_is_not_listed(opened, more, has_state=has_state, fail_on=settings.fail_on)
-    if sight.missing is not None:
-        note(f"{escape(sight.missing)}; more says: {more}")
-    outcome = outcome_of(opened, has_state=has_state, sight=sight, fail_on=settings.fail_on)
+    if logs.missing is not None:
+        note(f"{escape(logs.missing)}; more says: {more}")
+    outcome = outcome_of(opened, has_state=has_state, logs=logs, fail_on=settings.fail_on)
     return exit_code(outcome, settings)
 
 

@@ -29,18 +29,6 @@ _OTHER_PRODUCERS = "records may name further producer ids, in fields that were n
 _ID_WIDTH = 80  # an id may have 32,767 bytes, and stands in the words of every finding that it makes undecidable
 
 
-class Words(NamedTuple):
-    """What the operator says of the state, as far as nothing disproves it: the two that decide what a hole means."""
-
-    is_state_complete: bool = False
-    is_nothing_lost: bool = False
-
-    @classmethod
-    def of(cls, settings: Settings) -> Words:
-        """Those of the settings that count."""
-        return cls(settings.transaction_state_complete, settings.no_records_lost)
-
-
 class Hole(NamedTuple):
     """What the files of a partition leave out: in words, and the moment of the first batch behind it; None: any."""
 
@@ -84,21 +72,24 @@ class StatePartition:
         """The last moment that it speaks of."""
         return self.chain.last_moment_ms
 
-    def gaps(self, words: Words, since_ms: int | None = None) -> list[str]:
-        """What is missing in it of what was recorded since a moment, in words that name the partition."""
-        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in self.reasons(words, since_ms)]
+    def gaps(self, settings: Settings, since_ms: int | None = None) -> list[str]:
+        """What is missing in it of what was recorded since a moment, in words that name the partition.
 
-    def reasons(self, words: Words, since_ms: int | None = None) -> list[str]:
+        Of the settings count the *assurances* that nothing disproves.
+        """
+        return [f"{STATE_TOPIC}-{self.state_partition}: {reason}" for reason in self.reasons(settings, since_ms)]
+
+    def reasons(self, settings: Settings, since_ms: int | None = None) -> list[str]:
         """What is missing in it of what was recorded since a moment, in words without its name."""
-        are_compactions = words.is_state_complete or (words.is_nothing_lost and self.is_folder_whole)
-        return self.problems + [h.reason for h in self.holes if not are_compactions and h.is_since(since_ms)]
+        is_cleaners = settings.transaction_state_complete or (settings.no_records_lost and self.is_folder_whole)
+        return self.problems + [h.reason for h in self.holes if not is_cleaners and h.is_since(since_ms)]
 
-    def coverage(self, words: Words) -> dict[str, object]:
+    def coverage(self, settings: Settings) -> dict[str, object]:
         """What a run tells of it, and whether that is all; ids are not escaped."""
         return {
             "partition": self.state_partition,
             "is_seen": self.is_seen,
-            "is_complete": self.is_seen and not self.gaps(words),
+            "is_complete": self.is_seen and not self.gaps(settings),
             "seen_to_ms": self.moment_ms,
             "undecodable": self.undecodable_count,
             "misplaced_ids": [*self.misplaced_ids],
@@ -177,22 +168,23 @@ class StateEvidence:
         """Those for which only a console export speaks."""
         return tuple(p for p in self.expected if p.is_console)
 
-    def gaps(self, words: Words) -> tuple[str, ...]:
+    def gaps(self, settings: Settings) -> tuple[str, ...]:
         """What is missing anywhere, in words; an unknown producer needs all of it.
 
         What is missing in several partitions alike is one sentence.
         """
-        if words not in self._gaps:
+        assurances = settings.transaction_state_complete, settings.no_records_lost
+        if assurances not in self._gaps:
             places: dict[str, list[int]] = {}
             for partition in self.partitions:
                 newer = [_OTHER_PRODUCERS] if partition.chain.may_name_more else []
-                for reason in [*partition.reasons(words), *newer]:
+                for reason in [*partition.reasons(settings), *newer]:
                     places.setdefault(reason, []).append(partition.state_partition)
-            self._gaps[words] = tuple(f"{self._named(numbers)}: {reason}" for reason, numbers in places.items())
-        return self._gaps[words]
+            self._gaps[assurances] = tuple(f"{self._named(numbers)}: {reason}" for reason, numbers in places.items())
+        return self._gaps[assurances]
 
     @cached_property
-    def _gaps(self) -> dict[Words, tuple[str, ...]]:
+    def _gaps(self) -> dict[tuple[bool, bool], tuple[str, ...]]:
         return {}
 
     def _named(self, numbers: list[int]) -> str:
@@ -218,7 +210,7 @@ class StateEvidence:
         """The partitions that there are, given or not."""
         return [p for p in self.partitions if p.state_partition < self.expected_count]
 
-    def coverage(self, words: Words) -> dict[str, Any]:
+    def coverage(self, settings: Settings) -> dict[str, Any]:
         """What a run tells of the state, in sum and by partition: the column `state_coverage` of `runs`.
 
         `problems` is whatever makes an answer doubtful. Partitions of which nothing is known are not among
@@ -229,8 +221,8 @@ class StateEvidence:
             "count": self.count.coverage(),
             "seen": self.seen_count,
             "missing": [p.state_partition for p in self.partitions if not p.is_seen],
-            "problems": [*self.fit.misfits, *self.gaps(words)],
-            "partitions": [p.coverage(words) for p in self.partitions if p.is_seen or p.problems],
+            "problems": [*self.fit.misfits, *self.gaps(settings)],
+            "partitions": [p.coverage(settings) for p in self.partitions if p.is_seen or p.problems],
             "newer": sum(p.newer_count for p in self.partitions),
         }
 

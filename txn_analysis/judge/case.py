@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from txn_analysis.coordinator.coverage import Words
 from txn_analysis.judge.copied import NOTHING_COPIED, Copied
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, TopicPartition, ending_of
 from txn_analysis.logic import UNBOUNDED_MS, Truth, is_before, latest, minus, more, plus, possible
@@ -287,11 +286,11 @@ class Case:
         return tuple(self._state_lacks())
 
     def _state_lacks(self) -> Iterator[str]:
-        words, state, before_ms = Words.of(self.settings), self.state, self.txn.appended_before_ms
+        settings, state, before_ms = self.settings, self.state, self.txn.appended_before_ms
         if self.id is not None and self.home is None:
             yield "the partition that holds the id is not in the capture"
             return
-        gaps = state.gaps(words) if self.home is None else self.home.gaps(words, self._history_since_ms)
+        gaps = state.gaps(settings) if self.home is None else self.home.gaps(settings, self._history_since_ms)
         yield from gaps
         if self.id is not None and self.id.is_newest_hidden:
             yield f"a record behind the newest one of {self.id.transactional_id} that could be decoded"

@@ -40,7 +40,7 @@ class Outcome(StrEnum):
         return _EXIT_CODES[self]
 
 
-class Sight(NamedTuple):
+class LogCoverage(NamedTuple):
     """Whether a run looked at all that could hang, apart from what it found open.
 
     Attributes:
@@ -52,7 +52,7 @@ class Sight(NamedTuple):
     contested: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, logs: Iterable[PartitionHealth]) -> Sight:
+    def of(cls, logs: Iterable[PartitionHealth]) -> LogCoverage:
         """Of all logs of a run."""
         in_capture = [log for log in logs if log.is_in_capture and log.topic != STATE_TOPIC]
         contested = [
@@ -68,7 +68,7 @@ class Sight(NamedTuple):
         return f"{CONTESTED} on {listed([*self.contested], _MOST_PLACES)}" if self.contested else None
 
 
-CLEAR_SIGHT = Sight()
+ALL_COVERED = LogCoverage()
 NO_LOGS = "no log of a partition is in this capture"
 CONTESTED = "lines of a dump that may be text of a client would open a transaction"
 _MOST_PLACES = 5
@@ -76,7 +76,7 @@ _MOST_PLACES = 5
 _EXIT_CODES = {Outcome.CLEAN: 0, Outcome.FINDINGS: 1, Outcome.COULD_NOT_TELL: 3}
 
 
-class Judged(Protocol):
+class HasVerdict(Protocol):
     """One open transaction, as far as the outcome depends on it."""
 
     @property
@@ -92,7 +92,7 @@ class Judged(Protocol):
         """The brokers' clocks prove that its first batch is younger than the bound when the files were copied."""
 
 
-class Answered(NamedTuple):
+class Answer(NamedTuple):
     """That much of a finding."""
 
     verdict: Verdict
@@ -100,10 +100,10 @@ class Answered(NamedTuple):
     is_recent: bool | None
 
 
-_Judged = TypeVar("_Judged", bound=Judged)
+_Finding = TypeVar("_Finding", bound=HasVerdict)
 
 
-def in_doubt(findings: Iterable[_Judged], *, has_state: bool) -> list[_Judged]:
+def in_doubt(findings: Iterable[_Finding], *, has_state: bool) -> list[_Finding]:
     """The open transactions of which it could not be told whether they hang.
 
     Those are `inconclusive` and late, or no clock says how late they are; but not what began so shortly before the copy
@@ -122,28 +122,32 @@ def rows_in_doubt(findings: FindingRows, *, has_state: bool) -> FindingRows:
     if not has_state:
         return findings
     inconclusive = findings.of_verdict(Verdict.INCONCLUSIVE)
-    return inconclusive.where([_is_open_question(one) for one in inconclusive.records(Answered)])
+    return inconclusive.where([_is_open_question(one) for one in inconclusive.records(Answer)])
 
 
-def _is_open_question(finding: Judged) -> bool:
+def _is_open_question(finding: HasVerdict) -> bool:
     is_late = finding.late_by_ms is None or finding.late_by_ms > 0
     return finding.verdict is Verdict.INCONCLUSIVE and is_late and not finding.is_recent
 
 
 def outcome_of(
-    findings: Iterable[Judged], *, has_state: bool, sight: Sight = CLEAR_SIGHT, fail_on: Verdict = Verdict.HANGING
+    findings: Iterable[HasVerdict],
+    *,
+    has_state: bool,
+    logs: LogCoverage = ALL_COVERED,
+    fail_on: Verdict = Verdict.HANGING,
 ) -> Outcome:
     """How a run came out.
 
     Args:
         findings: all its open transactions.
         has_state: at least one partition of `__transaction_state` was given.
-        sight: whether all was looked at that could hang; without any log that is asked only where nothing is open.
+        logs: whether all was looked at that could hang; without any log that is asked only where nothing is open.
         fail_on: the most harmless verdict that is a finding.
     """
     every = list(findings)
     if any(finding.verdict.severity >= fail_on.severity for finding in every):
         return Outcome.FINDINGS
-    is_seen = not sight.contested and (sight.has_logs or every)
+    is_seen = not logs.contested and (logs.has_logs or every)
     is_known = is_seen and not in_doubt(every, has_state=has_state)
     return Outcome.CLEAN if is_known else Outcome.COULD_NOT_TELL

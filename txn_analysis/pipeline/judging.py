@@ -16,13 +16,12 @@ from txn_analysis.columns.arrays import tuples_of
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import packed, rows_of_values, unpacked, unpickled, values_in
-from txn_analysis.coordinator.coverage import Words
 from txn_analysis.coordinator.steps import VIEWED
 from txn_analysis.engine.engine import no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
 from txn_analysis.judge.judgement import Judgement, judge_of, no_cases
-from txn_analysis.judge.outcome import Answered, Sight, outcome_of
+from txn_analysis.judge.outcome import Answer, LogCoverage, outcome_of
 from txn_analysis.judge.warning_steps import near_bound, open_warnings, soonest
 from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
@@ -294,7 +293,7 @@ def _record_of(
     connect: ConnectGroups,
 ) -> RunRecord:
     settings = run.settings
-    outcome = outcome_of(findings.records(Answered), has_state=state.seen_count > 0, sight=Sight.of(health))
+    outcome = outcome_of(findings.records(Answer), has_state=state.seen_count > 0, logs=LogCoverage.of(health))
     # Whoever reads the run later counts on as many partitions of the state.
     counted = {
         "transaction_state_partitions": state.count.used,
@@ -313,7 +312,7 @@ def _record_of(
         table_versions=run.warehouse.versions(EVIDENCE_TABLES),
         verdict_counts={verdict.value: number for verdict, number in findings.verdict_counts.items()},
         state_coverage=json.dumps(
-            judge_.state.coverage(Words.of(judge_.settings))
+            judge_.state.coverage(judge_.settings)
             | {"disproved": judge_.disproved}
             | ({"copied": judge_.copied.plain()} if judge_.copied.manifest_count else {})
             | connect.coverage

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.judge.outcome import Outcome, Sight, outcome_of
+from txn_analysis.judge.outcome import LogCoverage, Outcome, outcome_of
 from txn_analysis.plan.standing import Standing, accepted_findings, unaccepted
 from txn_analysis.report.formats import Column, answer_of
 from txn_analysis.runs.decisions import decisions_of
@@ -173,9 +173,9 @@ def _answers_in(warehouse: Warehouse, settings: Settings, cluster: str, runs: Se
         since = None if night.since is None else night.since.without(counted)
         against = None if since is None else Against(len(since.new), len(since.gone), len(since.still))
         answers[run.run_id] = _Told(_answer(outcome, opened.verdict_counts), against, len(counted))
-    for run_id, sight in _sights(warehouse, [*unsure]).items():
+    for run_id, logs in _log_coverages(warehouse, [*unsure]).items():
         run, opened = unsure[run_id]
-        outcome = outcome_of(opened, has_state=_has_state(run), sight=sight)
+        outcome = outcome_of(opened, has_state=_has_state(run), logs=logs)
         answers[run_id] = answers[run_id]._replace(answer=_answer(outcome, opened.verdict_counts))
     return answers
 
@@ -184,10 +184,10 @@ def _has_state(run: RunRecord) -> bool:
     return bool(run.coverage.get("seen"))
 
 
-def _sights(warehouse: Warehouse, run_ids: Sequence[str]) -> dict[str, Sight]:
+def _log_coverages(warehouse: Warehouse, run_ids: Sequence[str]) -> dict[str, LogCoverage]:
     """Of each run whether it looked at all that could hang."""
     if not run_ids:
         return {}
     rows = warehouse.rows(PARTITION_HEALTH, "run_id", *JUDGED_BY, run_id=run_ids)
     rows_of_runs = ((run_id, rows.filter(pc.equal(rows["run_id"], run_id))) for run_id in run_ids)
-    return {run_id: Sight.of(records_of(PartitionHealth, logs)) for run_id, logs in rows_of_runs}
+    return {run_id: LogCoverage.of(records_of(PartitionHealth, logs)) for run_id, logs in rows_of_runs}

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txn_analysis.judge.lacks import Lack, Settling, lack_of_log
-from txn_analysis.judge.outcome import Outcome, Sight
+from txn_analysis.judge.outcome import LogCoverage, Outcome
 from txn_analysis.judge.rules import evidence_broken
 from txn_analysis.judge.settling import SHALLOW_DUMP, Doubtful
 from txn_analysis.judge.words import words_named
@@ -124,17 +124,17 @@ class _Costly(NamedTuple):
 
 def _outcome(report: AuditReport) -> OutcomeItem:
     """What it came out as, of all that is in it but its own outcome."""
-    doubtful, answer, sight = report.doubtful, report.outcome_at(), report.sight
+    doubtful, answer, logs = report.doubtful, report.outcome_at(), report.log_coverage
     meant = {Outcome.FINDINGS: report.hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, report.findings[:0])
-    is_blind = bool(sight.contested) or not report.unaccepted
-    of_sight = _what_shows(sight) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
+    is_blind = bool(logs.contested) or not report.unaccepted
+    of_logs = _what_shows(logs) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
     return OutcomeItem(
         answer=answer,
         transaction_count=len(meant),
         partitions=tuple(sorted(meant.topic_partitions)),
         doubtful_count=len(doubtful),
         doubtful_partitions=tuple(sorted(doubtful.topic_partitions)),
-        settled_by=(*_remedies(report), *of_sight),
+        settled_by=(*_remedies(report), *of_logs),
     )
 
 
@@ -216,7 +216,7 @@ def _counts(counted: Mapping[Any, int]) -> dict[str, int]:
 def _coverage(run: RunRecord, inputs: list[ReadInput], partitions: list[PartitionHealth]) -> Coverage:
     return Coverage(
         transaction_state=_with_not_understood(json.loads(run.state_coverage), inputs),
-        has_logs=Sight.of(partitions).has_logs,
+        has_logs=LogCoverage.of(partitions).has_logs,
         partitions_seen=sum(item.is_in_capture for item in partitions),
         partitions_missing=tuple(item.topic_partition for item in partitions if not item.is_in_capture),
         parsed_bytes=sum(item.parsed_bytes for item in inputs),
@@ -248,12 +248,12 @@ _EXPORT_AGAIN = "export it again, without `2>&1`; or give the brokers' own files
 _LOGS = "the logs of the partitions, audited together with `__transaction_state`"
 
 
-def _what_shows(sight: Sight) -> tuple[Remedy, ...]:
+def _what_shows(logs: LogCoverage) -> tuple[Remedy, ...]:
     """What would let a run see all that could hang; nothing where it did."""
-    if sight.missing is None:
+    if logs.missing is None:
         return ()
-    lack, text = (Lack.CONTESTED_LINES, SHALLOW_DUMP) if sight.contested else (Lack.NO_LOGS, _LOGS)
-    return (Remedy(lack=lack, missing=sight.missing, text=text, transaction_count=0, partitions=sight.contested),)
+    lack, text = (Lack.CONTESTED_LINES, SHALLOW_DUMP) if logs.contested else (Lack.NO_LOGS, _LOGS)
+    return (Remedy(lack=lack, missing=logs.missing, text=text, transaction_count=0, partitions=logs.contested),)
 
 
 def _remedies(report: AuditReport) -> tuple[Remedy, ...]:

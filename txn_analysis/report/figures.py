@@ -22,7 +22,7 @@ from txn_analysis.verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from txn_analysis.judge.outcome import Judged
+    from txn_analysis.judge.outcome import HasVerdict
     from txn_analysis.report.model import AuditReport, RunItem, WarningItem
     from txn_analysis.tables import Finding, Impact
 
@@ -114,7 +114,7 @@ def hidden_by(report: AuditReport, finding: _Blocking | Finding) -> int | None:
     return None if partition is None else partition.hidden_record_count
 
 
-def judged_idle_ms(run: RunItem, finding: Judged) -> int | None:
+def judged_idle_ms(run: RunItem, finding: HasVerdict) -> int | None:
     """How long it has been idle by the clock that lateness is judged by, the brokers' where the client's is not
     credible; None where no clock tells.
     """

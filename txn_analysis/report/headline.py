@@ -98,7 +98,7 @@ def headline(report: AuditReport, fail_on: Verdict = Verdict.HANGING) -> Headlin
     outcome, worst = report.outcome_at(fail_on), report.unaccepted.worst
     unknown, is_unknown = "COULD NOT TELL", outcome is Outcome.COULD_NOT_TELL
     if is_unknown and not report.doubtful:
-        unseen = escape(report.sight.missing or "")
+        unseen = escape(report.log_coverage.missing or "")
         return Headline(f"{unknown}: {unseen}", unknown, unseen, verdict=Verdict.INCONCLUSIVE)
     if outcome is Outcome.CLEAN or worst is None:
         accepted = report.findings.where_one_of("finding_id", [one.finding_id for one in report.counted_accepted])

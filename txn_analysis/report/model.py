@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, Wra
 
 from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.judge.lacks import Lack  # noqa: TC001 pydantic reads it
-from txn_analysis.judge.outcome import Answered, Outcome, Sight, outcome_of, rows_in_doubt
+from txn_analysis.judge.outcome import Answer, LogCoverage, Outcome, outcome_of, rows_in_doubt
 from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS, Ending
 from txn_analysis.log.two_logs import TwoClusters
 from txn_analysis.plan.standing import AcceptedFinding, Since, Standing, StillOpen, ToldFinding, unaccepted
@@ -373,14 +373,14 @@ class AuditReport(Item):
         if not self.coverage.has_state:
             return self.findings[:0]
         inconclusive = self.unaccepted.of_verdict(Verdict.INCONCLUSIVE)
-        return inconclusive.where([one.is_recent is True for one in inconclusive.records(Answered)])
+        return inconclusive.where([one.is_recent is True for one in inconclusive.records(Answer)])
 
     def outcome_at(self, fail_on: Verdict = Verdict.HANGING) -> Outcome:
         """How the run came out for somebody who asks for what is at or above a verdict."""
         has_state = self.coverage.has_state
-        return outcome_of(self.unaccepted.records(Answered), has_state=has_state, sight=self.sight, fail_on=fail_on)
+        return outcome_of(self.unaccepted.records(Answer), has_state=has_state, logs=self.log_coverage, fail_on=fail_on)
 
     @property
-    def sight(self) -> Sight:
+    def log_coverage(self) -> LogCoverage:
         """Whether all was looked at that could hang, as far as the report goes."""
-        return Sight.of(self.partitions)._replace(has_logs=self.coverage.has_logs)
+        return LogCoverage.of(self.partitions)._replace(has_logs=self.coverage.has_logs)

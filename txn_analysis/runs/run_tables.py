@@ -20,7 +20,7 @@ import pyarrow as pa
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.applications import ConnectGroups
-from txn_analysis.judge.outcome import Sight
+from txn_analysis.judge.outcome import LogCoverage
 from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.runs.ask import ask
 from txn_analysis.runs.asked_states import current_states
@@ -133,9 +133,9 @@ class RunTables(RunRows):
         return ConnectGroups.in_coverage(self.run.coverage)
 
     @property
-    def sight(self) -> Sight:
+    def log_coverage(self) -> LogCoverage:
         """Whether all was looked at that could hang."""
-        return Sight.of(self.health())
+        return LogCoverage.of(self.health())
 
     def of(self, run_id: str) -> RunTables:
         """The tables of another run of the same cluster.

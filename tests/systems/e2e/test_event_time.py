@@ -18,7 +18,7 @@ from tests.systems.e2e.kit import run_kit, write_tools
 from tests.systems.e2e.raw_client import RawClient
 from tests.systems.e2e.stage import COMPACT_STATE, on_node, staged
 from tests.tools.sessions import no_session
-from txn_analysis.judge.outcome import Answered, Outcome, outcome_of
+from txn_analysis.judge.outcome import Answer, Outcome, outcome_of
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
@@ -100,7 +100,7 @@ def test_no_copy_under_load_is_a_question(busy: tuple[Cluster, Path]) -> None:
         by_manifest.append(audited(folder, name, state_copied_last=True).outcome.answer)
         questions = [(f.topic_partition, f.rule, f.txn_start_offset, f.evidence) for f in report.doubtful]
         assert not questions, questions
-        told = report.findings.records(Answered)
+        told = report.findings.records(Answer)
         rows += len(report.being_written)
         before.append(outcome_of([one._replace(is_recent=None) for one in told], has_state=True))
         assert not report.findings.of_verdict(Verdict.HANGING, Verdict.SUSPECT)

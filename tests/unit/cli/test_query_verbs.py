@@ -7,7 +7,7 @@ from tests.tools import report_rows as rows
 from tests.tools.program import program
 from tests.unit.cli.stubs import raising
 from txn_analysis.errors import ConfigError, WarehouseError
-from txn_analysis.judge.outcome import CLEAR_SIGHT
+from txn_analysis.judge.outcome import ALL_COVERED
 from txn_analysis.questions import answers as queries
 from txn_analysis.questions.filters import Filters
 from txn_analysis.report.formats import Answer, Column
@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             current_states=lambda *ids: ["states", *ids],
             as_of_ms=rows.AS_OF_MS,
             has_state=True,
-            sight=CLEAR_SIGHT,
+            log_coverage=ALL_COVERED,
             forgotten_captures=(),
             believed_inputs={},
             run=rows.run(cluster="east"),

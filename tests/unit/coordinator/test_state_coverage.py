@@ -11,12 +11,12 @@ from txn_analysis.coordinator.coverage import (
     Hole,
     StateEvidence,
     StatePartition,
-    Words,
     state_coverage,
     state_evidence_of,
 )
 from txn_analysis.coordinator.partition_count import DEFAULT, GIVEN, StateCount
 from txn_analysis.coordinator.sections import SectionSum, StateSection
+from txn_analysis.settings import Settings
 from txn_analysis.tables import Problem
 
 
@@ -155,7 +155,7 @@ def missing_in(*numbers: int, count: int) -> StateEvidence:
     ],
 )
 def test_what_is_missing_in_many_partitions_is_said_once(state: StateEvidence, words: list[str]) -> None:
-    assert [*state.gaps(Words())] == words
+    assert [*state.gaps(Settings())] == words
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
     moments = {0: 500, 1: 900, 2: 500}
     chains = {number: StateChain(last_moment_ms=ms) for number, ms in moments.items()}
     state = state_evidence_of(FOUR, sections, {}, chains, [], {})
-    coverage = state.coverage(Words())
+    coverage = state.coverage(Settings())
     parts = coverage["partitions"]
     told = {part["partition"]: (part["is_seen"], part["is_complete"], part["seen_to_ms"]) for part in parts}
     assert told == {0: (True, True, 500), 1: (True, False, 900), 2: (True, False, 500), 3: (False, False, None)}
@@ -211,7 +211,7 @@ def test_coverage_tells_of_each_partition_whether_it_is_whole_and_why_not() -> N
 )
 def test_what_the_operators_word_waives(section: StateSection, is_complete: bool) -> None:
     state = StateEvidence([only(section)], StateCount(1, GIVEN))
-    assert state.coverage(Words(is_state_complete=True))["partitions"][0]["is_complete"] is is_complete
+    assert state.coverage(Settings(transaction_state_complete=True))["partitions"][0]["is_complete"] is is_complete
 
 
 def test_a_console_export_covers_nothing_by_itself() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tools.cases import cases
 from tests.tools.judged_cases import HEALTH
-from txn_analysis.judge.outcome import Outcome, Sight, in_doubt, outcome_of
+from txn_analysis.judge.outcome import LogCoverage, Outcome, in_doubt, outcome_of
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.tables import PartitionHealth, Problem
@@ -30,7 +30,7 @@ BEING_WRITTEN = Opened(Verdict.INCONCLUSIVE, LATE, is_recent=True)
 NOT_YET_A_QUESTION = Opened(Verdict.INCONCLUSIVE, YOUNG)
 
 
-NO_LOG, CONTESTED = Sight(has_logs=False), Sight(contested=("orders-0",))
+NO_LOG, CONTESTED = LogCoverage(has_logs=False), LogCoverage(contested=("orders-0",))
 
 
 def log(*kinds: str) -> PartitionHealth:
@@ -58,15 +58,15 @@ def test_outcome_of_a_run(findings: list[Opened], *, has_state: bool, expected: 
 
 
 def test_without_any_log_nothing_was_looked_at_that_could_hang() -> None:
-    assert outcome_of([], has_state=True, sight=NO_LOG) is Outcome.COULD_NOT_TELL
-    assert outcome_of([LISTED], has_state=True, sight=NO_LOG) is Outcome.CLEAN
-    assert outcome_of([HANGS], has_state=True, sight=NO_LOG) is Outcome.FINDINGS
+    assert outcome_of([], has_state=True, logs=NO_LOG) is Outcome.COULD_NOT_TELL
+    assert outcome_of([LISTED], has_state=True, logs=NO_LOG) is Outcome.CLEAN
+    assert outcome_of([HANGS], has_state=True, logs=NO_LOG) is Outcome.FINDINGS
 
 
 @pytest.mark.parametrize("findings", [[], [LISTED]])
 def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[Opened]) -> None:
-    assert outcome_of(findings, has_state=True, sight=CONTESTED) is Outcome.COULD_NOT_TELL
-    assert outcome_of([*findings, HANGS], has_state=True, sight=CONTESTED) is Outcome.FINDINGS
+    assert outcome_of(findings, has_state=True, logs=CONTESTED) is Outcome.COULD_NOT_TELL
+    assert outcome_of([*findings, HANGS], has_state=True, logs=CONTESTED) is Outcome.FINDINGS
 
 
 @cases(
@@ -81,7 +81,7 @@ def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[
     },
 )
 def test_which_logs_may_hide_an_open_transaction(log: PartitionHealth, contested: tuple[str, ...]) -> None:
-    assert Sight.of([log]).contested == contested
+    assert LogCoverage.of([log]).contested == contested
 
 
 @pytest.mark.parametrize(

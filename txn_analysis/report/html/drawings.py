@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.judge.outcome import Answered
+from txn_analysis.judge.outcome import Answer
 from txn_analysis.kafka.transactions import COMPLETE_ABORT, COMPLETE_COMMIT, ONGOING, PREPARED
 from txn_analysis.report.figures import judged_idle_ms
 from txn_analysis.report.html.charts import (
@@ -170,7 +170,7 @@ _DOT_WIDTH = 8
 def ages(report: AuditReport) -> Chart | None:
     """All open transactions by the age that lateness is judged by, a row for each verdict."""
     bound_ms = report.run.late_after_ms
-    judged = [(one.verdict, judged_idle_ms(report.run, one)) for one in report.findings.records(Answered)]
+    judged = [(one.verdict, judged_idle_ms(report.run, one)) for one in report.findings.records(Answer)]
     aged = [(verdict, age) for verdict, age in judged if age is not None]
     if not aged:
         return None
