@@ -22,14 +22,14 @@ from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
 from txn_analysis.questions.owners_text import owner_paragraphs
 from txn_analysis.report.build import run_item
-from txn_analysis.report.finding_text import Neighbour, Scene, facts
+from txn_analysis.report.finding_text import ENDS, Neighbour, Scene, facts
 from txn_analysis.report.model import CauseItem, InJson, Item
 from txn_analysis.report.owner import Owner, behind_its_id, owner_of
 from txn_analysis.report.terminal import WIDTH, Paragraph, lines_of, wrapped
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.tables import FINDINGS, LOG_BATCHES, TRANSACTIONS, Finding, RuleAsked, Transaction
 from txn_analysis.tables.transactions import OPEN
-from txn_analysis.text import escape, iso_utc
+from txn_analysis.text import count, escape, iso_utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -113,7 +113,8 @@ def _marker(batch: LoggedBatch, producer_id: int) -> str:
 def _data(batch: LoggedBatch) -> str:
     first, last = batch.base_offset, batch.last_offset
     span = f"offset {last}" if last == first else f"offsets {first} to {last}"
-    return f"data, {span}, {batch.record_count} records, epoch {batch.producer_epoch}"
+    records = "" if batch.record_count is None else f", {count(batch.record_count, 'record')}"
+    return f"data, {span}{records}, epoch {batch.producer_epoch}"
 
 
 def _coordinator_event(record: StateRecord) -> Event:
@@ -309,16 +310,16 @@ def _meant(batch: pa.RecordBatch, opened: Transaction) -> tuple[pa.Array, ...]:
 
 
 def _nearest(
-    batches_by_offset: dict[int, LoggedBatch], count: int, batch: pa.RecordBatch, is_meant: pa.Array
+    batches_by_offset: dict[int, LoggedBatch], number: int, batch: pa.RecordBatch, is_meant: pa.Array
 ) -> dict[int, LoggedBatch]:
-    """Of some batches, and the rows that are meant, those at the smallest offsets, or (a negative count) the largest.
+    """Of some batches, and the rows that are meant, those at the smallest offsets, or (a negative number) the largest.
 
     Copies and captures hold the same batch; of each place in the log one is enough to be read.
     """
     places = np.flatnonzero(pc.fill_null(is_meant, fill_value=False).to_numpy(zero_copy_only=False))
     if not len(places):
         return batches_by_offset
-    kept = slice(count) if count > 0 else slice(count, None)
+    kept = slice(number) if number > 0 else slice(number, None)
     _, first = np.unique(batch["base_offset"].to_numpy()[places], return_index=True)
     nearest = records_of(LoggedBatch, batch.take(places[first[kept]]))
     every = {one.base_offset: one for one in nearest} | batches_by_offset
@@ -333,17 +334,21 @@ def explanations_text(explained: Iterable[Explanation]) -> str:
 def _lines(item: Explanation) -> Iterator[str]:
     yield item.title
     yield f"{_INDENT}{item.verdict} by rule {item.rule}"
+    is_said_of_owner = item.owner is not None and bool(item.owner.ends)  # when it ends by itself is part of how it does
+    known = (fact for fact in item.facts if not (is_said_of_owner and fact.label == ENDS))
     owner = () if item.owner is None else owner_paragraphs(item.owner)
-    yield from (line.text for line in lines_of(chain(item.facts, owner), WIDTH))
+    yield from (line.text for line in lines_of(chain(known, owner), WIDTH))
     for heading, rows in _tables(item):
         yield ""
         yield from wrapped(heading, _HEADING_WIDTH, _INDENT, _INDENT)
         for label, text in rows:
             first = f"{_INDENT}{_INDENT}{label}"
-            yield from wrapped(escape(text), WIDTH, first, " " * min(len(first), 53))
+            yield from wrapped(escape(text), WIDTH, first, " " * min(len(first), _EVENT_FROM))
 
 
 _HEADING_WIDTH = 100
+_WHEN_WIDTH, _WHERE_WIDTH = 34, 14
+_EVENT_FROM = 2 * len(_INDENT) + _WHEN_WIDTH + _WHERE_WIDTH
 _TIMELINE = (
     "timeline, in the order of the log. Times are by the brokers' clocks, or marked (client). Between two broker times "
     "the files do not tell which came first, a batch or a record of the coordinator"
@@ -363,4 +368,4 @@ def _tables(item: Explanation) -> Iterator[tuple[str, Iterable[tuple[str, str]]]
 def _row_of_event(event: Event) -> tuple[str, str]:
     where = "coordinator" if event.offset is None else f"offset {event.offset}"
     whose = " (client)" if event.clock == CLIENT else ""
-    return f"{iso_utc(event.at_ms) + whose:<34}{where:<14}", event.text
+    return f"{iso_utc(event.at_ms) + whose:<{_WHEN_WIDTH}}{where:<{_WHERE_WIDTH}}", event.text

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 _ID_WIDTH = 200
 _NAME_WIDTH = 60
 _OWNER_WIDTH = 400
+ENDS = "ends"
+"""The label of how a transaction ends by itself."""
 SCRIPT = "plan.sh"
 BEING_WRITTEN_REMEDY = "Nothing now. If a later capture still lists it from this offset, that audit judges it."
 
@@ -113,7 +115,7 @@ def facts(scene: Scene, finding: Finding) -> Iterator[Paragraph]:
     if finding.verdict is Verdict.HANGING and (after := then_sentence(scene, finding)) is not None:
         yield Paragraph("then", after, weight=Weight.KNOW if " held by " in after else Weight.EVIDENCE)
     if (ends := ends_sentence(scene.run, finding)) is not None:
-        yield Paragraph("ends", ends)
+        yield Paragraph(ENDS, ends)
 
 
 def _cause(finding: Finding) -> Paragraph:
