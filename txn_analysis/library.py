@@ -389,7 +389,9 @@ def _at_work(spark: SparkSession | None, warehouse: str) -> Iterator[Spark]:
 
 
 def _no_session() -> SparkSession:
-    raise MissingToolError("there is more to read than this process may hold: give a session of Spark in place of None")
+    raise MissingToolError(
+        "this makes a frame, or reads more than this process may hold: give a session of Spark in place of None"
+    )
 
 
 def _listed(paths: Path | Iterable[Path]) -> list[str]:

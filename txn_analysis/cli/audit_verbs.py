@@ -29,7 +29,6 @@ from txn_analysis.cli.options import (
     argument,
     moment,
     option,
-    removed,
     repeated,
     schema,
 )
@@ -85,6 +84,12 @@ def _ends_with(suffix: str) -> Any:
     return checked
 
 
+def _keeps_all(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    """What once said how many batches are kept."""
+    if value is not None:
+        note("--depth: no effect here; every batch is kept")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shown(Request):
     """How a report is shown."""
@@ -106,7 +111,7 @@ class Shown(Request):
     )
     pages: tuple[str, ...] = option("--html FILE", multiple=True, hidden=True, callback=_ends_with(".html"))
     metrics: tuple[str, ...] = option("--prometheus FILE", multiple=True, hidden=True, callback=_ends_with(".prom"))
-    depth: None = removed("--depth", "leave it out")
+    depth: None = option("--depth WHAT", hidden=True, callback=_keeps_all)
 
     def files(self, output: tuple[str, ...]) -> tuple[str, ...]:
         """Where it is printed; a page and metrics by their old options are written beside stdout."""

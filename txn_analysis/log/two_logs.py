@@ -162,4 +162,6 @@ def _apart(path: str, other_path: str) -> tuple[str, str]:
     """The folders in which two paths part, or the files themselves."""
     parts, other_parts = path.split("/"), other_path.split("/")
     common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(parts, other_parts, strict=False)))
-    return "/".join(parts[: common + 1]), "/".join(other_parts[: common + 1])
+    # What stands in front of the first slash of an absolute path is no name.
+    one, other = ["/".join(names[: common + 1]) or "/".join(names[:2]) for names in (parts, other_parts)]
+    return one, other

@@ -231,6 +231,7 @@ def doubts(report: AuditReport) -> Iterator[Statement]:
         text = f"{count(inconclusive, 'open transaction')} without an answer: the list says what is missing."
         yield _doubt(text if has_no_answer else text + _settled(report), Verdict.INCONCLUSIVE)
     yield from _quiet_since(report)
+    yield from _copied_before_written(report)
     clusters = report.coverage.clusters
     if clusters is not None and not has_no_answer:
         suspicion, remedy = looks_like(clusters), what_to_do(clusters, report.run)
@@ -269,6 +270,16 @@ def _quiet_since(report: AuditReport) -> Iterator[Statement]:
     as_of = iso_utc(as_of_ms)
     text = f"{count(len(going), 'transaction')} in progress as of {as_of}. If copied later: --as-of TIME."
     yield _doubt(text, Verdict.INCONCLUSIVE)
+
+
+def _copied_before_written(report: AuditReport) -> Iterator[Statement]:
+    """That brokers wrote into the files after the stated moment of their copy: what is in progress may be late."""
+    as_of_ms, going = report.run.as_of_ms, report.unaccepted.of_verdict(Verdict.IN_PROGRESS)
+    written_ms = max((ms for ms in moments_of(going) if ms is not None), default=None)
+    if report.run.as_of_basis == "given" and as_of_ms is not None and written_ms is not None and written_ms > as_of_ms:
+        stated, written = iso_utc(as_of_ms), iso_utc(written_ms)
+        text = f"--as-of {stated} is before what brokers wrote into these files, at {written}: in progress as of then."
+        yield _doubt(text, Verdict.INCONCLUSIVE)
 
 
 def expired_sentence(report: AuditReport, now_ms: int | None) -> str | None:

@@ -62,7 +62,6 @@ BEFORE_SPARK = {
     "find-hanging --warehouse nowhere": "nowhere: no warehouse here",
     "audit segments --warehouse notes.txt/w": "notes.txt is not a folder",
     "audit --no-judge segments --warehouse table/runs": "table/runs is a Delta table",
-    "audit segments state --depth quick": "--depth was removed",
     "audit segments --config depth.toml": "depth was removed: delete the line",
     "TXN_ANALYSIS_PSEUDONYM_KEY=notes.txt report --warehouse w --cluster east --anonymize": "others may read it",
     "audit segments state --html night": "give -o FILE.html",

@@ -81,6 +81,13 @@ def test_a_quiet_audit_says_nothing_of_its_progress(library: Library, dump: str)
     assert program("audit", dump).err != ""
 
 
+def test_depth_is_still_understood(library: Library, dump: str) -> None:
+    library.returns("audit", report_with("hanging"))
+    done = program("audit", dump, "-q", "--depth", "quick")
+    assert (done.code, done.out) == (1, text_read_now(report_with("hanging")))
+    assert done.err == "note: --depth: no effect here; every batch is kept\n"
+
+
 def test_commands_in_the_report_find_the_warehouse(library: Library, dump: str) -> None:
     library.returns("audit", report_with("hanging"))
     assert "abort-plan --run run-1 --warehouse 'my audits'" in program("audit", dump, "--warehouse", "my audits").out

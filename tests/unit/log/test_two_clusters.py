@@ -72,6 +72,13 @@ def test_a_capture_that_contradicts_an_earlier_one_is_named_with_the_folders_of_
     )
 
 
+def test_a_capture_that_was_given_by_an_absolute_path_has_a_name() -> None:
+    found, rows = of_two("/tonight", "other", PLACES, ranks=(TODAY, YESTERDAY))
+    seen = two_clusters(found, sections_of(rows), CAPTURES)
+    assert seen is not None
+    assert seen.sides == (("/tonight",), ("other",))
+
+
 def test_what_only_earlier_captures_contradict_among_themselves_is_not_said_again() -> None:
     found, rows = of_two("b", "c", PLACES, ranks=(YESTERDAY, YESTERDAY + 1))
     rows += [row(place, "tonight/x", TODAY) for place in PLACES]

@@ -104,6 +104,25 @@ def test_of_a_cluster_whose_clocks_went_on_elsewhere_nothing_is_claimed() -> Non
 
 
 @pytest.mark.parametrize(
+    ("basis", "appended_before_ms", "is_said"),
+    [
+        ("given", rows.AS_OF_MS + 1, True),
+        ("given", rows.AS_OF_MS, False),
+        ("given", None, False),
+        ("newest_broker_timestamp", rows.AS_OF_MS + 1, False),
+    ],
+)
+def test_a_stated_moment_before_what_the_files_hold_is_said(
+    basis: str, appended_before_ms: int | None, is_said: bool
+) -> None:
+    """Such as seconds in place of milliseconds, by which nothing is late."""
+    going = rows.finding(verdict="in_progress", rule="not_late", appended_before_ms=appended_before_ms)
+    report = build_report(rows.run(as_of_basis=basis), [], [rows.health()], [going])
+    stated = f"--as-of {iso_utc(rows.AS_OF_MS)} is before what brokers wrote"
+    assert any(doubt.text.startswith(stated) for doubt in doubts(report)) is is_said
+
+
+@pytest.mark.parametrize(
     ("hanging_blocks", "is_other_there", "where"),
     [
         (True, False, "1 partition"),
