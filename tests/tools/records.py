@@ -10,8 +10,10 @@ from txn_analysis.tables.inputs import InputSection
 
 
 def record_of(kind: type[Record], row: Mapping[str, Any]) -> Record:
-    """A row as a record; numbers may be beyond what a column holds."""
-    return kind(**{name: value_of(field, row[name]) for name, field in fields_of(kind).items() if name in row})
+    """A row as a record; numbers may be beyond what a column holds. What the row lacks is None, or its default."""
+    named: Any = kind
+    absent = dict.fromkeys(name for name in named._fields if name not in named._field_defaults)
+    return kind(**absent | {name: value_of(field, row[name]) for name, field in fields_of(kind).items() if name in row})
 
 
 def value_of(field: RecordField, value: Any) -> Any:
