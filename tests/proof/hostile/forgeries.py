@@ -44,10 +44,6 @@ def _data_behind_the_next(place: Place) -> str:
     return "x\n" + shifted.lines(place.next_batch(base_offset=place.batch.last_offset + 2, last_offset=2**40))
 
 
-def _invalid(place: Place) -> str:
-    return "x\n" + place.lines(place.next_batch(is_valid=False))
-
-
 def _markers(place: Place) -> str:
     """An ABORT for every producer of the log, where the dump goes on: the worst that a payload can say."""
     epochs = {b.producer_id: b.producer_epoch for b in place.history.batches if b.producer_id is not None}
@@ -68,14 +64,6 @@ def _marker_of_the_batch(place: Place) -> str:
 def _record(place: Place) -> str:
     record = Record(place.batch.last_offset + 1, 1, 1, 1, key="k", payload="v")
     return "x\n" + record_line(record, place.batch, place.position, place.tool)
-
-
-def _header(place: Place) -> str:
-    return "x\nLog starting offset: 0\nStarting offset: 0"
-
-
-def _trailer(place: Place) -> str:
-    return f"x\nFound 5 invalid bytes at the end of {place.history.segments[0].base_offset:020d}.log"
 
 
 def _noise(place: Place) -> str:
@@ -107,28 +95,22 @@ def _state(place: Place) -> str:
     return "x\n" + "".join(sections).rstrip("\n")
 
 
-def _console(place: Place) -> str:
-    return 'x\nbilling::NULL\n{"key":{"type":0,"data":{"transactionalId":"billing"}},"value":null}'
-
-
-def _end_of_headers(place: Place) -> str:
-    return "] key: k payload: v\n" + place.lines(place.next_batch())
-
-
 FORGERIES: dict[str, Forgery] = {
     "a data batch that is next": _data,
     "a data batch after the next": _data_behind_the_next,
-    "an invalid batch": _invalid,
+    "an invalid batch": lambda place: "x\n" + place.lines(place.next_batch(is_valid=False)),
     "end markers of all producers": _markers,
     "an end marker without its batch": _marker_of_the_batch,
     "a record": _record,
-    "a header line": _header,
-    "a torn tail": _trailer,
+    "a header line": lambda _: "x\nLog starting offset: 0\nStarting offset: 0",
+    "a torn tail": lambda place: (
+        f"x\nFound 5 invalid bytes at the end of {place.history.segments[0].base_offset:020d}.log"
+    ),
     "noise": _noise,
     "a section of another partition": _section_of_another_partition,
     "a section of this partition": _section_of_this_partition,
     "a producer snapshot": _snapshot,
     "tombstones of the ids": _state,
-    "console lines": _console,
-    "the end of the header keys": _end_of_headers,
+    "console lines": lambda _: 'x\nbilling::NULL\n{"key":{"type":0,"data":{"transactionalId":"billing"}},"value":null}',
+    "the end of the header keys": lambda place: "] key: k payload: v\n" + place.lines(place.next_batch()),
 }

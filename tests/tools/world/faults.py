@@ -47,20 +47,8 @@ def _untrue(given: Evidence, *_: object) -> Evidence:
     return replace(given, state_copied_last=True)
 
 
-def _incomplete(given: Evidence, *_: object) -> Evidence:
-    return replace(given, absent=frozenset({len(given.states) - 1}))
-
-
 def _miscounted(given: Evidence, *_: object) -> Evidence:
     return replace(given, states=given.states[:1], stated_count=1)
-
-
-def _half_unsaid(given: Evidence, plot: Plot, _: World) -> Evidence:
-    return replace(given, states=_first_half(given, plot), is_count_unsaid=True)
-
-
-def _half_said(given: Evidence, plot: Plot, _: World) -> Evidence:
-    return replace(given, states=_first_half(given, plot))
 
 
 def _first_half(given: Evidence, plot: Plot) -> tuple[tuple[StateRow, ...], ...]:
@@ -115,10 +103,6 @@ def _twin(given: Evidence, plot: Plot, *_: object) -> Evidence:
     return replace(given, states=evidence_of(twin, says_last=False, draws_together=False).states)
 
 
-def _headless(given: Evidence, *_: object) -> Evidence:
-    return replace(given, logs=tuple(log[2:] if len(log) > 3 else log for log in given.logs))
-
-
 def _exported(given: Evidence, _: object, world: World) -> Evidence:
     """Nobody says of a state that lost records that its export is complete: nothing in an export could show it."""
     is_lost = any(step.kind == "lose_state" for step in world.steps)
@@ -130,21 +114,19 @@ def _early(given: Evidence, *_: object) -> Evidence:
     return replace(given, as_of_ms=None if newest is None else newest - 1_000)
 
 
-def _left_behind(given: Evidence, _: Plot, world: World) -> Evidence:
-    return replace(given, logs=tuple(log.left_behind or (log.copy or ())[:-2] for log in world.logs))
-
-
 FAULTY: dict[str, Callable[[Evidence, Plot, World], Evidence]] = {
     UNTRUE: _untrue,
-    MISSING: _incomplete,
+    MISSING: lambda given, *_: replace(given, absent=frozenset({len(given.states) - 1})),
     MISCOUNTED: _miscounted,
     FOREIGN: _foreign,
     TWIN: _twin,
-    HALF_UNSAID: _half_unsaid,
-    HALF_SAID: _half_said,
-    HEADLESS: _headless,
+    HALF_UNSAID: lambda given, plot, _: replace(given, states=_first_half(given, plot), is_count_unsaid=True),
+    HALF_SAID: lambda given, plot, _: replace(given, states=_first_half(given, plot)),
+    HEADLESS: lambda given, *_: replace(given, logs=tuple(log[2:] if len(log) > 3 else log for log in given.logs)),
     EXPORTED: _exported,
     EARLY: _early,
-    LEFT_BEHIND: _left_behind,
+    LEFT_BEHIND: lambda given, _, world: replace(
+        given, logs=tuple(log.left_behind or (log.copy or ())[:-2] for log in world.logs)
+    ),
 }
 FAULTS = tuple(FAULTY)
