@@ -65,6 +65,18 @@ def test_open_rows_say_what_lies_before_them_however_the_text_is_split(history: 
         assert row.last_marker_offset == max(ends, default=None)
 
 
+@given(histories(), SPLITS)
+def test_an_open_transaction_hides_all_data_from_its_start_on_however_the_text_is_split(
+    history: History, range_bytes: int
+) -> None:
+    health = link_history(history, DEEP[0], range_bytes=range_bytes).health
+    hidden = [
+        b for b in history.batches if health.open_transaction_count and b.base_offset >= health.last_stable_offset
+    ]
+    records = sum(b.record_count for b in hidden if not b.is_control)
+    assert (health.hidden_record_count, health.hidden_bytes) == (records, sum(b.size_bytes for b in hidden))
+
+
 def test_one_jump_of_a_brokers_clock_moves_no_other_bound() -> None:
     jumped = replace(marker(0, producer=9), max_timestamp_ms=9_999_999)
     row = open_rows(link((log(jumped, marker(1, producer=9), data(2), marker(3, producer=9)), DEEP_TOOL, TODAY)))[7]
