@@ -256,7 +256,7 @@ class _Reader(DataSourceReader):
     def _rejects(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
         content, batches = Content("", [reject for plan in plans for reject in rejected_outside(plan)]), BatchesByName()
         tasks = read_tasks(split_ranges(plans, READ_KINDS, _RANGE_BYTES, 1), "", is_on_spark=False)
-        for _ in tasks.of_tables(tasks.all_rows(), batches):
+        for _ in tasks.of_tables(tasks.work, batches):
             pass  # rows of tables, which nobody asked for
         content.learn(tables_of(batches))
         content.account(plans)

@@ -229,5 +229,5 @@ def _size(warehouse: Warehouse, record: Prune) -> Size:
     named = {*warehouse.records(TakenContent, INPUTS)} - contents
     total = Size()
     for table, keys in keys_of({*record.runs}, contents, {content.ingest_id for content in named}):
-        total = total.plus(warehouse.size(table, keys))
+        total = total.plus(warehouse.remove(table, keys, is_rehearsal=True))
     return total

@@ -8,6 +8,7 @@ only once as long has passed again.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.text import clip
-from txn_analysis.warehouse.rows import MatchKey, Size
+from txn_analysis.warehouse.rows import MatchKey, Size, without
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _OF_INGESTS = tuple(table for table in ALL_TABLES if "ingest_id" in table.partition_by)
 _OF_RUNS = tuple(table for table in ALL_TABLES if "run_id" in table.partition_by)
-_CAPTURED = ("cluster", "capture", "input_id")
 
 
 class TakenInput(NamedTuple):
@@ -66,10 +66,11 @@ def take(warehouse: Warehouse, prune: Prune, inputs: Sequence[TakenInput]) -> No
     """
     warehouse.insert(batch_of(Prune, [prune], PRUNES.arrow_schema), PRUNES, (MatchKey(("prune_id",)),))
     if prune.runs:
-        warehouse.remove(RUNS, _keys(RUNS, run_id=prune.runs))
+        warehouse.revise(RUNS, partial(without, keys=_keys(RUNS, run_id=prune.runs)))
     if inputs:
         columns = zip(*inputs, strict=True)
-        warehouse.remove(INPUTS, _keys(INPUTS, **dict(zip(_CAPTURED, columns, strict=True))))
+        captured = dict(zip(TakenInput._fields, columns, strict=True))
+        warehouse.revise(INPUTS, partial(without, keys=_keys(INPUTS, **captured)))
 
 
 def clear(warehouse: Warehouse, now_ms: int) -> Size:
@@ -85,8 +86,7 @@ def clear(warehouse: Warehouse, now_ms: int) -> Size:
         if prune.cleared_ms is None and prune.clear_from_ms <= now_ms:
             younger = [one for one in prunes if one.clear_from_ms > now_ms]
             for table, keys in _left(warehouse, prune, younger):
-                cleared = cleared.plus(warehouse.size(table, keys))
-                warehouse.remove(table, keys)
+                cleared = cleared.plus(warehouse.remove(table, keys))
             done = batch_of(Prune, [prune._replace(cleared_ms=now_ms)], PRUNES.arrow_schema)
             warehouse.replace([done], PRUNES, prune_id=prune.prune_id)
     return cleared

@@ -19,11 +19,12 @@ from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.warehouse.data_files import DataFile
-from txn_analysis.warehouse.errors import DAMAGED
+from txn_analysis.warehouse.data_files import DataFile, read_files
+from txn_analysis.warehouse.errors import DAMAGED, said_in_words
 from txn_analysis.warehouse.new_table import fields_of
 from txn_analysis.warehouse.opening import LOG
 from txn_analysis.warehouse.roots import NoTable
+from txn_analysis.warehouse.rows import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -46,6 +47,7 @@ class DeltaFolder:
 
     Attributes:
         delta_table: as the library has it.
+        path: where it lies.
 
     Raises:
         NoTable: there is none.
@@ -53,28 +55,28 @@ class DeltaFolder:
         DeltaError: it is damaged in a way that the library sees; `errors` has the words.
     """
 
-    def __init__(self, root: Root, name: str) -> None:
-        self._root, self._name = root, name
-        log = root.log(name)
+    def __init__(self, root: Root, table: Table) -> None:
+        self._root, self._table, self.path = root, table, f"{root.place}/{table.name}"
+        log = root.log(table.name)
         newest = self._newest(log)
         try:
             self.delta_table = self._opened()
             self._added = pa.table(self.delta_table.get_add_actions(flatten=True))
         except TableNotFoundError as error:
-            raise NoTable(name) from error
+            raise NoTable(table.name) from error
         content = _content_of(self._added["size_bytes"].to_pylist())
         if self.version < newest or self._commit_info(log, self.version).get(_CONTENT, content) != content:
             raise self._damaged()
 
     def _commit_info(self, log: Mapping[str, int], version: int) -> dict[str, Any]:
         """What a commit says of itself in its first line; nothing where it is not listed any more."""
-        file = f"{version:020}.json"
-        first = self._root.text(f"{self._name}/{LOG}/{file}", log[file]).partition("\n")[0] if file in log else "{}"
-        info: dict[str, Any] = json.loads(first).get("commitInfo", {})
+        name = f"{version:020}.json"
+        text = self._root.text(f"{self._table.name}/{LOG}/{name}", log[name]) if name in log else "{}"
+        info: dict[str, Any] = json.loads(text.partition("\n")[0]).get("commitInfo", {})
         return info
 
     def _opened(self) -> DeltaTable:
-        place, options = self._root.for_delta(self._name)
+        place, options = self._root.for_delta(self._table.name)
         return DeltaTable(place, storage_options=options)
 
     @property
@@ -89,7 +91,7 @@ class DeltaFolder:
             NoTable: it is gone.
             WarehouseError: its log is damaged now.
         """
-        return self._newest(self._root.log(self._name)) == self.version
+        return self._newest(self._root.log(self._table.name)) == self.version
 
     @property
     def is_mapped(self) -> bool:
@@ -119,15 +121,24 @@ class DeltaFolder:
         paths, sizes, rows = (self._added.column(name).to_pylist() for name in ("path", "size_bytes", "num_records"))
         slices = self._added.column(f"partition.{columns[0]}").to_pylist() if columns else [None] * len(paths)
         return tuple(
-            DataFile(self._name, slice_, unquote(path), size, count or 0)
+            DataFile(self._table.name, slice_, unquote(path), size, count or 0)
             for slice_, path, size, count in zip(slices, paths, sizes, rows, strict=True)
         )
 
-    def files_of(self, table: Table, one_of: Mapping[str, Collection[Any]]) -> list[DataFile]:
+    def files_of(self, one_of: Mapping[str, Collection[Any]]) -> list[DataFile]:
         """The data files that may hold rows whose columns have one of some values."""
-        column = next(iter(table.partition_by), None)
+        column = next(iter(self._table.partition_by), None)
         wanted = None if column is None else one_of.get(column)
         return [file for file in self.files if wanted is None or file.slice in wanted]
+
+    def batches(self, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
+        """As of `Warehouse`."""
+        with said_in_words(self.path):
+            yield from read_files(self._table, self._root, self.files_of(one_of), names, one_of)
+
+    def rows(self, *names: str, **one_of: Collection[Any]) -> pa.Table:
+        """As of `Warehouse`."""
+        return pa.Table.from_batches(self.batches(*names, **one_of), schema_of(self._table, names))
 
     def is_small_in(self, most_files: int) -> bool:
         """It has so many files or more, which are better one, and few enough bytes for that."""
@@ -164,12 +175,12 @@ class DeltaFolder:
 
     def notes(self) -> Iterator[str]:
         """The notes of the log's commits, newest first; no commit is read before it is asked for."""
-        log = self._root.log(self._name)
+        log = self._root.log(self._table.name)
         infos = (self._commit_info(log, version) for version in range(self.version, -1, -1))
         return (each[_NOTE] for each in infos if _NOTE in each)
 
-    def grow(self, table: Table) -> bool:
-        """Add what the table declares and Delta's schema lacks, columns and fields of structs, in one commit.
+    def grow(self) -> bool:
+        """Add what the table is declared with and Delta's schema lacks, columns and fields of structs, in one commit.
 
         In the rows that are there it is NULL. A column that only another tool knows stays.
 
@@ -182,7 +193,7 @@ class DeltaFolder:
         stored = {field["name"]: field for field in json.loads(self.delta_table.schema().to_json())["fields"]}
         added = [
             {**stored.get(field["name"], field), "type": field["type"]}  # what is there keeps all that is said of it
-            for field in fields_of(table)
+            for field in fields_of(self._table)
             if field["name"] not in stored or _lacks(stored[field["name"]]["type"], field["type"])
         ]
         if not added:
@@ -209,7 +220,7 @@ class DeltaFolder:
         What came before the checkpoint before the last one is read by nobody: also who listed the log a moment ago has
         found that one.
         """
-        log = self._root.log(self._name)
+        log = self._root.log(self._table.name)
         made = sorted({int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))})
         if self.version - max(made, default=0) >= _LONG_LOG:
             self._opened().create_checkpoint()
@@ -226,14 +237,14 @@ class DeltaFolder:
         commits = {int(commit[1]): size for name, size in log.items() if (commit := _COMMIT.fullmatch(name))}
         checkpoints = {int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))}
         if not commits and not checkpoints:
-            raise NoTable(self._name)
+            raise NoTable(self._table.name)
         newest, since = max(commits.keys() | checkpoints), max(checkpoints, default=-1) + 1
         if not all(commits.get(version) for version in range(since, newest + 1)):
             raise self._damaged()
         return newest
 
     def _damaged(self) -> WarehouseError:
-        return WarehouseError(f"{self._root.place}/{self._name}: {DAMAGED}")
+        return WarehouseError(f"{self.path}: {DAMAGED}")
 
 
 def _content_of(sizes_bytes: Sequence[int]) -> str:

@@ -23,13 +23,13 @@ from txn_analysis.columns.records import fields_of, records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.spark.jobs import running
 from txn_analysis.tables import ALL_TABLES
-from txn_analysis.warehouse.data_files import have_equal_rows, read_files, write_data_files
+from txn_analysis.warehouse.data_files import DataFile, have_equal_rows, read_files, write_data_files
 from txn_analysis.warehouse.delta_folder import MOST_FILES, DeltaFolder
 from txn_analysis.warehouse.errors import said_in_words, too_busy
 from txn_analysis.warehouse.new_table import check_format, create_table
 from txn_analysis.warehouse.opening import LOG
 from txn_analysis.warehouse.roots import NoTable
-from txn_analysis.warehouse.rows import Size, rows_without_match, schema_of, tables_of, without
+from txn_analysis.warehouse.rows import Size, rows_without_match, tables_of, without
 from txn_analysis.warehouse.touched import UNSUPPORTED, check_readable, check_writable, unwritten
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from txn_analysis.columns.values import BatchFunction
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables import Table
-    from txn_analysis.warehouse.data_files import DataFile
     from txn_analysis.warehouse.roots import Root
     from txn_analysis.warehouse.rows import BatchesByName, MatchKey, RowTasks
 
@@ -52,11 +51,6 @@ _Result = TypeVar("_Result")
 _LONGEST_PAUSE_S = 0.5
 # What a task wrote and no commit names: an audit that is about to commit it is never older.
 _ORPHAN_MS = 7 * 86_400_000
-
-
-def _slices(stored: DeltaFolder, names: pa.ChunkedArray) -> list[str]:
-    """Of some slices those that are there."""
-    return sorted({*names.to_pylist()}.intersection(file.slice for file in stored.files))
 
 
 class Warehouse:
@@ -113,8 +107,8 @@ class Warehouse:
             if (stored := self._stored(table)) is None:
                 create_table(self._root, table)
             else:
-                check_readable(stored, self.path(table))
-                check_writable(stored, self.path(table))
+                check_readable(stored)
+                check_writable(stored)
 
     def has(self, table: Table) -> bool:
         """Whether the table is there; one that a later version declares is not, until the next audit creates it."""
@@ -136,22 +130,16 @@ class Warehouse:
             names: of the columns that are wanted; all where there are none.
             one_of: what some columns may hold, never NULL; only rows that meet all are wanted.
         """
-        return self._streamed(table, self._plain(table), names, one_of)
+        return self._plain(table).batches(*names, **one_of)
 
     def rows(self, table: Table, *names: str, **one_of: Collection[Any]) -> pa.Table:
         """Rows in memory, as Arrow; arguments as of `batches`."""
-        return pa.Table.from_batches(self.batches(table, *names, **one_of), schema_of(table, names))
+        return self._plain(table).rows(*names, **one_of)
 
     def records(self, kind: type[Record], table: Table, **one_of: Collection[Any]) -> list[Record]:
         """Rows as records of a kind, which are made of the columns of its fields' names; see `batches`."""
         names = [name for name in fields_of(kind) if name in table.names]
         return records_of(kind, self.rows(table, *names, **one_of))
-
-    def _streamed(
-        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
-    ) -> Iterator[pa.RecordBatch]:
-        with said_in_words(self.path(table)):
-            yield from read_files(table, self._root, stored.files_of(table, one_of), names, one_of)
 
     def read_in_tasks(self, table: Table, *names: str, **one_of: Collection[Any]) -> tuple[DataFrame, BatchFunction]:
         """Rows of a table for Spark's tasks: a frame, and the function that makes the rows of its batches.
@@ -160,7 +148,7 @@ class Warehouse:
         """
         from txn_analysis.warehouse.spark_tasks import in_shares
 
-        files = self._plain(table).files_of(table, one_of)
+        files = self._plain(table).files_of(one_of)
         root, wanted = self._root, {name: [*values] for name, values in one_of.items()}
         return in_shares(self.spark, files, lambda share: read_files(table, root, share, names, wanted))
 
@@ -191,10 +179,12 @@ class Warehouse:
 
     def replace_by(self, frame: DataFrame, rows_of: BatchFunction, table: Table, **slice_of: str) -> None:
         """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
-        from txn_analysis.warehouse.spark_tasks import write_frame
+        from txn_analysis.warehouse.spark_tasks import write_in_tasks
 
         with said_in_words(self.path(table)):
-            files = write_frame(frame, rows_of, table, self._root, slice_of)
+            files, _ = write_in_tasks(
+                frame, lambda parts, _: ((table, rows) for rows in rows_of(parts)), self._root, slice_of
+            )
         self._commit(files, table, slice_of)
 
     def fill(self, tasks: RowTasks, **slice_of: str) -> dict[str, pa.Table]:
@@ -205,12 +195,12 @@ class Warehouse:
         """
         with said_in_words(self.root):
             if tasks.is_on_spark:
-                from txn_analysis.warehouse.spark_tasks import write_in_tasks
+                from txn_analysis.warehouse.spark_tasks import write_work
 
-                files, driver_tables = write_in_tasks(self.spark, tasks, self._root, slice_of)
+                files, driver_tables = write_work(self.spark, tasks, self._root, slice_of)
             else:
                 batches: BatchesByName = {}
-                files = write_data_files(tasks.of_tables(tasks.all_rows(), batches), self._root, slice_of)
+                files = write_data_files(tasks.of_tables(tasks.work, batches), self._root, slice_of)
                 driver_tables = tables_of(batches)
         for table in tasks.tables:
             self._commit([file for file in files if file.table == table.name], table, slice_of)
@@ -229,12 +219,12 @@ class Warehouse:
         names = sorted({name for key in unless for name in (*key.same, *key.but)})
 
         def insert(stored: DeltaFolder) -> int:
-            fresh = rows_without_match(rows, self._rows(table, stored, names, {}), unless) if names else rows
+            fresh = rows_without_match(rows, stored.rows(*names), unless) if names else rows
             if not len(fresh):
                 return 0
             # In the same commit: who reads the table as it was still finds its files.
             if stored.is_small_in(MOST_FILES):
-                every = [*self._streamed(table, stored, (), {}), fresh]
+                every = [*stored.batches(), fresh]
                 stored.replace(self._written(every, table, {}))
             else:
                 stored.replace(self._written([fresh], table, {}), [])
@@ -249,55 +239,43 @@ class Warehouse:
         """
 
         def revise(stored: DeltaFolder) -> None:
-            before = self._rows(table, stored, (), {})
+            before = stored.rows()
             rows = revised(before)
             if not rows.equals(before):
                 stored.replace(self._written(rows.to_batches(), table, {}))
 
         self._change(table, revise)
 
-    def remove(self, table: Table, keys: pa.Table) -> None:
+    def remove(self, table: Table, keys: pa.Table, *, is_rehearsal: bool = False) -> Size:
         """Take out the rows that have the values of some key, in one commit; who reads the table as it was still does.
 
         Args:
-            table: of which rows go.
+            table: of which rows go; it is partitioned.
             keys: values of some of its columns, the one by which it is partitioned among them; none is NULL.
+            is_rehearsal: nothing is done.
+
+        Returns:
+            How much is, or would be, gone.
         """
-        if not table.partition_by:
-            self.revise(table, lambda rows: without(rows, keys))
-            return
         (column,) = table.partition_by
+        names = keys.column_names if is_rehearsal else ()
 
-        def remove(stored: DeltaFolder) -> None:
-            slices = _slices(stored, keys[column])
-            stored.replace([file for name in slices for file in self._cut(table, stored, name, keys)], slices)
+        def remove(stored: DeltaFolder) -> Size:
+            removed, rest = Size(), list[DataFile]()
+            slices = sorted({*keys[column].to_pylist()}.intersection(file.slice for file in stored.files))
+            for name in slices:
+                size = Size.of([file for file in stored.files if file.slice == name])
+                if keys.column_names != [column]:
+                    rows = stored.rows(*names, **{column: [name]})
+                    kept = without(rows, keys)
+                    size = size.without(len(kept), len(rows))
+                    rest += [] if is_rehearsal else self._written(kept.to_batches(), table, {column: name})
+                removed = removed.plus(size)
+            if not is_rehearsal:
+                stored.replace(rest, slices)
+            return removed
 
-        self._change(table, remove)
-
-    def _cut(self, table: Table, stored: DeltaFolder, name: str, keys: pa.Table) -> list[DataFile]:
-        """What stays of a slice, as files that no commit names yet."""
-        (column,) = table.partition_by
-        if keys.column_names == [column]:
-            return []
-        rows = self._rows(table, stored, (), {column: [name]})
-        return self._written(without(rows, keys).to_batches(), table, {column: name})
-
-    def size(self, table: Table, keys: pa.Table) -> Size:
-        """How much `remove` with these keys would take out."""
-        stored, removed = self._plain(table), Size()
-        if not table.partition_by:
-            rows = self._rows(table, stored, keys.column_names, {})
-            return Size(len(rows) - len(without(rows, keys)))
-        (column,) = table.partition_by
-        for name in _slices(stored, keys[column]):
-            files = [file for file in stored.files if file.slice == name]
-            size = Size(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
-            if keys.column_names != [column]:
-                rows = self._rows(table, stored, keys.column_names, {column: [name]})
-                gone = len(rows) - len(without(rows, keys))
-                size = Size(gone, 0, size.size_bytes * gone // len(rows)) if gone < len(rows) else size
-            removed = removed.plus(size)
-        return removed
+        return remove(self._plain(table)) if is_rehearsal else self._change(table, remove)
 
     def tidy(self, grace_ms: int, *, is_rehearsal: bool) -> Size:
         """Make few files of many small ones, and free the space of those that nobody reads any more.
@@ -325,12 +303,7 @@ class Warehouse:
 
     def _as_one_file(self, table: Table, stored: DeltaFolder) -> None:
         if stored.is_small_in(2):
-            stored.replace(self._written(self._streamed(table, stored, (), {}), table, {}))
-
-    def _rows(
-        self, table: Table, stored: DeltaFolder, names: Sequence[str], one_of: Mapping[str, Collection[Any]]
-    ) -> pa.Table:
-        return pa.Table.from_batches(self._streamed(table, stored, names, one_of), schema_of(table, names))
+            stored.replace(self._written(stored.batches(), table, {}))
 
     def _written(self, rows: Iterable[pa.RecordBatch], table: Table, slice_of: Mapping[str, str]) -> list[DataFile]:
         """Data files that no commit names yet."""
@@ -356,10 +329,10 @@ class Warehouse:
         for attempt in range(MOST_ATTEMPTS):
             with said_in_words(self.path(table)):
                 stored = self._plain(table)
-                check_writable(stored, self.path(table))
+                check_writable(stored)
                 self._known.pop(table.name, None)
                 try:
-                    if stored.grow(table):  # of an earlier version: decision 0130
+                    if stored.grow():  # of an earlier version: decision 0130
                         stored = self._plain(table)
                         self._known.pop(table.name, None)
                     return change(stored)
@@ -379,7 +352,7 @@ class Warehouse:
         if stored is None:
             missing = f"no warehouse here ({table.name} is missing)"
             raise WarehouseError(f"{self.root}: {missing}: give the --warehouse of an audit, or audit first")
-        check_readable(stored, self.path(table))
+        check_readable(stored)
         return stored
 
     def _stored(self, table: Table) -> DeltaFolder | None:
@@ -388,7 +361,7 @@ class Warehouse:
         with said_in_words(self.path(table)):
             try:
                 if known is None or not known.is_newest():
-                    known = DeltaFolder(self._root, table.name)
+                    known = DeltaFolder(self._root, table)
                     check_format(self.root, known.properties)
                     self._known[table.name] = known
             except NoTable:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from txn_analysis.columns.arrays import Array
     from txn_analysis.tables import Table
+    from txn_analysis.warehouse.data_files import DataFile
 
 # Of this process, so that nobody can make rows for which they do not hold; each number of a hash has its own.
 _KEY, _OF_NULL = np.frombuffer(os.urandom(32), np.uint64).reshape(2, 2, 1)
@@ -53,6 +54,16 @@ class Size(NamedTuple):
     row_count: int = 0
     file_count: int = 0
     size_bytes: int = 0
+
+    @classmethod
+    def of(cls, files: Sequence[DataFile]) -> Size:
+        """That of whole files."""
+        return cls(sum(f.row_count for f in files), len(files), sum(f.size_bytes for f in files))
+
+    def without(self, kept: int, row_count: int) -> Size:
+        """What goes of so many rows where some are kept."""
+        gone = row_count - kept
+        return Size(gone, 0, self.size_bytes * gone // row_count) if kept else self
 
     def plus(self, other: Size) -> Size:
         """Both together."""
@@ -133,16 +144,12 @@ class RowTasks:
     rows_of: Callable[[Any], Iterable[NamedRows]]
     is_on_spark: bool
 
-    def all_rows(self) -> Iterator[NamedRows]:
-        """What all tasks give, one after another in this process."""
-        return (named for work in self.work for named in self.rows_of(work))
-
-    def of_tables(self, named: Iterable[NamedRows], to_driver: BatchesByName) -> Iterator[tuple[Table, pa.RecordBatch]]:
-        """The rows of the tables, each batch with its table; all others are added to `to_driver`."""
-        known = {table.name: table for table in self.tables}
-        for name, rows in named:
-            if name in known:
-                yield known[name], rows
+    def of_tables(self, work: Iterable[Any], to_driver: BatchesByName) -> Iterator[tuple[Table, pa.RecordBatch]]:
+        """What some work gives the tables, each batch with its table; all other rows are added to `to_driver`."""
+        tables = {table.name: table for table in self.tables}
+        for name, rows in (named for one in work for named in self.rows_of(one)):
+            if name in tables:
+                yield tables[name], rows
             else:
                 to_driver.setdefault(name, []).append(rows)
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from txn_analysis.warehouse.roots import Root
     from txn_analysis.warehouse.rows import BatchesByName, RowTasks
 
+    RowsOfTask = Callable[[Iterator[pa.RecordBatch], BatchesByName], Iterator[tuple[Table, pa.RecordBatch]]]
+
 _SHARE_BYTES = 4 << 20
 """Of data files that one task reads: what was read of some 30 MB of text."""
 
@@ -86,41 +88,41 @@ def delta_frame(
     return frame
 
 
-def write_in_tasks(
+def write_work(
     spark: SparkSession, tasks: RowTasks, root: Root, slice_of: Mapping[str, str]
 ) -> tuple[list[DataFile], dict[str, pa.Table]]:
-    """Let each task write one file of each table that it has rows of, and tell the rest; see `write_data_files`.
-
-    Returns:
-        The files, and what the tasks told, by name.
-    """
+    """Let Spark's tasks do the work of `RowTasks`; see `write_in_tasks`."""
     without_work = replace(tasks, work=())  # tasks take it along
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for work in work_in(batches):
-            driver_batches: BatchesByName = {}
-            files = write_data_files(without_work.of_tables(without_work.rows_of(work), driver_batches), root, slice_of)
-            streams = [(name, packed(batches, batches[0].schema)) for name, batches in driver_batches.items()]
-            yield from rows_of_values((files, streams)).to_batches()
+    def rows_of(parts: Iterator[pa.RecordBatch], to_driver: BatchesByName) -> Iterator[tuple[Table, pa.RecordBatch]]:
+        return without_work.of_tables(work_in(parts), to_driver)
 
-    outputs = values_of_tasks(work_for_tasks(spark, tasks.work), run)
-    return [file for files, _ in outputs for file in files], _joined(one for _, streams in outputs for one in streams)
+    return write_in_tasks(work_for_tasks(spark, tasks.work), rows_of, root, slice_of)
 
 
-def write_frame(
-    frame: DataFrame, rows_of: BatchFunction, table: Table, root: Root, slice_of: Mapping[str, str]
-) -> list[DataFile]:
-    """Let each task of a frame write one file of what `rows_of` makes of its rows; see `write_data_files`."""
+def write_in_tasks(
+    frame: DataFrame, rows_of: RowsOfTask, root: Root, slice_of: Mapping[str, str]
+) -> tuple[list[DataFile], dict[str, pa.Table]]:
+    """Let each task of a frame write one file of each table that it has rows of; see `write_data_files`.
+
+    Args:
+        frame: each of its parts is a task.
+        rows_of: makes the rows of a task, each batch with its table; those for the driver it adds to its last argument.
+        root: where the tables lie.
+        slice_of: the partition that all rows belong to.
+
+    Returns:
+        The files, and the rows for the driver, by name.
+    """
 
     def run(parts: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        files = write_data_files(((table, rows) for rows in rows_of(parts)), root, slice_of)
-        yield from rows_of_values(*files).to_batches()
+        to_driver: BatchesByName = {}
+        files = write_data_files(rows_of(parts, to_driver), root, slice_of)
+        streams = [(name, packed(batches, batches[0].schema)) for name, batches in to_driver.items()]
+        yield from rows_of_values((files, streams)).to_batches()
 
-    return values_of_tasks(frame, run)
-
-
-def _joined(streams: Iterable[tuple[str, bytes]]) -> dict[str, pa.Table]:
-    parts: defaultdict[str, list[pa.Table]] = defaultdict(list)
-    for name, stream in streams:
-        parts[name].append(unpacked(bytes(stream)))
-    return {name: pa.concat_tables(tables) for name, tables in parts.items()}
+    outputs, of_driver = values_of_tasks(frame, run), defaultdict[str, list[pa.Table]](list)
+    for name, stream in (named for _, streams in outputs for named in streams):
+        of_driver[name].append(unpacked(stream))
+    files = [file for of_task, _ in outputs for file in of_task]
+    return files, {name: pa.concat_tables(tables) for name, tables in of_driver.items()}

@@ -35,37 +35,30 @@ UNSUPPORTED = "Unsupported table features"
 _ANEW = "audit the files again into a new --warehouse"
 
 
-def check_readable(stored: DeltaFolder, path: str) -> None:
+def check_readable(stored: DeltaFolder) -> None:
     """Refuse a table whose data files do not hold its rows as they are.
-
-    Args:
-        stored: the table.
-        path: where it lies.
 
     Raises:
         WarehouseError: rows are deleted beside its files, or its columns may have other names there.
     """
     if stored.is_mapped:
         what = "another tool lets its columns have other names in its files (columnMapping), which is not read here"
-        raise _refusal(path, what, f"give each column its name back, then {_UNMAP}")
+        raise _refusal(stored.path, what, f"give each column its name back, then {_UNMAP}")
     if stored.has_deleted_rows:
         what = "another tool has deleted rows beside its files (deletionVectors), which is not read here"
-        raise _refusal(path, what, _PURGE)
+        raise _refusal(stored.path, what, _PURGE)
 
 
-def check_writable(stored: DeltaFolder, path: str) -> None:
+def check_writable(stored: DeltaFolder) -> None:
     """Refuse to write a table with a feature that is not written here; it is read all the same.
-
-    Args:
-        stored: the table.
-        path: where it lies.
 
     Raises:
         WarehouseError: it has one.
     """
     for feature, remedy in _UNWRITTEN.items():
         if feature in stored.writer_features:
-            raise _refusal(path, f"another tool gave it the feature {feature}, which is not written here", remedy)
+            what = f"another tool gave it the feature {feature}, which is not written here"
+            raise _refusal(stored.path, what, remedy)
 
 
 def unwritten(path: str, words: str) -> WarehouseError:

@@ -297,7 +297,7 @@ def test_rows_are_deleted_only_after_the_grace_period(nights: Path) -> None:
 def test_files_are_freed_once_nobody_reads_them(nights: Path) -> None:
     freed = pruned(nights)
     there = {str(path.relative_to(nights)) for path in nights.rglob("*.parquet") if "_delta_log" not in str(path)}
-    tables = [(table, DeltaFolder(disk_root(nights), table.name)) for table in ALL_TABLES]
+    tables = [(table, DeltaFolder(disk_root(nights), table)) for table in ALL_TABLES]
     assert there == {f"{table.name}/{file.path}" for table, stored in tables for file in stored.files}
     assert freed.freed_file_count
     assert freed.freed_bytes

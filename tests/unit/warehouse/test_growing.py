@@ -117,11 +117,11 @@ def test_rows_that_are_rewritten_get_it(root: Root) -> None:
 
 def test_two_who_add_it_at_once_add_it_once(empty_warehouse: Path, tmp_path: Path) -> None:
     root = disk_root(shutil.copytree(empty_warehouse, tmp_path / "warehouse"))
-    first, second = (DeltaFolder(root, GROWN.name) for _ in range(2))
-    assert first.grow(GROWN)
+    first, second = (DeltaFolder(root, GROWN) for _ in range(2))
+    assert first.grow()
     with pytest.raises(CommitFailedError):
-        second.grow(GROWN)
-    assert not DeltaFolder(root, GROWN.name).grow(GROWN)
+        second.grow()
+    assert not DeltaFolder(root, GROWN).grow()
 
 
 def test_delta_in_spark_reads_and_writes_it(spark: SparkSession, empty_warehouse: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS, Table
 from txn_analysis.warehouse.delta_tables import Warehouse
 from txn_analysis.warehouse.roots import disk_root, root_at
-from txn_analysis.warehouse.rows import MatchKey, NamedRows, RowTasks
+from txn_analysis.warehouse.rows import MatchKey, NamedRows, RowTasks, without
 
 
 @pytest.fixture(params=["in a folder", "in a bucket"])
@@ -126,8 +126,7 @@ def test_whole_slices_are_taken_out_at_once(warehouse: Warehouse) -> None:
         replace_rows(warehouse, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
     gone = keys(FINDINGS, run_id=["a", "c", "not there"])
     version = warehouse.versions([FINDINGS])
-    assert warehouse.size(FINDINGS, gone).row_count == 2
-    warehouse.remove(FINDINGS, gone)
+    assert warehouse.remove(FINDINGS, gone, is_rehearsal=True) == warehouse.remove(FINDINGS, gone)
     assert runs_of(warehouse) == ["b"]
     assert warehouse.versions([FINDINGS]) == {name: number + 1 for name, number in version.items()}
 
@@ -136,8 +135,8 @@ def test_of_a_slice_some_rows_are_taken_out(warehouse: Warehouse) -> None:
     rows = [row_of(REJECTS, ingest_id="i", input_id=name, length_bytes=1) for name in ("x", "y", "y")]
     replace_rows(warehouse, rows, REJECTS, ingest_id="i")
     gone = keys(REJECTS, ingest_id=["i", "other"], input_id=["y", "x"])
-    assert warehouse.size(REJECTS, gone).row_count == 2
-    warehouse.remove(REJECTS, gone)
+    assert warehouse.remove(REJECTS, gone, is_rehearsal=True).row_count == 2
+    assert warehouse.remove(REJECTS, gone).row_count == 2
     assert [row["input_id"] for row in listed(warehouse, REJECTS, "input_id")] == ["x"]
 
 
@@ -145,7 +144,7 @@ def test_rows_of_a_table_without_slices_are_taken_out(warehouse: Warehouse) -> N
     for run_id in ("a", "b"):
         row = batch(RUNS, row_of(RUNS, run_id=run_id, run_number=1, outcome="clean"))
         warehouse.insert(row, RUNS, ())
-    warehouse.remove(RUNS, keys(RUNS, run_id=["a"]))
+    warehouse.revise(RUNS, lambda rows: without(rows, keys(RUNS, run_id=["a"])))
     assert [row["run_id"] for row in listed(warehouse, RUNS, "run_id")] == ["b"]
 
 

@@ -104,7 +104,7 @@ def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, t
             reading = warehouse.batches(RUNS, "run_id")  # somebody begins to read, and goes on when all is written
     numbers = warehouse.rows(RUNS, "run_number")["run_number"].to_pylist()
     assert sorted(numbers) == [*range(1, MANY + 1)]
-    assert len(DeltaFolder(disk_root(folder), "runs").files) < MANY // 2
+    assert len(DeltaFolder(disk_root(folder), RUNS).files) < MANY // 2
     assert sum(len(batch) for batch in reading) == MANY // 3 + 1
 
 

@@ -116,7 +116,7 @@ def test_a_warehouse_of_another_version_is_neither_read_nor_written(warehouse: W
 def test_every_table_says_the_format(spark: SparkSession, tmp_path: Path) -> None:
     root = str(tmp_path / "warehouse")
     open_warehouse(spark, root).create()
-    said = {table.name: DeltaFolder(disk_root(Path(root)), table.name).properties for table in ALL_TABLES}
+    said = {table.name: DeltaFolder(disk_root(Path(root)), table).properties for table in ALL_TABLES}
     assert {name: known["txn-analysis.format"] for name, known in said.items()} == dict.fromkeys(said, str(FORMAT))
 
 
