@@ -19,7 +19,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.text import clip
-from txn_analysis.warehouse.rows import MatchKey, Size, without
+from txn_analysis.warehouse.rows import Size, without
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -64,7 +64,8 @@ def take(warehouse: Warehouse, prune: Prune, inputs: Sequence[TakenInput]) -> No
     Raises:
         WarehouseError: the warehouse cannot be written, or others were faster every time.
     """
-    warehouse.insert(batch_of(Prune, [prune], PRUNES.arrow_schema), PRUNES, (MatchKey(("prune_id",)),))
+    row = batch_of(Prune, [prune], PRUNES.arrow_schema)
+    warehouse.insert(PRUNES, partial(without, row), "prune_id")
     if prune.runs:
         warehouse.revise(RUNS, partial(without, keys=_keys(RUNS, run_id=prune.runs)))
     if inputs:

@@ -7,7 +7,6 @@ left is never read. Whoever commits the same content or the same run second find
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,19 +16,11 @@ from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.tables import INPUTS, LOG_PIECES, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.tables.readings import FIRST_READING, READING_VERSION
-from txn_analysis.warehouse.delta_tables import MOST_ATTEMPTS
-from txn_analysis.warehouse.errors import too_busy
-from txn_analysis.warehouse.rows import MatchKey
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from txn_analysis.warehouse.delta_tables import Warehouse
-
-_SAME_CONTENT = MatchKey(("input_id", "kind"))
-_SAME_INPUT = MatchKey(("input_id", "cluster", "capture"))
-_READ_BY_ANOTHER = replace(_SAME_CONTENT, but=("ingest_id",))
-_SAME_RUN, _SAME_NUMBER = MatchKey(("run_id",)), MatchKey(("run_number",))
 
 
 def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput]:
@@ -63,20 +54,16 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], prior: Sequ
     }
     if newer:
         warehouse.revise(INPUTS, lambda rows: _as_found_by(rows, newer))
-        prior = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
-    for _ in range(MOST_ATTEMPTS):
-        known = {row.content: row for row in prior}
-        places = {(row.cluster, row.capture, row.input_id) for row in prior}
-        fresh = [
-            row.found_as(known.get(row.content, row))
-            for row in inputs
-            if (row.cluster, row.capture, row.input_id) not in places
-        ]
-        rows = batch_of(ReadInput, fresh, INPUTS.arrow_schema)
-        if not fresh or warehouse.insert(rows, INPUTS, (_SAME_INPUT, _READ_BY_ANOTHER)) == len(fresh):
-            return
-        prior = inputs_of(warehouse, input_id=[row.input_id for row in inputs])
-    raise too_busy(warehouse.path(INPUTS))
+
+    def fresh(stored: pa.Table) -> pa.RecordBatch:
+        rows = records_of(ReadInput, stored)
+        known = {row.content: row for row in rows}
+        places = {(row.cluster, row.capture, row.input_id) for row in rows}
+        new = [row for row in inputs if (row.cluster, row.capture, row.input_id) not in places]
+        read = [row.found_as(known.get(row.content, row)) for row in new]
+        return batch_of(ReadInput, read, INPUTS.arrow_schema)
+
+    warehouse.insert(INPUTS, fresh, input_id=[row.input_id for row in inputs])
 
 
 def _as_found_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:
@@ -101,16 +88,18 @@ def commit_run(warehouse: Warehouse, run: RunRecord) -> None:
     Raises:
         WarehouseError: it cannot be written, or other audits were faster every time.
     """
-    for _ in range(MOST_ATTEMPTS):
-        runs = {known.run_id: known for known in warehouse.records(RunRecord, RUNS)}
-        before = runs.get(run.run_id)
-        number = max((known.run_number for known in runs.values()), default=0) + 1
-        numbered_run = run._replace(run_number=number if before is None else before.run_number)
-        row = batch_of(RunRecord, [numbered_run], RUNS.arrow_schema)
-        if before is not None:
-            # The same run again has read the same rows, at versions that may be newer.
-            is_same = before == numbered_run._replace(table_versions=before.table_versions)
-            return None if is_same else warehouse.replace([row], RUNS, run_id=run.run_id)
-        if warehouse.insert(row, RUNS, (_SAME_RUN, _SAME_NUMBER)):
-            return None
-    raise too_busy(warehouse.path(RUNS))
+
+    def numbered(runs: pa.Table) -> pa.RecordBatch:
+        is_new = run.run_id not in runs["run_id"].to_pylist()
+        number = 1 + (pc.max(runs["run_number"]).as_py() or 0)
+        return batch_of(RunRecord, [run._replace(run_number=number)] if is_new else [], RUNS.arrow_schema)
+
+    if warehouse.insert(RUNS, numbered, "run_id", "run_number"):
+        return
+    for before in warehouse.records(RunRecord, RUNS, run_id=[run.run_id]):
+        again = run._replace(run_number=before.run_number)
+        # The same run again has read the same rows, at versions that may be newer.
+        if before != again._replace(table_versions=before.table_versions):
+            warehouse.replace([batch_of(RunRecord, [again], RUNS.arrow_schema)], RUNS, run_id=run.run_id)
+        return
+    commit_run(warehouse, run)  # it was taken out meanwhile

@@ -46,6 +46,7 @@ class DeltaFolder:
     """A table below a root as it is now; whoever commits to it opens it anew.
 
     Attributes:
+        table: as it is declared.
         delta_table: as the library has it.
         path: where it lies.
 
@@ -56,7 +57,7 @@ class DeltaFolder:
     """
 
     def __init__(self, root: Root, table: Table) -> None:
-        self._root, self._table, self.path = root, table, f"{root.place}/{table.name}"
+        self._root, self.table, self.path = root, table, f"{root.place}/{table.name}"
         log = root.log(table.name)
         newest = self._newest(log)
         try:
@@ -71,12 +72,12 @@ class DeltaFolder:
     def _commit_info(self, log: Mapping[str, int], version: int) -> dict[str, Any]:
         """What a commit says of itself in its first line; nothing where it is not listed any more."""
         name = f"{version:020}.json"
-        text = self._root.text(f"{self._table.name}/{LOG}/{name}", log[name]) if name in log else "{}"
+        text = self._root.text(f"{self.table.name}/{LOG}/{name}", log[name]) if name in log else "{}"
         info: dict[str, Any] = json.loads(text.partition("\n")[0]).get("commitInfo", {})
         return info
 
     def _opened(self) -> DeltaTable:
-        place, options = self._root.for_delta(self._table.name)
+        place, options = self._root.for_delta(self.table.name)
         return DeltaTable(place, storage_options=options)
 
     @property
@@ -91,7 +92,7 @@ class DeltaFolder:
             NoTable: it is gone.
             WarehouseError: its log is damaged now.
         """
-        return self._newest(self._root.log(self._table.name)) == self.version
+        return self._newest(self._root.log(self.table.name)) == self.version
 
     @property
     def is_mapped(self) -> bool:
@@ -121,24 +122,24 @@ class DeltaFolder:
         paths, sizes, rows = (self._added.column(name).to_pylist() for name in ("path", "size_bytes", "num_records"))
         slices = self._added.column(f"partition.{columns[0]}").to_pylist() if columns else [None] * len(paths)
         return tuple(
-            DataFile(self._table.name, slice_, unquote(path), size, count or 0)
+            DataFile(self.table.name, slice_, unquote(path), size, count or 0)
             for slice_, path, size, count in zip(slices, paths, sizes, rows, strict=True)
         )
 
     def files_of(self, one_of: Mapping[str, Collection[Any]]) -> list[DataFile]:
         """The data files that may hold rows whose columns have one of some values."""
-        column = next(iter(self._table.partition_by), None)
+        column = next(iter(self.table.partition_by), None)
         wanted = None if column is None else one_of.get(column)
         return [file for file in self.files if wanted is None or file.slice in wanted]
 
     def batches(self, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """As of `Warehouse`."""
         with said_in_words(self.path):
-            yield from read_files(self._table, self._root, self.files_of(one_of), names, one_of)
+            yield from read_files(self.table, self._root, self.files_of(one_of), names, one_of)
 
     def rows(self, *names: str, **one_of: Collection[Any]) -> pa.Table:
         """As of `Warehouse`."""
-        return pa.Table.from_batches(self.batches(*names, **one_of), schema_of(self._table, names))
+        return pa.Table.from_batches(self.batches(*names, **one_of), schema_of(self.table, names))
 
     def is_small_in(self, most_files: int) -> bool:
         """It has so many files or more, which are better one, and few enough bytes for that."""
@@ -175,7 +176,7 @@ class DeltaFolder:
 
     def notes(self) -> Iterator[str]:
         """The notes of the log's commits, newest first; no commit is read before it is asked for."""
-        log = self._root.log(self._table.name)
+        log = self._root.log(self.table.name)
         infos = (self._commit_info(log, version) for version in range(self.version, -1, -1))
         return (each[_NOTE] for each in infos if _NOTE in each)
 
@@ -193,7 +194,7 @@ class DeltaFolder:
         stored = {field["name"]: field for field in json.loads(self.delta_table.schema().to_json())["fields"]}
         added = [
             {**stored.get(field["name"], field), "type": field["type"]}  # what is there keeps all that is said of it
-            for field in fields_of(self._table)
+            for field in fields_of(self.table)
             if field["name"] not in stored or _lacks(stored[field["name"]]["type"], field["type"])
         ]
         if not added:
@@ -220,7 +221,7 @@ class DeltaFolder:
         What came before the checkpoint before the last one is read by nobody: also who listed the log a moment ago has
         found that one.
         """
-        log = self._root.log(self._table.name)
+        log = self._root.log(self.table.name)
         made = sorted({int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))})
         if self.version - max(made, default=0) >= _LONG_LOG:
             self._opened().create_checkpoint()
@@ -237,7 +238,7 @@ class DeltaFolder:
         commits = {int(commit[1]): size for name, size in log.items() if (commit := _COMMIT.fullmatch(name))}
         checkpoints = {int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))}
         if not commits and not checkpoints:
-            raise NoTable(self._table.name)
+            raise NoTable(self.table.name)
         newest, since = max(commits.keys() | checkpoints), max(checkpoints, default=-1) + 1
         if not all(commits.get(version) for version in range(since, newest + 1)):
             raise self._damaged()

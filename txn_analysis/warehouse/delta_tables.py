@@ -29,7 +29,7 @@ from txn_analysis.warehouse.errors import said_in_words, too_busy
 from txn_analysis.warehouse.new_table import check_format, create_table
 from txn_analysis.warehouse.opening import LOG
 from txn_analysis.warehouse.roots import NoTable
-from txn_analysis.warehouse.rows import Size, rows_without_match, tables_of, without
+from txn_analysis.warehouse.rows import Size, tables_of, without
 from txn_analysis.warehouse.touched import UNSUPPORTED, check_readable, check_writable, unwritten
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from txn_analysis.spark.jobs import Spark
     from txn_analysis.tables import Table
     from txn_analysis.warehouse.roots import Root
-    from txn_analysis.warehouse.rows import BatchesByName, MatchKey, RowTasks
+    from txn_analysis.warehouse.rows import BatchesByName, RowTasks
 
-MOST_ATTEMPTS = 20  # of some that do nothing but commit, one may lose often in a row
+_MOST_ATTEMPTS = 20  # of some that do nothing but commit, one may lose often in a row
 _Result = TypeVar("_Result")
 
 _LONGEST_PAUSE_S = 0.5
@@ -211,24 +211,30 @@ class Warehouse:
         with said_in_words(self.path(table)):
             yield from self._plain(table).notes()
 
-    def insert(self, rows: pa.RecordBatch, table: Table, unless: Sequence[MatchKey]) -> int:
-        """Insert the rows that match no row of the table, by any of some keys; say how many those were.
+    def insert(
+        self, table: Table, fresh: Callable[[pa.Table], pa.RecordBatch], *names: str, **one_of: Collection[Any]
+    ) -> int:
+        """Insert the rows that a function makes of those that are there, in one commit; say how many those are.
 
-        Looking and inserting is one step: of two writers at once, the second sees the rows of the first.
+        Of two writers at once, the function of the second is called again, with the rows of the first.
+
+        Args:
+            table: of which rows are added; it has no partitions.
+            fresh: makes new rows of those that are there; of none there is no commit.
+            names: the columns that it sees; see `batches`.
+            one_of: which rows it sees; see `batches`.
         """
-        names = sorted({name for key in unless for name in (*key.same, *key.but)})
 
         def insert(stored: DeltaFolder) -> int:
-            fresh = rows_without_match(rows, stored.rows(*names), unless) if names else rows
-            if not len(fresh):
+            rows = fresh(stored.rows(*names, **one_of))
+            if not len(rows):
                 return 0
             # In the same commit: who reads the table as it was still finds its files.
             if stored.is_small_in(MOST_FILES):
-                every = [*stored.batches(), fresh]
-                stored.replace(self._written(every, table, {}))
+                stored.replace(self._written([*stored.batches(), rows], table, {}))
             else:
-                stored.replace(self._written([fresh], table, {}), [])
-            return len(fresh)
+                stored.replace(self._written([rows], table, {}), [])
+            return len(rows)
 
         return self._change(table, insert)
 
@@ -326,7 +332,7 @@ class Warehouse:
 
     def _change(self, table: Table, change: Callable[[DeltaFolder], _Result]) -> _Result:
         """Do one whole change to a table as it is now, and again where another writer committed in between."""
-        for attempt in range(MOST_ATTEMPTS):
+        for attempt in range(_MOST_ATTEMPTS):
             with said_in_words(self.path(table)):
                 stored = self._plain(table)
                 check_writable(stored)
@@ -339,7 +345,7 @@ class Warehouse:
                 except CommitFailedError as error:
                     if UNSUPPORTED in str(error):  # no other audit was faster: it will never be written
                         raise unwritten(self.path(table), str(error)) from error
-            time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / MOST_ATTEMPTS))  # noqa: S311 no secret
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S * (attempt + 1) / _MOST_ATTEMPTS))  # noqa: S311 no secret
         raise too_busy(self.path(table))
 
     def _plain(self, table: Table) -> DeltaFolder:
@@ -360,7 +366,7 @@ class Warehouse:
         known = self._known.get(table.name)
         with said_in_words(self.path(table)):
             try:
-                if known is None or not known.is_newest():
+                if known is None or known.table is not table or not known.is_newest():
                     known = DeltaFolder(self._root, table)
                     check_format(self.root, known.properties)
                     self._known[table.name] = known

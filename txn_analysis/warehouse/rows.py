@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from dataclasses import dataclass
 from hashlib import blake2b
-from operator import add, ne
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,29 +22,6 @@ if TYPE_CHECKING:
 
 # Of this process, so that nobody can make rows for which they do not hold; each number of a hash has its own.
 _KEY, _OF_NULL = np.frombuffer(os.urandom(32), np.uint64).reshape(2, 2, 1)
-
-
-@dataclass(frozen=True)
-class MatchKey:
-    """When a row has nothing to add to another one: some columns are equal, NULL as well, and those of `but` differ."""
-
-    same: tuple[str, ...]
-    but: tuple[str, ...] = ()
-
-    def is_new(self, rows: pa.RecordBatch, present: pa.Table) -> list[bool]:
-        """Of each row, whether it matches none of those that are present."""
-        others: defaultdict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
-        for same, but in zip(tuples_of(present, self.same), tuples_of(present, self.but), strict=True):
-            others[same].append(but)
-        row_keys = zip(tuples_of(rows, self.same), tuples_of(rows, self.but), strict=True)
-        return [not any(all(map(ne, but, other)) for other in others[same]) for same, but in row_keys]
-
-
-def rows_without_match(rows: pa.RecordBatch, present: pa.Table, keys: Iterable[MatchKey]) -> pa.RecordBatch:
-    """The rows that match none of those that are present, by any of some keys."""
-    for key in keys:
-        rows = rows.filter(pa.array(key.is_new(rows, present), pa.bool_()))
-    return rows
 
 
 class Size(NamedTuple):
@@ -71,7 +47,7 @@ class Size(NamedTuple):
 
 
 def without(rows: pa.Table, keys: pa.Table) -> pa.Table:
-    """The rows that have not the values of any key; they keep their order."""
+    """The rows, as a table or a batch, that have not the values of any key, NULL among them; they keep their order."""
     wanted = {*tuples_of(keys, keys.column_names)}
     return rows.filter(pa.array([key not in wanted for key in tuples_of(rows, keys.column_names)], pa.bool_()))
 

@@ -239,7 +239,7 @@ def test_killed_anywhere_it_answers_right_and_is_finished_by_the_next(
 
         return called
 
-    for name in ("insert", "remove", "replace", "tidy"):
+    for name in ("_change", "tidy"):  # all writes
         monkeypatch.setattr(warehouse, name, dying(getattr(warehouse, name)))
     with pytest.raises(KeyboardInterrupt):
         prune(warehouse, KEEP_MS, NOW_MS, 0)
@@ -258,15 +258,15 @@ def test_two_prunes_and_an_audit_at_once_do_each_others_work_no_harm(
 ) -> None:
     """The second prune, and an audit, run whole in the middle of the first one."""
     warehouse = opened(nights)
-    remove = warehouse.remove
+    revise = warehouse.revise
 
     def interrupted(*words: Any) -> None:
         monkeypatch.undo()
         pruned(nights, now_ms=NOW_MS + 1)
         audited(nights, THIRD, 102)
-        remove(*words)
+        revise(*words)
 
-    monkeypatch.setattr(warehouse, "remove", interrupted)
+    monkeypatch.setattr(warehouse, "revise", interrupted)
     prune(warehouse, KEEP_MS, NOW_MS, 0)
     found = load_report(opened(nights), Settings(warehouse=str(nights)))
     assert (found.run.capture, bool(found.findings)) == ("day-102", True)

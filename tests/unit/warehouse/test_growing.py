@@ -2,6 +2,7 @@
 
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from txn_analysis.tables.schema import BOOLEAN, STRING
 from txn_analysis.warehouse.delta_folder import DeltaFolder
 from txn_analysis.warehouse.delta_tables import Warehouse
 from txn_analysis.warehouse.roots import Root, disk_root, root_at
-from txn_analysis.warehouse.rows import MatchKey, RowTasks
+from txn_analysis.warehouse.rows import RowTasks, without
 
 # As a later version declares them: one more column, and one more field of the structs in a list.
 GROWN = replace(REJECTS, columns=(*REJECTS.columns, Col("is_loud", BOOLEAN, "somebody should look")))
@@ -90,13 +91,13 @@ def test_what_only_another_tool_knows_stays(root: Root) -> None:
 
 
 def test_a_field_of_a_struct_in_a_list_is_added_as_well(root: Root) -> None:
-    same = (MatchKey(("input_id",)),)
     sections = [dict.fromkeys((field.name for field in _SECTION), None) | {"kind": "log", "section_index": 0}]
     plain = [{name: value for name, value in section.items() if name != "colour"} for section in sections]
-    opened(root).insert(batch(INPUTS, row_of(INPUTS, input_id="old") | {"sections": plain}), INPUTS, same)
+    old = batch(INPUTS, row_of(INPUTS, input_id="old") | {"sections": plain})
+    opened(root).insert(INPUTS, lambda _: old)
     coloured = [section | {"colour": "red"} for section in sections]
     own = batch(GROWN_INSIDE, row_of(INPUTS, input_id="new") | {"sections": coloured})
-    assert opened(root).insert(own, GROWN_INSIDE, same) == 1
+    assert opened(root).insert(GROWN_INSIDE, partial(without, own), "input_id") == 1
     found = {row["input_id"]: row["sections"] for row in listed(opened(root), GROWN_INSIDE)}
     assert {name: [(one["kind"], one["colour"]) for one in of_input] for name, of_input in found.items()} == {
         "old": [("log", None)],
@@ -108,7 +109,7 @@ def test_a_field_of_a_struct_in_a_list_is_added_as_well(root: Root) -> None:
 
 def test_rows_that_are_rewritten_get_it(root: Root) -> None:
     """Of a table without partitions a write puts its rows anew."""
-    opened(root).insert(batch(INPUTS, row_of(INPUTS, input_id="old")), INPUTS, ())
+    opened(root).insert(INPUTS, lambda _: batch(INPUTS, row_of(INPUTS, input_id="old")))
     grown = replace(INPUTS, columns=(*INPUTS.columns, Col("colour", STRING, "of the cover")))
     own = batch(grown, row_of(INPUTS, input_id="new") | {"colour": "red"})
     opened(root).replace([own], grown, input_id="new")

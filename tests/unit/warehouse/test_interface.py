@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS, Table
 from txn_analysis.warehouse.delta_tables import Warehouse
 from txn_analysis.warehouse.roots import disk_root, root_at
-from txn_analysis.warehouse.rows import MatchKey, NamedRows, RowTasks, without
+from txn_analysis.warehouse.rows import NamedRows, RowTasks, without
 
 
 @pytest.fixture(params=["in a folder", "in a bucket"])
@@ -70,7 +71,7 @@ def test_only_rows_that_hold_a_wanted_value_in_each_column_are_given(warehouse: 
 
 def test_of_a_table_without_partitions_all_rows_can_be_taken_away(warehouse: Warehouse) -> None:
     rows = [row_of(INPUTS, cluster="east", input_id=n) for n in ("1", "2")]
-    warehouse.insert(batch(INPUTS, *rows), INPUTS, ())
+    warehouse.insert(INPUTS, lambda _: batch(INPUTS, *rows))
     replace_rows(warehouse, [], INPUTS, cluster="west", capture="c")
     assert len(listed(warehouse, INPUTS)) == 2
     replace_rows(warehouse, [], INPUTS, cluster="east")
@@ -78,10 +79,11 @@ def test_of_a_table_without_partitions_all_rows_can_be_taken_away(warehouse: War
 
 
 def test_of_rows_that_are_alike_only_the_first_is_inserted(warehouse: Warehouse) -> None:
-    same = (MatchKey(("input_id", "capture")),)
     first, other = row_of(INPUTS, input_id="1", path="first"), row_of(INPUTS, input_id="2")
-    assert warehouse.insert(batch(INPUTS, first), INPUTS, same) == 1
-    assert warehouse.insert(batch(INPUTS, first | {"path": "again"}, other), INPUTS, same) == 1
+    both = batch(INPUTS, first | {"path": "again"}, other)
+    for rows in (batch(INPUTS, first), both):
+        assert warehouse.insert(INPUTS, partial(without, rows), "input_id", "capture") == 1
+    assert warehouse.insert(INPUTS, partial(without, both), "input_id", "capture") == 0
     assert {row["input_id"]: row["path"] for row in listed(warehouse, INPUTS)} == {"1": "first", "2": other["path"]}
 
 
@@ -143,7 +145,7 @@ def test_of_a_slice_some_rows_are_taken_out(warehouse: Warehouse) -> None:
 def test_rows_of_a_table_without_slices_are_taken_out(warehouse: Warehouse) -> None:
     for run_id in ("a", "b"):
         row = batch(RUNS, row_of(RUNS, run_id=run_id, run_number=1, outcome="clean"))
-        warehouse.insert(row, RUNS, ())
+        warehouse.insert(RUNS, partial(without, row), "run_id")
     warehouse.revise(RUNS, lambda rows: without(rows, keys(RUNS, run_id=["a"])))
     assert [row["run_id"] for row in listed(warehouse, RUNS, "run_id")] == ["b"]
 
@@ -151,7 +153,8 @@ def test_rows_of_a_table_without_slices_are_taken_out(warehouse: Warehouse) -> N
 def test_to_tidy_a_warehouse_changes_no_row(warehouse: Warehouse) -> None:
     for run_id in ("a", "b"):
         replace_rows(warehouse, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
-        warehouse.insert(batch(RUNS, row_of(RUNS, run_id=run_id, run_number=1, outcome="clean")), RUNS, ())
+        row = batch(RUNS, row_of(RUNS, run_id=run_id, run_number=1, outcome="clean"))
+        warehouse.insert(RUNS, partial(without, row), "run_id")
     warehouse.remove(FINDINGS, keys(FINDINGS, run_id=["a"]))
     warehouse.tidy(0, is_rehearsal=False)
     warehouse.tidy(0, is_rehearsal=False)
