@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -47,22 +48,38 @@ UNDONE = {
 }
 
 
+def undone_by(command: str, text: bytes) -> bytes:
+    typed = ["sh", "-c", command.removesuffix(" FILE > NEW_FILE")]
+    return subprocess.run(typed, input=text, capture_output=True, check=True).stdout
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="without jq there is nothing to undo")
+@cases(
+    "text",
+    {
+        "jq": json.dumps(OBJECT, indent=2).encode(),
+        "jq -S": json.dumps(OBJECT, sort_keys=True, separators=(",", ":")).encode(),
+        "jq -s": json.dumps([OBJECT]).encode(),
+    },
+)
+def test_the_printed_command_undoes_what_formatted_an_export(text: bytes) -> None:
+    problem = plan(text).problem or ""
+    assert json.loads(undone_by(problem.partition("Put it back: ")[2], text)) == OBJECT
+
+
 @pytest.mark.parametrize("how", UNDONE)
 def test_the_printed_command_undoes_it(how: str) -> None:
     text, reason = UNDONE[how]
     problem = plan(text).problem
     assert problem is not None
     assert reason in problem
-    command = problem.rpartition(": ")[2].removesuffix(" FILE > NEW_FILE")
-    undone = subprocess.run(["sh", "-c", command], input=text, capture_output=True, check=True).stdout
+    undone = undone_by(problem.rpartition(": ")[2], text)
     assert said(undone) == said(SNAPSHOT if b".snapshot" in text else SHALLOW)
 
 
 @cases(
     "text reason",
     {
-        "jq": (json.dumps(OBJECT, indent=2).encode(), "jq -c"),
-        "jq -S": (json.dumps(OBJECT, sort_keys=True, separators=(",", ":")).encode(), "jq -c"),
         "without its first line": (SHALLOW.partition(b"\n")[2], "begins inside a dump"),
         "an error": (b"ERROR no\n" + SHALLOW, "line 2. Dump it again, without 2>&1"),
         "an error behind the header": (

@@ -14,7 +14,10 @@ from txn_analysis.kafka.names import MANIFEST_FILE
 COPY_AGAIN, _COPY_ALL, _COPY_IT = "Copy the file again", "Copy the files again", "Copy it again"
 _NEWER_TOOL = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
 _UNKNOWN_TEXT = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
-_JQ = "jq -c '{key: (.key | if has(\"type\") then {type, data} else {version, data} end), value}' FILE > NEW_FILE"
+_JQ = (
+    "jq -c '(if type == \"array\" then .[] else . end) "
+    "| {key: (.key | if has(\"type\") then {type, data} else {version, data} end), value}' FILE > NEW_FILE"
+)
 _OLD_FORMATTER = "kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
 _FORMATTER = "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"
 _IN_FRONT = "lines that are none of Kafka's stand in front of the first one"
