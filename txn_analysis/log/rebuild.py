@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from txn_analysis.columns.arrays import NONE, Array, Columns, numbers_of
-from txn_analysis.kafka.names import SNAPSHOT
+from txn_analysis.kafka.names import SNAPSHOT, STATE_TOPIC
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.copy_selection import Comparisons, Folder, high_watermarks
@@ -106,6 +106,8 @@ def rebuild_producer_state(given: PartitionEvidence) -> RebuiltPartition:
     problems += [p for each in described if not each.capture_rank for p in each.problems(state, log.end_offset)]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(gap(base.offset, log.first_offset - 1))
+    if _may_hide_what_is_open(partition, log, state, [*witnesses, *([base] if base is not None else [])]):
+        log.remarks.append(_NOT_SEEN)
     is_in_capture = any(s.capture_rank == 0 and not proves_nothing(s) for s in of_topic)
     if not is_in_capture:
         problems.append(Problem(None, ProblemKind.NOT_IN_CAPTURE, "the partition is not in this capture"))
@@ -155,6 +157,22 @@ _EMPTY_DUMP = (
     "the dump of the snapshot at offset {} lists no producer: it proves nothing, as that of one that the tool could "
     "not read looks alike"
 )
+
+
+_NOT_SEEN = (
+    "what was open before its first file begins is not seen, as no producer snapshot stands for it: give its .snapshot "
+    "files"
+)
+
+
+def _may_hide_what_is_open(
+    partition: TopicPartition, log: PartitionLog, state: ProducerStateManager, snapshots: list[Snapshot]
+) -> bool:
+    """Whether a transaction below the first file may still be open, and neither a batch nor a snapshot tell of it."""
+    end = log.end_offset
+    if partition.topic == STATE_TOPIC or not log.summaries or state.is_start_known or end is None:
+        return False
+    return not any(snapshot.offset <= end for snapshot in snapshots)
 
 
 def _replay(

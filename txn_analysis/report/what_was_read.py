@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 20
 _MOST_PROBLEMS = 3
+_MOST_PLACES = 5
 # Of ProblemKind, which reading a report does not need: between two files a hole may be a file that was not copied.
 _COMPACTIONS_HOLES = frozenset({"hole_in_file", "empty_batch"})
 _BASES = {
@@ -71,8 +72,11 @@ def _partitions(report: AuditReport) -> Iterator[Paragraph]:
     if agreed := sum(bool(item.witnesses) for item in report.partitions):
         text = f"copies or producer snapshots agree with the log of {count(agreed, 'partition')}"
         yield Paragraph("second witness", text)
-    remarked = [item for item in report.partitions if item.remarks]
-    yield from capped("remarks", [f"{escape(i.topic_partition)}: {escape('; '.join(i.remarks))}" for i in remarked])
+    remarked: dict[str, list[str]] = {}
+    for item in report.partitions:
+        if item.remarks:
+            remarked.setdefault(escape("; ".join(item.remarks)), []).append(escape(item.topic_partition))
+    yield from capped("remarks", [f"{listed(names, _MOST_PLACES)}: {words}" for words, names in remarked.items()])
 
 
 def _holes_by_compaction(report: AuditReport) -> Callable[[PartitionHealth, Problem], bool]:

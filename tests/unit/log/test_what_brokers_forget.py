@@ -125,6 +125,17 @@ def test_what_a_snapshot_alone_saw_open_was_appended_before_the_next_moment_behi
     assert before_ms == {7: 1_002, OTHER_PRODUCER: None}
 
 
+@pytest.mark.parametrize(
+    ("first_name", "snapshot", "is_said"), [(3, 3, False), (3, 4, False), (3, 5, True), (0, 5, False)]
+)
+def test_what_may_be_open_below_the_first_file_is_said(first_name: int, snapshot: int, is_said: bool) -> None:
+    """Producer 7 is: a snapshot tells it, at the first file or later; one beyond the end of the log does not."""
+    whole = (data(0), marker(1), data(2), *(data(offset, producer=OTHER_PRODUCER) for offset in (3, 4)))
+    found = link((first_name, whole[first_name:4]), whole=whole, snapshot=snapshot)
+    assert any("what was open before its first file" in remark for remark in found.health.remarks) is is_said
+    assert (2 in open_starts(found)) is not is_said
+
+
 TAKEN = (data(0), marker(1), data(2), data(3), marker(4))
 
 

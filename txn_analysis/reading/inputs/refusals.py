@@ -15,8 +15,8 @@ COPY_AGAIN, _COPY_ALL, _COPY_IT = "Copy the file again", "Copy the files again",
 _NEWER_TOOL = "Dump it again with kafka-dump-log 2.2 or newer (a newer tool reads the files of older brokers)"
 _UNKNOWN_TEXT = "Give it the text of kafka-dump-log, or an export of __transaction_state, or leave the file out"
 _JQ = (
-    "jq -c '(if type == \"array\" then .[] else . end) "
-    "| {key: (.key | if has(\"type\") then {type, data} else {version, data} end), value}' FILE > NEW_FILE"
+    'jq -c \'(if type == "array" then .[] else . end) '
+    '| {key: (.key | if has("type") then {type, data} else {version, data} end), value}\' FILE > NEW_FILE'
 )
 _OLD_FORMATTER = "kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter"
 _FORMATTER = "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter"
