@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -280,27 +281,29 @@ def state_coverage(
         log_problems: by partition, what is wrong with its batches (not holes: compaction makes them).
         console: by partition (Kafka's hash of the ids), what a console export holds; it carries no chain.
     """
-    partitions = {p: StatePartition(p) for p in range(count)}
+    files = defaultdict[int, list[StateSection]](list)
     # Copies may differ in nothing but what is wrong with them: whatever order they come in, the words are the same.
-    ordered = sorted(sections, key=lambda s: (s.state_partition, s.file_base_offset, s.record_end_offset, repr(s)))
-    for section in ordered:
-        partition = partitions.setdefault(section.state_partition, StatePartition(section.state_partition))
-        partition.is_seen = True
-        _add_sum(partition, section.sum, count)
-    ends_ms = _ends_of_log_dirs(sections)
-    for section in sections:
-        partition = partitions[section.state_partition]
-        partition.log_dir_end_ms = latest(partition.log_dir_end_ms, ends_ms.get(section.log_dir))
-    for number, partition in partitions.items():
-        _add_files(partition, [s for s in ordered if s.state_partition == number])
+    for file in sorted(sections, key=lambda s: (s.state_partition, s.file_base_offset, s.record_end_offset, repr(s))):
+        files[file.state_partition].append(file)
+    ends_ms, partitions = _ends_of_log_dirs(sections), list[StatePartition]()
+    for number in sorted({*range(count), *files}):
+        ordered = files[number]
+        partition = StatePartition(number, is_seen=bool(ordered or console), is_console=bool(console and not ordered))
+        partition.log_dir_end_ms = latest(*(ends_ms.get(file.log_dir) for file in ordered))
+        for file in ordered:
+            _add_sum(partition, file.sum, count)
+        _add_files(partition, ordered)
         partition.problems += sorted(log_problems.get(number, []))
         if number >= count:
             partition.problems.append(f"there is no partition {number} in {count}")
-        if not partition.is_seen and not console:
+        if not partition.is_seen:
             partition.problems.append("not in the capture")
-    if console:
-        _add_console(partitions, console, count)
-    return [partitions[number] for number in sorted(partitions)]
+        if partition.is_console:  # it speaks for every partition, but proves none: all rests on the operator's word
+            partition.holes.append(Hole(OF_AN_EXPORT))
+        if console:
+            _add_sum(partition, console.get(number, SectionSum()), count)
+        partitions.append(partition)
+    return partitions
 
 
 def _ends_of_log_dirs(sections: Iterable[StateSection]) -> dict[str | None, int]:
@@ -348,13 +351,3 @@ def _add_files(partition: StatePartition, ordered: list[StateSection]) -> None:
         if section.file_base_offset > batches_end:
             reason = f"offsets {batches_end} to {section.file_base_offset - 1} are in no file"
             partition.holes.append(Hole(reason, section.sum.first_ms))
-
-
-def _add_console(partitions: dict[int, StatePartition], console: Mapping[int, SectionSum], count: int) -> None:
-    """A console export speaks for every partition, but proves none: all of it rests on the operator's word."""
-    for number, partition in partitions.items():
-        if not partition.is_seen:
-            partition.is_console = True
-            partition.holes.append(Hole(OF_AN_EXPORT))
-        _add_sum(partition, console.get(number, SectionSum()), count)
-        partition.is_seen = True

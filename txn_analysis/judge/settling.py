@@ -9,7 +9,7 @@ from txn_analysis.coordinator.fit import NOT_SHOWN
 from txn_analysis.judge.lacks import TRUE_IF, Lack, Settling
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.settings import flag_name
-from txn_analysis.text import iso_utc, ranges
+from txn_analysis.text import iso_utc, listed, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,9 +41,7 @@ class Doubtful(NamedTuple):
     @property
     def places(self) -> str:
         """Their partitions, as far as there is room."""
-        names = sorted(self.findings.topic_partitions)
-        more = len(names) - _MOST_PLACES
-        return ", ".join(names[:_MOST_PLACES]) + (f" and {more} more" if more > 0 else "")
+        return listed(sorted(self.findings.topic_partitions), _MOST_PLACES)
 
     @property
     def has_misplaced_ids(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import google_crc32c
 import numpy as np
@@ -108,16 +108,8 @@ class BadBatchError(ValueError):
     """The records of a batch cannot be read; the message says why, never what they hold."""
 
 
-class LogRecord(NamedTuple):
-    """One record; a key or value that is None is null."""
-
-    offset_delta: int
-    key: bytes | None
-    value: bytes | None
-
-
-def only_record(batch: bytes, codec: str) -> LogRecord:
-    """The record of a whole batch of format 2 that holds one.
+def only_record(batch: bytes, codec: str) -> tuple[int, bytes, bytes]:
+    """Offset delta, key and value of the record of a whole batch of format 2 that holds one; what is null is empty.
 
     Raises:
         BadBatchError: it holds other records, or is not what its codec says.
@@ -126,11 +118,7 @@ def only_record(batch: bytes, codec: str) -> LogRecord:
     if read_record.plain(np.frombuffer(body, np.uint8), 0, len(body), record) != len(body):
         raise BadBatchError("the batch does not hold one record")
     _, offset_delta, key, key_bytes, value, value_bytes = record.tolist()
-    return LogRecord(offset_delta, _bytes(body, key, key_bytes), _bytes(body, value, value_bytes))
-
-
-def _bytes(body: bytes, start: int, size: int) -> bytes | None:
-    return None if size == NO_BYTES else body[start : start + size]
+    return offset_delta, body[key : key + max(key_bytes, 0)], body[value : value + max(value_bytes, 0)]
 
 
 def decompressed(data: bytes, codec: str) -> bytes:

@@ -174,10 +174,8 @@ def _plan(file: Section, digest: blake2b, sections: Sequence[Section], rejects: 
         input_id=digest.hexdigest(),
         kind=LOG_DIR if sections else None,
         grammar=sections[0].grammar if sections else BINARY,
-        compression=None,
         size_bytes=file.text_end_bytes,
         text_bytes=file.text_end_bytes,
-        problem=None,
         sections=tuple(sections),
         rejects=rejects,
     )

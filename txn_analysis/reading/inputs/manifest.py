@@ -327,7 +327,6 @@ def _input(
         input_id=digest.hex(),
         kind=None if problems or copy is None else KIND,
         grammar=None if copy is None else str(copy.version),
-        compression=None,
         size_bytes=len(manifest.data),
         text_bytes=len(manifest.data),
         problem=f"byte 0: {problems[0]}" if problems else None,

@@ -67,11 +67,11 @@ class PlannedInput:
     input_id: str
     kind: str | None
     grammar: str | None
-    compression: str | None
     size_bytes: int
     text_bytes: int
-    problem: str | None
     sections: tuple[Section, ...]
+    compression: str | None = None
+    problem: str | None = None
     same_paths: tuple[str, ...] = ()
     rejects: tuple[tuple[int, int, str], ...] = ()
     is_gone: bool = False

@@ -292,12 +292,11 @@ def _unusual_marker(read: Read, headers: Headers, row: int) -> tuple[str | None,
     batch = read(start, start + int(headers.size[row]))
     codec = CODECS[int(_attributes(headers)[row]) & CODEC_MASK]
     try:
-        record = only_record(batch, codec)
+        offset_delta, key, value = only_record(batch, codec)
     except BadBatchError:
         return _NO_MARKER
-    key, value = record.key or b"", record.value or b""
     version, number = (int.from_bytes(key[at : at + 2], "big", signed=True) for at in (0, 2))
-    if len(key) != CONTROL_KEY_BYTES or version < 0 or record.offset_delta != 0:
+    if len(key) != CONTROL_KEY_BYTES or version < 0 or offset_delta != 0:
         return _NO_MARKER
     if number not in _END_MARKERS:
         return _OTHER_CONTROLS.get(number, "UNKNOWN"), ABSENT
