@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 T = TypeVar("T")
+K = TypeVar("K")
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Columns = dict[str, Array]
@@ -139,6 +140,14 @@ def tuples_of(rows: pa.RecordBatch | pa.Table, names: Sequence[str]) -> Iterator
     """Of each row its values in some columns."""
     columns = [rows[name].to_pylist() for name in names]
     return zip(*columns, strict=True) if columns else repeat((), rows.num_rows)
+
+
+def by_key(items: Iterable[T], key: Callable[[T], K]) -> defaultdict[K, list[T]]:
+    """The items by their keys, those of each key in their order; none of a key that none has."""
+    groups: defaultdict[K, list[T]] = defaultdict(list)
+    for item in items:
+        groups[key(item)].append(item)
+    return groups
 
 
 def together(items: Iterable[T], rows_of: Callable[[T], int], most_rows: int) -> Iterator[list[T]]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.coordinator.chain import NO_RECORDS, LeaderEpochChange, StateChain
 from txn_analysis.coordinator.fit import Fit
 from txn_analysis.coordinator.partition_count import MOST_PARTITIONS, StateCount
@@ -281,10 +282,9 @@ def state_coverage(
         log_problems: by partition, what is wrong with its batches (not holes: compaction makes them).
         console: by partition (Kafka's hash of the ids), what a console export holds; it carries no chain.
     """
-    files = defaultdict[int, list[StateSection]](list)
     # Copies may differ in nothing but what is wrong with them: whatever order they come in, the words are the same.
-    for file in sorted(sections, key=lambda s: (s.state_partition, s.file_base_offset, s.record_end_offset, repr(s))):
-        files[file.state_partition].append(file)
+    in_order = sorted(sections, key=lambda s: (s.file_base_offset, s.record_end_offset, repr(s)))
+    files = by_key(in_order, attrgetter("state_partition"))
     ends_ms, partitions = _ends_of_log_dirs(sections), list[StatePartition]()
     for number in sorted({*range(count), *files}):
         ordered = files[number]

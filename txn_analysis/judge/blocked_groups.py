@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import is_in
+from txn_analysis.columns.arrays import by_key, is_in
 from txn_analysis.kafka.names import GROUP_TOPIC, LOG
 from txn_analysis.tables import GROUP_OFFSETS
 from txn_analysis.tables.schema import given_schema
@@ -35,6 +35,7 @@ other, and names neither that one nor its stretch."""
 _Span = tuple[int, int]  # offsets, or bytes of a text: the first one, and the one after the last
 
 _BEHIND_ALL = 2**63
+_PARTITION = attrgetter("partition")
 
 
 class Groups(NamedTuple):
@@ -131,7 +132,7 @@ def files_that_count(files: Iterable[InputSection], partitions: Iterable[int]) -
         files: every one of the evidence.
         partitions: the partitions that are asked about.
     """
-    of_partition = _by_partition(files)
+    of_partition = by_key(files, _PARTITION)
     counting: list[InputSection] = []
     for partition in sorted(set(partitions)):
         begin = _BEHIND_ALL
@@ -155,22 +156,14 @@ def blocked_groups(
             open producer is enough.
     """
     files_of, stretches, commits = (
-        _by_partition(files),
-        _by_partition(offsets.stretches),
-        _by_partition(offsets.commits),
+        by_key(files, _PARTITION),
+        by_key(offsets.stretches, _PARTITION),
+        by_key(offsets.commits, _PARTITION),
     )
     return {
         partition: _groups(transactions, files_of[partition], stretches[partition], commits[partition])
-        for partition, transactions in _by_partition(opened).items()
+        for partition, transactions in by_key(opened, _PARTITION).items()
     }
-
-
-def _by_partition(placed: Iterable[Any]) -> defaultdict[int, list[Any]]:
-    """What has a partition, by it."""
-    places: defaultdict[int, list[Any]] = defaultdict(list)
-    for one in placed:
-        places[one.partition].append(one)
-    return places
 
 
 def _groups(

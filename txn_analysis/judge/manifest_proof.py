@@ -23,13 +23,14 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.judge.copy_order import BROKER, Clock, Entry, OrderOfCopies, clock_of
 from txn_analysis.kafka.names import LEADER_EPOCH, LOG_KINDS, TOPIC_ID
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import latest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
 
@@ -217,17 +218,11 @@ class ManifestProof(OrderOfCopies):
 
     @cached_property
     def _by_kind(self) -> dict[str, list[InputSection]]:
-        return self._sections_by(lambda section: section.kind)
+        return by_key(self.of_capture, attrgetter("kind"))
 
     @cached_property
     def _by_input(self) -> dict[str, list[InputSection]]:
-        return self._sections_by(lambda section: section.input_id)
-
-    def _sections_by(self, name: Callable[[InputSection], str]) -> dict[str, list[InputSection]]:
-        sections: defaultdict[str, list[InputSection]] = defaultdict(list)
-        for section in self.of_capture:
-            sections[name(section)].append(section)
-        return dict(sections)
+        return by_key(self.of_capture, attrgetter("input_id"))
 
     def _segments_in(self, file: CopiedFile) -> list[InputSection]:
         return [s for s in self._by_input.get(file.input_id or "", ()) if s.kind in LOG_KINDS]

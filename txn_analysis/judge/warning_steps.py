@@ -10,14 +10,15 @@ one job are one line. What is kept is bounded: of each kind the worst applicatio
 from __future__ import annotations
 
 import pickle
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import counted
+from txn_analysis.columns.arrays import by_key, counted
 from txn_analysis.columns.values import BatchFunction, rows_of_values, unpickled
 from txn_analysis.coordinator.state_records import histories_in, live
 from txn_analysis.judge.applications import application_of
@@ -83,19 +84,15 @@ def _warned(kind: str, transactional_id: str, score: int, at_ms: int | None = No
 
 def _by_application(warned_of: Iterable[Warned]) -> list[Warned]:
     """All warnings about the ids of some applications, as one of each kind for each application."""
-    groups: defaultdict[tuple[str, str, str | None], list[Warned]] = defaultdict(list)
-    for each in warned_of:
-        groups[each.kind, each.application, each.framework].append(each)
+    groups = by_key(warned_of, attrgetter("kind", "application", "framework"))
     worst = (min(ids, key=lambda each: (-each.score, each.worst_id)) for ids in groups.values())
     return [one._replace(id_count=len(ids)) for one, ids in zip(worst, groups.values(), strict=True)]
 
 
 def _worst_of(warned_of: Iterable[Warned]) -> list[Warned]:
     """Of each kind the applications that are worst, in no order."""
-    of_kind: defaultdict[str, list[Warned]] = defaultdict(list)
-    for warned in warned_of:
-        of_kind[warned.kind].append(warned)
-    return [w for of_one in of_kind.values() for w in sorted(of_one, key=_badness)[:_MOST_APPLICATIONS]]
+    of_kinds = by_key(warned_of, attrgetter("kind")).values()
+    return [w for of_one in of_kinds for w in sorted(of_one, key=_badness)[:_MOST_APPLICATIONS]]
 
 
 def _badness(warned: Warned) -> tuple[int, int, str, str]:
@@ -208,9 +205,7 @@ def warnings_of_aborts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 
 def _of_applications(warned_of: Iterable[Warned]) -> Iterator[pa.RecordBatch]:
-    by_application: defaultdict[str, list[Warned]] = defaultdict(list)
-    for each in warned_of:
-        by_application[each.application].append(each)
+    by_application = by_key(warned_of, attrgetter("application"))
     columns = [
         pa.array([*by_application], pa.string()),
         pa.array(map(pickle.dumps, by_application.values()), pa.binary()),

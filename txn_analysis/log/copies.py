@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from txn_analysis.columns.arrays import NONE, Array, numbers, rows_at
+from txn_analysis.columns.arrays import NONE, Array, by_key, numbers, rows_at
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT
 from txn_analysis.log.segments import UNCUT, Cuts, SectionKey, Segment
 
@@ -175,11 +176,8 @@ class OffsetRange(NamedTuple):
         """The copies sorted, and by content."""
         if len(copies) == 1:
             return cls(start, stop, copies, [copies], [])
-        copies = sorted(copies, key=lambda copy: copy.order)
-        by_content: defaultdict[int, list[CopyRange]] = defaultdict(list)
-        for copy in copies:
-            by_content[copy.digest].append(copy)
-        contents = list(by_content.values())
+        copies = sorted(copies, key=attrgetter("order"))
+        contents = [*by_key(copies, attrgetter("digest")).values()]
         keys = [content[0].segment.key for content in contents]
         return cls(start, stop, copies, contents, [Pair(start, stop, a, b) for a, b in pairwise(keys)])
 

@@ -8,14 +8,14 @@ the log start offset stay in the log: an end marker among them ended its transac
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import NONE, Columns, known, known_of, lists, nullable, of_types
+from txn_analysis.columns.arrays import NONE, Columns, by_key, known, known_of, lists, nullable, of_types
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     CLEAN_SHUTDOWN,
@@ -68,10 +68,7 @@ class CheckpointFiles:
     @classmethod
     def of(cls, sections: list[InputSection]) -> CheckpointFiles:
         """What the sections of one partition state; those of its logs are among them."""
-        by_kind: defaultdict[str, list[InputSection]] = defaultdict(list)
-        for section in sections:
-            if section.capture_rank == 0:
-                by_kind[section.kind].append(section)
+        by_kind = by_key((s for s in sections if s.capture_rank == 0), attrgetter("kind"))
         marks, logs = by_kind[HIGH_WATERMARK], [s for kind in LOG_KINDS for s in by_kind[kind]]
         is_final = bool(marks) and all(s.stated == CLEAN_SHUTDOWN for s in marks)
         is_all_copied = all(s.grammar in BINARY_GRAMMARS for s in logs)

@@ -10,12 +10,12 @@ nothing that a night more changes by itself, such as how late a transaction is.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from enum import StrEnum
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.keeping import Decision
 from txn_analysis.verdict import Verdict
@@ -150,10 +150,7 @@ _Places = dict[tuple[str, int, int], list[ToldFinding]]
 
 
 def _by_place(findings: Iterable[ToldFinding]) -> _Places:
-    places: defaultdict[tuple[str, int, int], list[ToldFinding]] = defaultdict(list)
-    for one in findings:
-        places[one.topic, one.partition, one.producer_id].append(one)
-    return places
+    return by_key(findings, attrgetter("topic", "partition", "producer_id"))
 
 
 def _same(finding: Finding | ToldFinding, places: _Places) -> list[ToldFinding]:
@@ -217,9 +214,7 @@ def accepted_findings(
         decisions: about its cluster. Of two about one finding the first counts that is still good, else the last one.
         as_of_ms: when its files were copied; where that is not known, no decision counts.
     """
-    by_place: dict[tuple[str, int, int, int], list[Decided]] = {}
-    for one in decisions:
-        by_place.setdefault(one.decision.place, []).append(one)
+    by_place = by_key(decisions, attrgetter("decision.place"))
     accepted = []
     for finding in findings if by_place else ():
         about = by_place.get((*finding.producer_place, finding.txn_start_offset), [])

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG_KINDS, STATE
 from txn_analysis.reading.inputs.find_files import SourceFile, place_of
 from txn_analysis.reading.inputs.manifest import manifest_problems, split_manifests
@@ -90,9 +92,7 @@ def plan_inputs(
     plans, passed_over, partitions = survey_files(
         spark, sorted(files), is_on_spark=is_on_spark, is_verified=is_verified, asked=asked
     )
-    same: dict[str, list[PlannedInput]] = {}
-    for plan in plans:
-        same.setdefault(plan.input_id, []).append(plan)
+    same = by_key(plans, attrgetter("input_id"))
     inputs = [replace(first, same_paths=tuple(o.path for o in others)) for first, *others in same.values()]
     gone = {plan.input_id for plan in inputs if plan.is_gone}
     lost = {"files that disappeared while they were read": len(gone)} if gone else {}

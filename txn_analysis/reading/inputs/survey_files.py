@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import accumulate, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from txn_analysis.columns.arrays import together
+from txn_analysis.columns.arrays import by_key, together
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.values import rows_of_values
 from txn_analysis.files.remote_file import ahead
@@ -102,10 +103,9 @@ def survey_files(
     kept = [k for k, what in enumerate(checked) if not isinstance(what, PassedOver)]
     pieces = [p for k in kept for p in _pieces(k, files[k], heads[k], checked[k], is_verified=is_verified)]
     is_in_tasks = bool(pieces) and is_on_spark(sum(piece.size_bytes for piece in pieces))
-    facts_of: dict[int, list[Facts]] = {}
-    for number, _, facts in sorted(_in_tasks(spark, pieces) if is_in_tasks else _survey(pieces), key=lambda f: f[:2]):
-        facts_of.setdefault(number, []).append(facts)
-    plans = [_plan(files[k], heads[k], checked[k], facts_of.get(k, [])) for k in kept]
+    surveyed = sorted(_in_tasks(spark, pieces) if is_in_tasks else _survey(pieces), key=itemgetter(0, 1))
+    facts_of = by_key(surveyed, itemgetter(0))
+    plans = [_plan(files[k], heads[k], checked[k], [facts for *_, facts in facts_of[k]]) for k in kept]
     needed = [plan for plan in plans if plan.problem is not None or _is_needed(plan, asked)]
     passed_over = Counter(what.what for what in checked if isinstance(what, PassedOver))
     if len(needed) < len(plans):
