@@ -81,17 +81,14 @@ class OrderOfCopies:
         if not self.manifests or not states:
             return CopyOrder()
         both = logs.keys() & states.keys()  # one dump of both: its times are of neither alone
-        disproof = self._disproof(
-            [e for i in logs.keys() - both for e in self.entries.get(i, ())],
-            [e for i in states.keys() - both for e in self.entries.get(i, ())],
-        )
+        of_logs, of_states = ([e for i in inputs for e in self.entries.get(i, ())] for inputs in (logs, states))
+        disproof = self._disproof(*([e for e in of if e.file.input_id not in both] for of in (of_logs, of_states)))
         doubts = [*self._undated([*logs.values(), *states.values()])]
-        entries = {kind: [e for i in of for e in self.entries.get(i, ())] for kind, of in (("l", logs), ("s", states))}
-        clocks = {e.clock for of in entries.values() for e in of}
+        clocks = {e.clock for e in (*of_logs, *of_states)}
         if len(clocks) > 1:
             doubts.append("the logs and the state were copied by several clocks")
         doubts += [why for clock in sorted(clocks, key=repr) if (why := self._stepped_clocks.get(clock))]
-        if not doubts and not disproof and self._is_last(entries["l"], entries["s"]):
+        if not doubts and not disproof and self._is_last(of_logs, of_states):
             return CopyOrder(is_proven=True)
         return CopyOrder(disproof=disproof, doubts=tuple(dict.fromkeys(doubts)))
 
