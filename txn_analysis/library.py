@@ -29,7 +29,7 @@ from txn_analysis.spark.workers import check_spark
 from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.tables.keeping import ACCEPTED
-from txn_analysis.warehouse.errors import said_in_words
+from txn_analysis.warehouse.errors import storage_errors_in_words
 from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
@@ -384,7 +384,7 @@ def _runs_of(tables: RunTables) -> list[str]:
 
 @contextmanager
 def _at_work(spark: SparkSession | None, warehouse: str) -> Iterator[Spark]:
-    with said_in_words(warehouse):
+    with storage_errors_in_words(warehouse):
         yield _no_session if spark is None else check_spark(spark)
 
 

@@ -62,7 +62,7 @@ _BATCHES_AT_ONCE = 20_000
 _RANGE_BYTES = Settings.model_fields["range_bytes"].default
 _PROVES_ITS_FOLDER = re.compile(r"\d{20}\.log|partition\.metadata")  # a log directory's, by which others are known
 _MOST_NEIGHBOURS = 2
-_OPTIONS = ("path", "paths", "rejects", "topic", "partition")
+_OPTION_NAMES = ("path", "paths", "rejects", "topic", "partition")
 
 
 def register(spark: SparkSession) -> None:
@@ -119,8 +119,8 @@ class _Files(DataSource):
 
     def schema(self) -> StructType:
         """Columns of the table with its comments; each may be NULL, as Spark 4.2 takes no others."""
-        asked = _Asked.of(self.name(), self.options)
-        declared = spark_schema(REJECTS if asked.is_of_rejects else _FORMATS[self.name()].table)
+        options = _Options.of(self.name(), self.options)
+        declared = spark_schema(REJECTS if options.is_of_rejects else _FORMATS[self.name()].table)
         path = StructField("path", StringType(), True, {"comment": "the file, as it was named or found"})
         fields = (StructField(field.name, field.dataType, True, field.metadata) for field in declared)
         return StructType(
@@ -135,10 +135,10 @@ class _Files(DataSource):
         """
         if unknown := sorted({*schema.names}.difference(self.schema().names)):
             raise ConfigError(f"{self.name()}: there is no column {unknown[0]}")
-        return _Reader(self.name(), _Asked.of(self.name(), self.options), schema)
+        return _Reader(self.name(), _Options.of(self.name(), self.options), schema)
 
 
-class _Asked(NamedTuple):
+class _Options(NamedTuple):
     """The options of a read."""
 
     paths: tuple[str, ...]
@@ -147,24 +147,24 @@ class _Asked(NamedTuple):
     partition: int | None
 
     @classmethod
-    def of(cls, name: str, options: Mapping[str, str]) -> _Asked:
+    def of(cls, name: str, options: Mapping[str, str]) -> _Options:
         """Options as Spark gives them.
 
         Raises:
             ConfigError: one is not known, or has no such value.
         """
-        given = {key.lower(): value for key, value in options.items()}
-        if unknown := sorted(given.keys() - {*_OPTIONS}):
+        texts = {key.lower(): value for key, value in options.items()}
+        if unknown := sorted(texts.keys() - {*_OPTION_NAMES}):
             raise ConfigError(f"{name}: there is no option {unknown[0]}; there are rejects, topic and partition")
-        rejects, partition = given.get("rejects", "false").lower(), given.get("partition")
+        rejects, partition = texts.get("rejects", "false").lower(), texts.get("partition")
         if rejects not in {"true", "false"}:
             raise ConfigError(f"{name}: option rejects is true or false")
         if partition is not None and not partition.isdecimal():
             raise ConfigError(f"{name}: option partition is the number of one partition")
-        paths = [given["path"]] if "path" in given else json.loads(given.get("paths", "[]"))
+        paths = [texts["path"]] if "path" in texts else json.loads(texts.get("paths", "[]"))
         if not paths:
             raise ConfigError(f"{name}: name files: .load(path)")
-        return cls(tuple(paths), rejects == "true", given.get("topic"), None if partition is None else int(partition))
+        return cls(tuple(paths), rejects == "true", texts.get("topic"), None if partition is None else int(partition))
 
 
 @dataclass(frozen=True)
@@ -177,8 +177,8 @@ class _Share(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    def __init__(self, name: str, asked: _Asked, schema: StructType) -> None:
-        self._name, self._asked, self._schema = name, asked, schema
+    def __init__(self, name: str, options: _Options, schema: StructType) -> None:
+        self._name, self._options, self._schema = name, options, schema
 
     @property
     def _format(self) -> _Format:
@@ -186,7 +186,7 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[_Share]:
         """Shares of the files by their sizes; nothing of them is read, as Spark asks at each planning of a query."""
-        files = find_files(self._asked.paths)
+        files = find_files(self._options.paths)
         neighbours, shares = _neighbours(files), list[_Share]()
         for share in together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES):
             folders = {file.path.rpartition("/")[0] for file in share}
@@ -200,7 +200,7 @@ class _Reader(DataSourceReader):
         assert isinstance(partition, _Share)
         arrow = to_arrow_schema(self._schema)
         plans = self._planned(partition)
-        for rows in self._rejects(plans) if self._asked.is_of_rejects else self._rows(plans):
+        for rows in self._rejects(plans) if self._options.is_of_rejects else self._rows(plans):
             named = rows.rename_columns(["path" if name == "input_id" else name for name in rows.schema.names])
             yield named.select(arrow.names).cast(arrow)
 
@@ -211,7 +211,7 @@ class _Reader(DataSourceReader):
             InputError: no file of any share is of such a kind.
         """
         read, other = self._of_this_format(share)
-        if share.is_first and self._asked.topic is None and not _has_some(read):
+        if share.is_first and self._options.topic is None and not _has_some(read):
             for behind in self.partitions()[:0:-1]:  # the last one first: the state is listed last
                 its, another = self._of_this_format(behind)
                 if _has_some(its):
@@ -223,7 +223,7 @@ class _Reader(DataSourceReader):
 
     def _of_this_format(self, share: _Share) -> tuple[list[PlannedInput], PlannedInput | None]:
         """What each file of a share is that may have rows of this format, and one that is of another kind."""
-        asked = None if self._asked.topic is None else (AskedPartition(self._asked.topic, self._asked.partition),)
+        asked = None if self._options.topic is None else (AskedPartition(self._options.topic, self._options.partition),)
         _, files = split_manifests(share.files)
         plans, _, _ = survey_files(_no_session, files, beside=share.beside, asked=asked)
         plans = [replace(plan, input_id=_as_text(plan.path)) for plan in plans if not plan.is_gone]
@@ -234,10 +234,10 @@ class _Reader(DataSourceReader):
         is_of_file = self._format.is_of_brokers in {None, plan.is_broker_file}
         if not is_of_file or section.kind not in self._format.kinds:
             return False
-        if self._asked.partition is not None and section.partition == NO_PARTITION:
+        if self._options.partition is not None and section.partition == NO_PARTITION:
             raise InputError([f"{plan.path}: an export names no partition. Leave out the option partition"])
-        of_topic = self._asked.topic in {None, section.topic}
-        return of_topic and self._asked.partition in {None, section.partition}
+        of_topic = self._options.topic in {None, section.topic}
+        return of_topic and self._options.partition in {None, section.partition}
 
     def _rows(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
         if problems := [f"{plan.path}: {plan.problem}" for plan in plans if plan.problem is not None]:

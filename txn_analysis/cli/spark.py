@@ -17,7 +17,7 @@ from txn_analysis.settings import EngineName
 from txn_analysis.spark.interrupts import handle_signals
 from txn_analysis.spark.jobs import started_once
 from txn_analysis.text import escape
-from txn_analysis.warehouse.errors import said_in_words
+from txn_analysis.warehouse.errors import storage_errors_in_words
 from txn_analysis.warehouse.opening import check_writable
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def spark_when_needed(settings: Settings, input_bytes: int) -> Iterator[Spark]:
 
     starts_now = is_on_spark(settings, input_bytes)
     with (
-        said_in_words(settings.warehouse),
+        storage_errors_in_words(settings.warehouse),
         started_once(lambda: spark_session(settings)) as start,
     ):
         yield start() if starts_now else start
@@ -148,7 +148,7 @@ def spark_session(settings: Settings) -> Iterator[SparkSession]:
             pass  # said between two stages
     handle_signals()
     try:
-        with said_in_words(settings.warehouse):
+        with storage_errors_in_words(settings.warehouse):
             yield spark
     finally:
         with suppress(Py4JError, ConnectionError):  # there is nothing left to stop where Java was killed
@@ -165,7 +165,7 @@ def stored(settings: Settings) -> Iterator[Warehouse]:
     """
     check_master(settings.master)
     check_warehouse(settings)
-    with said_in_words(settings.warehouse), started_once(lambda: spark_session(settings)) as start:
+    with storage_errors_in_words(settings.warehouse), started_once(lambda: spark_session(settings)) as start:
         from txn_analysis.warehouse.opening import open_warehouse
 
         yield open_warehouse(start, settings.warehouse)

@@ -30,7 +30,7 @@ from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges, with
 from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.rows import MOMENTS, READ_KINDS, REJECTED, Moment
 from txn_analysis.runs.asked_places import asked_for, check_places
-from txn_analysis.runs.prunes import check_content, own_name
+from txn_analysis.runs.prunes import check_content, unpruned_name
 from txn_analysis.spark.jobs import described, followed
 from txn_analysis.spark.workers import cores_of
 from txn_analysis.tables import INPUTS, REJECTS
@@ -200,7 +200,7 @@ def _account(
         rejected = rejected_bytes(planned, rejects[planned.input_id])
         row = read_input(planned, settings.cluster, capture, content, rejected, asked)
         row = row._replace(cluster_id=clusters.get(planned.input_id))
-        rows.append(row.found_as(known.get(row.content, row)))
+        rows.append(row.as_read_by(known.get(row.content, row)))
     return rows
 
 
@@ -214,7 +214,7 @@ def _read_content(
     """Read inputs; `is_again` says that an earlier reading of some is in the warehouse."""
     outside = ahead(rejected_outside, planned, is_object=lambda p: p.version is not None)
     again = [f"reading {READING_VERSION}"] if is_again else []  # what an earlier reading found stays what it is
-    ingest_id = own_name(warehouse, _digest([*(p.input_id for p in planned), *again]))
+    ingest_id = unpruned_name(warehouse, _digest([*(p.input_id for p in planned), *again]))
     content = Content(ingest_id, [r for _, rejects in outside for r in rejects()])
     size = sum(p.text_bytes for p in planned)
     words = f"ingest: read {count(len(planned), 'file')} into Delta tables"

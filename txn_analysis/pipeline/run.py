@@ -24,8 +24,8 @@ from txn_analysis.kafka.names import BINARY_GRAMMARS, STATE
 from txn_analysis.log.copies import cuts_of, overlapping
 from txn_analysis.log.segments import log_sections
 from txn_analysis.runs.asked_places import asked_for
-from txn_analysis.runs.past_run import GIVEN, KEY, Evidence, PastRun, own_columns
-from txn_analysis.runs.prunes import check_order, own_name
+from txn_analysis.runs.past_run import GIVEN, KEY, Evidence, PastRun, columns_with_key
+from txn_analysis.runs.prunes import check_order, unpruned_name
 from txn_analysis.settings import Decides, deciding
 from txn_analysis.tables.schema import ONLY, given_schema, with_audit
 
@@ -81,7 +81,7 @@ class Run(PastRun):
         """As of `Given`."""
         function, schema = made or (iter, given_schema(table, *names))
         known = self.evidence.known.select([*KEY, *(name for name in GIVEN if name in schema.names)])
-        rows = self.candidates(table, *own_columns(*(name for name in names if name not in GIVEN)), **one_of)
+        rows = self.candidates(table, *columns_with_key(*(name for name in names if name not in GIVEN)), **one_of)
         if "input_id" in one_of:  # so few inputs that each task takes them along
             known = known.filter(pc.is_in(known["input_id"], pa.array([*one_of["input_id"]], pa.string())))
             match = matching(known, KEY, schema.names)
@@ -125,7 +125,7 @@ def start_run(warehouse: Warehouse, settings: Settings) -> Run:
     check_order(warehouse, settings.cluster, known.capture, known.newest_moment_ms)
     warehouse.note = note_of(settings.cluster, known.capture, parameters(settings))
     as_of_ms = settings.as_of_ms if settings.as_of_ms is not None else known.newest_moment_ms
-    return Run(warehouse, own_name(warehouse, _run_id(known, settings)), known, settings, as_of_ms)
+    return Run(warehouse, unpruned_name(warehouse, _run_id(known, settings)), known, settings, as_of_ms)
 
 
 def _run_id(known: Evidence, settings: Settings) -> str:

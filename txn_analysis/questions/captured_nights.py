@@ -17,7 +17,7 @@ from txn_analysis.judge.outcome import LogCoverage, Outcome, outcome_of
 from txn_analysis.plan.standing import Standing, accepted_findings, unaccepted
 from txn_analysis.report.formats import Column, answer_of
 from txn_analysis.runs.decisions import decisions_of
-from txn_analysis.runs.nights import told_nights
+from txn_analysis.runs.nights import reported_nights
 from txn_analysis.runs.past_run import JUDGED_BY
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.runs.run_tables import Capture, captures
@@ -161,7 +161,7 @@ def _answers_in(warehouse: Warehouse, settings: Settings, cluster: str, runs: Se
     decided = decisions_of(warehouse, settings, cluster)
     answers: dict[str, _Told] = {}
     unsure: dict[str, tuple[RunRecord, FindingRows]] = {}
-    for night in told_nights(warehouse, runs, prunes_of(warehouse, cluster)):
+    for night in reported_nights(warehouse, runs, prunes_of(warehouse, cluster)):
         run = night.run
         accepted = accepted_findings(night.findings, decided, run.as_of_ms)
         counted = {one.finding_id for one in accepted if one.standing is Standing.ACCEPTED}

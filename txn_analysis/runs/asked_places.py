@@ -49,11 +49,11 @@ def check_places(
     Raises:
         ConfigError: it names the option, what it names, and what there is.
     """
-    known = sorted({topic for topic, _ in seen})
+    seen_topics = sorted({topic for topic, _ in seen})
     for topic in topics:
-        if topic not in known:
-            close = difflib.get_close_matches(topic, known, n=1)
-            there = f"did you mean {escape(close[0])}?" if close else f"it saw {_names(known)}"
+        if topic not in seen_topics:
+            close = difflib.get_close_matches(topic, seen_topics, n=1)
+            there = f"did you mean {escape(close[0])}?" if close else f"it saw {_names(seen_topics)}"
             raise ConfigError(f"--topic {clip(topic, _NAME_WIDTH) or _NOTHING}: {who} saw no such topic; {there}")
     for number in partitions:
         if not any((topic, number) in seen for topic in topics):

@@ -79,7 +79,7 @@ def _compared(run: RunRecord, behind: Iterable[RunRecord], whole_from_ms: int | 
             yield one
 
 
-class ToldNight(NamedTuple):
+class ReportedNight(NamedTuple):
     """All findings of a run, without their sentences and causes, and what it tells against the run before it."""
 
     run: RunRecord
@@ -87,7 +87,9 @@ class ToldNight(NamedTuple):
     since: Since | None
 
 
-def told_nights(warehouse: Warehouse, runs: Sequence[RunRecord], prunes: Iterable[Prune]) -> Iterator[ToldNight]:
+def reported_nights(
+    warehouse: Warehouse, runs: Sequence[RunRecord], prunes: Iterable[Prune]
+) -> Iterator[ReportedNight]:
     """What each of some runs of a cluster told; see `since_last_night`.
 
     Args:
@@ -109,13 +111,13 @@ def told_nights(warehouse: Warehouse, runs: Sequence[RunRecord], prunes: Iterabl
             last = next(behind, None)
             night = None if last is None else nights.get(last.run_id)
             against = None if night is None else since(findings, iter([night]), is_all=False)
-            yield ToldNight(run, findings, against)
-            reported = tuple(_told_finding(one) for one in findings if one.verdict in TOLD)
+            yield ReportedNight(run, findings, against)
+            reported = tuple(_reported(one) for one in findings if one.verdict in TOLD)
             nights[run.run_id] = Night(run.run_id, run.capture, run.as_of_ms or 0, reported)
             nights.pop(runs[number - _MANY].run_id if number >= _MANY else "", None)
 
 
-def _told_finding(finding: Finding) -> ToldFinding:
+def _reported(finding: Finding) -> ToldFinding:
     return ToldFinding(*(getattr(finding, name) for name in ToldFinding._fields))
 
 

@@ -47,7 +47,7 @@ GIVEN = ("capture_rank", "input_moment_ms")
 """What rows of evidence are given beside their own columns; see `Evidence.batches`."""
 
 
-def own_columns(*names: str) -> tuple[str, ...]:
+def columns_with_key(*names: str) -> tuple[str, ...]:
     """Columns of a content table, with those that say which rows are evidence."""
     return tuple(dict.fromkeys((*names, *KEY)))
 
@@ -116,8 +116,8 @@ class Evidence:
         Raises:
             WarehouseError: the cluster has no such capture.
         """
-        known = cls.of_capture(warehouse, cluster, capture)
-        return replace(known, captures=(capture,), inputs=tuple(i for i in known.inputs if i.capture == capture))
+        whole = cls.of_capture(warehouse, cluster, capture)
+        return replace(whole, captures=(capture,), inputs=tuple(i for i in whole.inputs if i.capture == capture))
 
     @classmethod
     def of_run(cls, warehouse: Warehouse, run: RunRecord) -> Self:
@@ -136,7 +136,7 @@ class Evidence:
         Behind them each row has its `capture_rank` (the newest capture's) and as `input_moment_ms` the newest moment of
         its input, 0 if there is none.
         """
-        rows = self.warehouse.batches(table, *own_columns(*names), ingest_id=self.ingests, **one_of)
+        rows = self.warehouse.batches(table, *columns_with_key(*names), ingest_id=self.ingests, **one_of)
         return filter(len, map(matching(self.known, KEY, (*names, *GIVEN)), rows))
 
     @cached_property
@@ -144,8 +144,8 @@ class Evidence:
         """One row is one input of which rows are evidence: its `KEY`, and `GIVEN`."""
         inputs = self._newest_inputs
         key = [pa.array([getattr(item, name) for item in inputs], pa.string()) for name in KEY]
-        given = [item.capture_rank for item in inputs], [item.newest_moment_ms or 0 for item in inputs]
-        return pa.table([*key, *(pa.array(values, pa.int64()) for values in given)], [*KEY, *GIVEN])
+        numbers = [item.capture_rank for item in inputs], [item.newest_moment_ms or 0 for item in inputs]
+        return pa.table([*key, *(pa.array(values, pa.int64()) for values in numbers)], [*KEY, *GIVEN])
 
     @cached_property
     def _newest_inputs(self) -> list[ReadInput]:
@@ -196,8 +196,8 @@ def sections_of(item: ReadInput) -> list[InputSection]:
 def _moments(inputs: list[ReadInput]) -> dict[str, int | None]:
     moments: dict[str, int | None] = {}
     for item in inputs:
-        known = [ms for ms in (moments.get(item.capture), item.newest_moment_ms) if ms is not None]
-        moments[item.capture] = max(known, default=None)
+        both_ms = [ms for ms in (moments.get(item.capture), item.newest_moment_ms) if ms is not None]
+        moments[item.capture] = max(both_ms, default=None)
     return moments
 
 
@@ -280,8 +280,8 @@ class PastRun(RunRows):
         ids = IdSums()
         if self.settings.transaction_state_partitions is None and self.state_files.partitions:
             for batch in self.evidence.batches(TRANSACTION_STATES, "transactional_id_hash", "state_partition"):
-                known = pc.drop_null(batch)
-                hashes, partitions = (column.to_numpy(zero_copy_only=False) for column in known.columns[:2])
+                placed = pc.drop_null(batch)
+                hashes, partitions = (column.to_numpy(zero_copy_only=False) for column in placed.columns[:2])
                 ids = ids.plus(sums_of_columns(hashes, partitions))
         return Placing.of(self.settings, self.state_files, ids)
 

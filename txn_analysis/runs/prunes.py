@@ -50,12 +50,12 @@ def prunes_of(warehouse: Warehouse, cluster: str | None = None) -> list[Prune]:
     if not warehouse.has(PRUNES):
         return []
     version = warehouse.versions([PRUNES])[PRUNES.name]
-    known = _READ.get(warehouse)
-    if known is None or known[0] != version:
+    version_read, prunes = _READ.get(warehouse, (None, ()))
+    if version_read != version:
         every = warehouse.records(Prune, PRUNES)
-        known = version, tuple(sorted(every, key=lambda prune: (prune.pruned_ms, prune.prune_id)))
-        _READ[warehouse] = known
-    return [prune for prune in known[1] if cluster is None or prune.cluster == cluster]
+        prunes = tuple(sorted(every, key=lambda prune: (prune.pruned_ms, prune.prune_id)))
+        _READ[warehouse] = version, prunes
+    return [prune for prune in prunes if cluster is None or prune.cluster == cluster]
 
 
 def take(warehouse: Warehouse, prune: Prune, inputs: Sequence[TakenInput]) -> None:
@@ -182,7 +182,7 @@ def _pruned_meanwhile(warehouse: Warehouse, prune: Prune) -> WarehouseError:
     return WarehouseError(f"{warehouse.root}: {what}. Run the same command again")
 
 
-def own_name(warehouse: Warehouse, name: str) -> str:
+def unpruned_name(warehouse: Warehouse, name: str) -> str:
     """What a run or an ingest is called that may have been pruned before: made again, it has a name of its own.
 
     The rows of the old one may be deleted at any moment.

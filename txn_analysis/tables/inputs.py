@@ -205,10 +205,10 @@ class ReadInput(NamedTuple):
     @property
     def is_read_otherwise(self) -> bool:
         """Today's reading may say something else of it than the one that found this."""
-        known, is_all = self.reading_version, self.is_understood
+        version, is_all = self.reading_version, self.is_understood
         return any(
             is_read_otherwise(
-                s.kind, s.grammar, known, is_understood=is_all, is_lacking=s.section_index in self.lacking_sections
+                s.kind, s.grammar, version, is_understood=is_all, is_lacking=s.section_index in self.lacking_sections
             )
             for s in self.sections
         )
@@ -233,7 +233,7 @@ class ReadInput(NamedTuple):
         """It is of a newer reading than another input."""
         return (self.reading_version or FIRST_READING) > (other.reading_version or FIRST_READING)
 
-    def found_as(self, other: ReadInput) -> ReadInput:
+    def as_read_by(self, other: ReadInput) -> ReadInput:
         """The input with what reading found out of another one with the same content."""
         return self._replace(**{name: getattr(other, name) for name in FOUND_BY_READING})
 

@@ -10,7 +10,7 @@ from txn_analysis.spark.delta import SETTINGS, has_delta
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 from txn_analysis.tables.schema import CountsBy
-from txn_analysis.warehouse.errors import said_in_words
+from txn_analysis.warehouse.errors import storage_errors_in_words
 from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def register(spark: SparkSession, warehouse: str | os.PathLike[str], schema: str
         WarehouseError: there is no such warehouse, or a table or view of such a name is of something else.
     """
     root = os.fspath(warehouse)
-    with said_in_words(root):
+    with storage_errors_in_words(root):
         check_delta(spark)
         opened = open_warehouse(check_spark(spark), root)
         opened.versions([RUNS])
@@ -111,12 +111,12 @@ def _check_names(spark: SparkSession, view: str, files: str, path: str) -> None:
     Raises:
         WarehouseError: one is.
     """
-    known = _described(spark, files)
-    if known and _plain(known.get("Location", "")) != _plain(path):
-        elsewhere = known.get("Location") or "no files at all"
+    described = _described(spark, files)
+    if described and _plain(described.get("Location", "")) != _plain(path):
+        elsewhere = described.get("Location") or "no files at all"
         raise WarehouseError(f"{files}: it is there, and is of {elsewhere}, not of {path}. Give another schema")
-    known = _described(spark, view)
-    if known and files.rpartition(".")[2] not in known.get("View Text", ""):
+    described = _described(spark, view)
+    if described and files.rpartition(".")[2] not in described.get("View Text", ""):
         raise WarehouseError(f"{view}: it is there, and is no view of {files}. Give another schema")
 
 

@@ -53,20 +53,20 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], prior: Sequ
         row.content: row for row in inputs if any(row.is_newer_than(old) for old in prior if old.content == row.content)
     }
     if newer:
-        warehouse.revise(INPUTS, lambda rows: _as_found_by(rows, newer))
+        warehouse.revise(INPUTS, lambda rows: _as_read_by(rows, newer))
 
     def fresh(stored: pa.Table) -> pa.RecordBatch:
         rows = records_of(ReadInput, stored)
-        known = {row.content: row for row in rows}
+        of_content = {row.content: row for row in rows}
         places = {(row.cluster, row.capture, row.input_id) for row in rows}
         new = [row for row in inputs if (row.cluster, row.capture, row.input_id) not in places]
-        read = [row.found_as(known.get(row.content, row)) for row in new]
+        read = [row.as_read_by(of_content.get(row.content, row)) for row in new]
         return batch_of(ReadInput, read, INPUTS.arrow_schema)
 
     warehouse.insert(INPUTS, fresh, input_id=[row.input_id for row in inputs])
 
 
-def _as_found_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:
+def _as_read_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:
     """Rows of `inputs`, those of some contents as a newer reading found them."""
     input_rows = records_of(ReadInput, rows)
     revised = [_revised(row, newer.get(row.content, row)) for row in input_rows]
@@ -77,7 +77,7 @@ def _revised(row: ReadInput, newer: ReadInput) -> ReadInput:
     if not newer.is_newer_than(row):
         return row
     is_same_place = (row.cluster, row.capture) == (newer.cluster, newer.capture)
-    return newer if is_same_place else row.found_as(newer)
+    return newer if is_same_place else row.as_read_by(newer)
 
 
 def commit_run(warehouse: Warehouse, run: RunRecord) -> None:

@@ -108,7 +108,7 @@ def check_rows(table: Table, batch: pa.Table) -> None:
 
 
 class _Writer:
-    """One file that grows by row groups: while one is written behind its caller, the next one is held.
+    """One file that grows by row groups: while one is written behind its caller, batches of the next one wait.
 
     What goes wrong with a row group is raised with the next one, or when the file is finished.
     """
@@ -116,31 +116,29 @@ class _Writer:
     def __init__(self, table: Table, root: Root, slice_of: Mapping[str, str], behind: Executor) -> None:
         self._table, self._behind = table, behind
         self._written: Future[None] | None = None
-        self._own = [name for name in table.names if name not in table.partition_by]
         self._slice = next((slice_of[column] for column in table.partition_by), None)
         # Hive's form, in which a value is escaped for the folder's name; Delta's log escapes it once more, as in a URI.
         parts = [f"{column}={quote(slice_of[column], safe='')}" for column in table.partition_by]
         self._relative = "/".join([*parts, f"part-{uuid.uuid4()}.parquet"])
         self._new = root.new_file(f"{table.name}/{self._relative}")
-        self._held: list[pa.RecordBatch] = []
-        self._held_bytes = 0
-        self._schema = pa.schema([table.arrow_schema.field(name) for name in self._own])
+        self._batches, self._batch_bytes = list[pa.RecordBatch](), 0
+        self._schema = pa.schema([field for field in table.arrow_schema if field.name not in table.partition_by])
         self._file = pq.ParquetWriter(
             self._new.target, self._schema, write_statistics=table.indexed, **_encodings(self._schema)
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        if self._held and batch.schema != self._held[0].schema:  # what may be NULL is not said alike by all
+        if self._batches and batch.schema != self._batches[0].schema:  # what may be NULL is not said alike by all
             self._write_behind()
-        self._held.append(batch)
-        self._held_bytes += batch.nbytes
-        if self._held_bytes >= _ROW_GROUP_BYTES:
+        self._batches.append(batch)
+        self._batch_bytes += batch.nbytes
+        if self._batch_bytes >= _ROW_GROUP_BYTES:
             self._write_behind()
 
     def _write_behind(self) -> None:
         self._wait()
-        self._written = self._behind.submit(self._write_row_group, self._held)
-        self._held, self._held_bytes = [], 0
+        self._written = self._behind.submit(self._write_row_group, self._batches)
+        self._batches, self._batch_bytes = [], 0
 
     def _wait(self) -> None:
         if self._written is not None:
@@ -149,12 +147,12 @@ class _Writer:
     def _write_row_group(self, batches: Sequence[pa.RecordBatch]) -> None:
         rows = pa.Table.from_batches(batches)
         check_rows(self._table, rows)
-        self._file.write_table(rows.select(self._own).cast(self._schema))
+        self._file.write_table(rows.select(self._schema.names).cast(self._schema))
 
     def finish(self) -> DataFile:
         self._wait()
-        if self._held:
-            self._write_row_group(self._held)
+        if self._batches:
+            self._write_row_group(self._batches)
         self._file.close()
         metadata = pq.read_metadata(self._new.target)
         statistics = json.dumps(_statistics(metadata, self._table.indexed))
@@ -179,10 +177,10 @@ def _statistics(metadata: Any, indexed: Collection[str]) -> dict[str, Json]:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     for place in range(metadata.num_columns):
         chunks = [group.column(place) for group in groups]
-        name, known = chunks[0].path_in_schema, [chunk.statistics for chunk in chunks]
+        name, statistics = chunks[0].path_in_schema, [chunk.statistics for chunk in chunks]
         # Of very long words Parquet keeps no range; where all are NULL there is none.
-        if name in indexed and all(each and (each.has_min_max or not each.num_values) for each in known):
-            ranges = [(each.min, each.max) for each in known if each.has_min_max]
+        if name in indexed and all(each and (each.has_min_max or not each.num_values) for each in statistics):
+            ranges = [(each.min, each.max) for each in statistics if each.has_min_max]
             if ranges:
                 least[name], most[name] = min(low for low, _ in ranges), max(high for _, high in ranges)
     for name, low in least.items():
@@ -208,14 +206,14 @@ def read_files(
     column = next(iter(table.partition_by), None)
     in_files = pa.schema([field for field in table.arrow_schema if field.name != column])
     schema = schema_of(table, names)
-    asked = {name: pa.array([*of], in_files.field(name).type) for name, of in one_of.items() if name != column}
+    wanted = {name: pa.array([*of], in_files.field(name).type) for name, of in one_of.items() if name != column}
     of_slices: defaultdict[str | None, list[DataFile]] = defaultdict(list)
     for file in files:
         of_slices[file.slice].append(file)
     columns_in_files = [name for name in schema.names if name != column]
     for slice_, its in of_slices.items():
         sources = root.sources((f"{table.name}/{file.path}", file.size_bytes) for file in its)
-        for batch in filter(len, batches_of(sources, in_files, columns_in_files, asked)):
+        for batch in filter(len, batches_of(sources, in_files, columns_in_files, wanted)):
             arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -20,7 +20,7 @@ from deltalake.transaction import AddAction, CommitProperties
 
 from txn_analysis.errors import WarehouseError
 from txn_analysis.warehouse.data_files import DataFile, read_files
-from txn_analysis.warehouse.errors import DAMAGED, said_in_words
+from txn_analysis.warehouse.errors import DAMAGED, storage_errors_in_words
 from txn_analysis.warehouse.new_table import fields_of
 from txn_analysis.warehouse.opening import LOG
 from txn_analysis.warehouse.roots import NoTable
@@ -94,21 +94,11 @@ class DeltaFolder:
         """
         return self._newest(self._root.log(self.table.name)) == self.version
 
-    @property
-    def is_mapped(self) -> bool:
-        """Another tool may have given columns other names than those in the data files."""
-        return self.properties.get("delta.columnMapping.mode", "none") != "none"
-
     @cached_property
     def has_deleted_rows(self) -> bool:
         """Another tool has deleted rows beside the data files; that it may do so is no matter."""
         is_possible = "deletionVectors" in (self.delta_table.protocol().reader_features or ())
         return is_possible and any(vectors.num_rows for vectors in self.delta_table.deletion_vectors())
-
-    @property
-    def writer_features(self) -> list[str]:
-        """The features of Delta, by its names, that a writer of the table must know."""
-        return sorted(self.delta_table.protocol().writer_features or ())
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -134,7 +124,7 @@ class DeltaFolder:
 
     def batches(self, *names: str, **one_of: Collection[Any]) -> Iterator[pa.RecordBatch]:
         """As of `Warehouse`."""
-        with said_in_words(self.path):
+        with storage_errors_in_words(self.path):
             yield from read_files(self.table, self._root, self.files_of(one_of), names, one_of)
 
     def rows(self, *names: str, **one_of: Collection[Any]) -> pa.Table:
@@ -161,7 +151,7 @@ class DeltaFolder:
         if not files and len(kept) == len(self.files):
             return
         columns = self.delta_table.metadata().partition_columns
-        says = {_CONTENT: _content_of([file.size_bytes for file in (*kept, *files)])} | ({_NOTE: note} if note else {})
+        info = {_CONTENT: _content_of([file.size_bytes for file in (*kept, *files)])} | ({_NOTE: note} if note else {})
         self.delta_table.create_write_transaction(
             [
                 AddAction(f.path, f.size_bytes, dict.fromkeys(columns, f.slice), f.modified_ms, True, f.statistics)
@@ -171,7 +161,7 @@ class DeltaFolder:
             self.delta_table.schema(),
             columns if slices else [],
             [(column, "in", [*slices]) for column in columns] if slices else None,
-            commit_properties=CommitProperties(custom_metadata=says, max_commit_retries=0),
+            commit_properties=CommitProperties(custom_metadata=info, max_commit_retries=0),
         )
 
     def notes(self) -> Iterator[str]:
@@ -222,10 +212,10 @@ class DeltaFolder:
         found that one.
         """
         log = self._root.log(self.table.name)
-        made = sorted({int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))})
-        if self.version - max(made, default=0) >= _LONG_LOG:
+        checkpoints = sorted({int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))})
+        if self.version - max(checkpoints, default=0) >= _LONG_LOG:
             self._opened().create_checkpoint()
-        before = made[-2] if len(made) > 1 else 0
+        before = checkpoints[-2] if len(checkpoints) > 1 else 0
         return [name for name in log if (version := _OF_VERSION.match(name)) and int(version[1]) < before]
 
     def _newest(self, log: Mapping[str, int]) -> int:
@@ -260,7 +250,7 @@ def _lacks(stored: Any, declared: Any) -> bool:
     if declared["type"] != "struct":
         inner = ("elementType", "keyType", "valueType")
         return any(_lacks(stored.get(name), declared[name]) for name in inner if name in declared)
-    known = {field["name"]: field["type"] for field in stored["fields"]}
+    types = {field["name"]: field["type"] for field in stored["fields"]}
     return any(
-        field["name"] not in known or _lacks(known[field["name"]], field["type"]) for field in declared["fields"]
+        field["name"] not in types or _lacks(types[field["name"]], field["type"]) for field in declared["fields"]
     )

@@ -25,7 +25,7 @@ from txn_analysis.spark.jobs import running
 from txn_analysis.tables import ALL_TABLES
 from txn_analysis.warehouse.data_files import DataFile, have_equal_rows, read_files, write_data_files
 from txn_analysis.warehouse.delta_folder import MOST_FILES, DeltaFolder
-from txn_analysis.warehouse.errors import said_in_words, too_busy
+from txn_analysis.warehouse.errors import storage_errors_in_words, too_busy
 from txn_analysis.warehouse.new_table import check_format, create_table
 from txn_analysis.warehouse.opening import LOG
 from txn_analysis.warehouse.roots import NoTable
@@ -75,7 +75,7 @@ class Warehouse:
         self.session = session
         self.root = root.place
         self._root = root
-        self._known: dict[str, DeltaFolder] = {}
+        self._tables: dict[str, DeltaFolder] = {}
         self._of_all(self._stored)
 
     @property
@@ -93,7 +93,7 @@ class Warehouse:
         A folder for them that is not there yet is made for its owner alone; one that is there keeps its mode.
         A warehouse of another format is refused, and a folder that cannot be written before anything is made.
         """
-        with said_in_words(self.root):
+        with storage_errors_in_words(self.root):
             self._root.prepare()
         self._of_all(self._made)
 
@@ -103,7 +103,7 @@ class Warehouse:
             list(pool.map(look, ALL_TABLES))
 
     def _made(self, table: Table) -> None:
-        with said_in_words(self.path(table)):
+        with storage_errors_in_words(self.path(table)):
             if (stored := self._stored(table)) is None:
                 create_table(self._root, table)
             else:
@@ -170,7 +170,7 @@ class Warehouse:
         Of a table without partitions the slice is those of its rows that hold these values.
         """
         if table.partition_by:
-            with said_in_words(self.path(table)):
+            with storage_errors_in_words(self.path(table)):
                 files = self._written(rows, table, slice_of)
             self._commit(files, table, slice_of)
             return
@@ -181,7 +181,7 @@ class Warehouse:
         """Make what `rows_of`, run in Spark's workers, makes of the batches of a frame the whole content of a slice."""
         from txn_analysis.warehouse.spark_tasks import write_in_tasks
 
-        with said_in_words(self.path(table)):
+        with storage_errors_in_words(self.path(table)):
             files, _ = write_in_tasks(
                 frame, lambda parts, _: ((table, rows) for rows in rows_of(parts)), self._root, slice_of
             )
@@ -191,9 +191,9 @@ class Warehouse:
         """Make what tasks produce the whole content of a slice, in each of the tables that they fill.
 
         Returns:
-            What they told, by name.
+            Their rows that are of none of these tables, by name.
         """
-        with said_in_words(self.root):
+        with storage_errors_in_words(self.root):
             if tasks.is_on_spark:
                 from txn_analysis.warehouse.spark_tasks import write_work
 
@@ -208,7 +208,7 @@ class Warehouse:
 
     def notes(self, table: Table) -> Iterator[str]:
         """The notes of a table's commits, newest first, as far as its log goes back."""
-        with said_in_words(self.path(table)):
+        with storage_errors_in_words(self.path(table)):
             yield from self._plain(table).notes()
 
     def insert(
@@ -297,7 +297,7 @@ class Warehouse:
         for table in filter(self.has, ALL_TABLES):
             if not (table.partition_by or is_rehearsal):
                 self._change(table, partial(self._as_one_file, table))
-            with said_in_words(self.path(table)):
+            with storage_errors_in_words(self.path(table)):
                 paths = {f"{table.name}/{path}" for path in self._plain(table).stale_files(grace_ms, _ORPHAN_MS)}
                 stale = self._root.sizes(paths)
                 freed = freed.plus(Size(0, len(stale), sum(stale.values())))
@@ -333,14 +333,14 @@ class Warehouse:
     def _change(self, table: Table, change: Callable[[DeltaFolder], _Result]) -> _Result:
         """Do one whole change to a table as it is now, and again where another writer committed in between."""
         for attempt in range(_MOST_ATTEMPTS):
-            with said_in_words(self.path(table)):
+            with storage_errors_in_words(self.path(table)):
                 stored = self._plain(table)
                 check_writable(stored)
-                self._known.pop(table.name, None)
+                self._tables.pop(table.name, None)
                 try:
                     if stored.grow():  # of an earlier version: decision 0130
                         stored = self._plain(table)
-                        self._known.pop(table.name, None)
+                        self._tables.pop(table.name, None)
                     return change(stored)
                 except CommitFailedError as error:
                     if UNSUPPORTED in str(error):  # no other audit was faster: it will never be written
@@ -363,13 +363,13 @@ class Warehouse:
 
     def _stored(self, table: Table) -> DeltaFolder | None:
         """The table as it is now, None where there is none; its log is read once for each version, in milliseconds."""
-        known = self._known.get(table.name)
-        with said_in_words(self.path(table)):
+        stored = self._tables.get(table.name)
+        with storage_errors_in_words(self.path(table)):
             try:
-                if known is None or known.table is not table or not known.is_newest():
-                    known = DeltaFolder(self._root, table)
-                    check_format(self.root, known.properties)
-                    self._known[table.name] = known
+                if stored is None or stored.table is not table or not stored.is_newest():
+                    stored = DeltaFolder(self._root, table)
+                    check_format(self.root, stored.properties)
+                    self._tables[table.name] = stored
             except NoTable:
                 return None
-        return known
+        return stored

@@ -127,7 +127,7 @@ def too_busy(path: str) -> WarehouseError:
 
 
 @contextmanager
-def said_in_words(place: str) -> Iterator[None]:
+def storage_errors_in_words(place: str) -> Iterator[None]:
     """What storage does meanwhile to work on a table or warehouse is said in the words of the problem.
 
     Raises:
@@ -138,10 +138,9 @@ def said_in_words(place: str) -> Iterator[None]:
     except AuditError:
         raise
     except Exception as error:
-        known = storage_error(error, place)
-        if known is None:
+        if (problem := storage_error(error, place)) is None:
             raise
-        raise known from error
+        raise problem from error
 
 
 def _java_chain(error: BaseException) -> Iterator[str]:

@@ -41,15 +41,19 @@ def check_writable(root: Path) -> None:
         raise WarehouseError(f"{root}: {nearest} is not a folder. Give another --warehouse")
     table = next((folder for folder in (nearest, *nearest.parents) if (folder / LOG).is_dir()), None)
     if table is not None:
-        raise WarehouseError(
-            f"{root}: {table} is a Delta table. Give the folder of a warehouse as --warehouse, or a new one"
-        )
+        raise inside_a_table(root, table)
     if not os.access(nearest, os.W_OK | os.X_OK):
         is_read_only = os.statvfs(nearest).f_flag & os.ST_RDONLY
         what = "the file system is read-only" if is_read_only else "no permission to write here"
         raise WarehouseError(
             f"{nearest}: {what}. Earlier runs can still be read; give a --warehouse that can be written"
         )
+
+
+def inside_a_table(root: object, table: object) -> WarehouseError:
+    """The error of a warehouse that would lie in a Delta table."""
+    remedy = "Give the folder of a warehouse as --warehouse, or a new one"
+    return WarehouseError(f"{root}: {table} is a Delta table. {remedy}")
 
 
 def make_private(folder: Path) -> None:

@@ -22,7 +22,7 @@ from txn_analysis.files.disk import ON_DISK, Disk
 from txn_analysis.files.places import Place, PlaceError, delta_options, local_path, place_of, shown
 from txn_analysis.files.remote_file import RemoteFile, ahead, streamed
 from txn_analysis.files.store import Version, store_of
-from txn_analysis.warehouse.opening import LOG, check_writable, make_private
+from txn_analysis.warehouse.opening import LOG, check_writable, inside_a_table, make_private
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -104,10 +104,7 @@ class Root:
         nearest = self.where.key
         while nearest:
             if next(self._files.listed(f"{nearest}/{LOG}"), None):
-                raise WarehouseError(
-                    f"{self.place}: {self.where.child(nearest).uri} is a Delta table. Give the folder of a warehouse as"
-                    " --warehouse, or a new one"
-                )
+                raise inside_a_table(self.place, self.where.child(nearest).uri)
             nearest = nearest.rpartition("/")[0]
 
     def log(self, table: str) -> dict[str, int]:

@@ -41,7 +41,7 @@ def check_readable(stored: DeltaFolder) -> None:
     Raises:
         WarehouseError: rows are deleted beside its files, or its columns may have other names there.
     """
-    if stored.is_mapped:
+    if stored.properties.get("delta.columnMapping.mode", "none") != "none":
         what = "another tool lets its columns have other names in its files (columnMapping), which is not read here"
         raise _refusal(stored.path, what, f"give each column its name back, then {_UNMAP}")
     if stored.has_deleted_rows:
@@ -56,7 +56,7 @@ def check_writable(stored: DeltaFolder) -> None:
         WarehouseError: it has one.
     """
     for feature, remedy in _UNWRITTEN.items():
-        if feature in stored.writer_features:
+        if feature in (stored.delta_table.protocol().writer_features or ()):
             what = f"another tool gave it the feature {feature}, which is not written here"
             raise _refusal(stored.path, what, remedy)
 

@@ -19,7 +19,7 @@ from txn_analysis.questions.captured_nights import captured_nights
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import PruneAnswer, prune
 from txn_analysis.report.model import AuditReport
-from txn_analysis.runs.prunes import own_name, prunes_of
+from txn_analysis.runs.prunes import prunes_of, unpruned_name
 from txn_analysis.runs.run_tables import captures
 from txn_analysis.settings import Settings
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, LOG_PIECES, PRUNES, RUNS
@@ -332,8 +332,8 @@ def test_what_was_pruned_and_is_given_again_is_read_and_judged_under_other_names
     (item,) = pruned(one_night_again, grace_ms=2 * DAY_MS).clusters
     assert len(item.runs) == 1
     warehouse, (name,) = opened(one_night_again), item.runs
-    assert own_name(warehouse, name) == f"{name}-again"
-    assert own_name(warehouse, item.runs_kept[0]) == item.runs_kept[0]
+    assert unpruned_name(warehouse, name) == f"{name}-again"
+    assert unpruned_name(warehouse, item.runs_kept[0]) == item.runs_kept[0]
 
 
 def nightly(folder: Path) -> Done:
