@@ -205,7 +205,7 @@ def warnings_of_aborts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 
 def _of_applications(warned_of: Iterable[Warned]) -> Iterator[pa.RecordBatch]:
-    by_application = by_key(warned_of, attrgetter("application"))
+    by_application = by_key([*warned_of], attrgetter("application"))
     columns = [
         pa.array([*by_application], pa.string()),
         pa.array(map(pickle.dumps, by_application.values()), pa.binary()),

@@ -68,7 +68,7 @@ class CheckpointFiles:
     @classmethod
     def of(cls, sections: list[InputSection]) -> CheckpointFiles:
         """What the sections of one partition state; those of its logs are among them."""
-        by_kind = by_key((s for s in sections if s.capture_rank == 0), attrgetter("kind"))
+        by_kind = by_key([s for s in sections if s.capture_rank == 0], attrgetter("kind"))
         marks, logs = by_kind[HIGH_WATERMARK], [s for kind in LOG_KINDS for s in by_kind[kind]]
         is_final = bool(marks) and all(s.stated == CLEAN_SHUTDOWN for s in marks)
         is_all_copied = all(s.grammar in BINARY_GRAMMARS for s in logs)
