@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from tests.tools.by_spark import frame_by_delta
 from tests.tools.records import record_of
-from tests.tools.table_rows import batch, committed, give_format, replace_slice, row_of
+from tests.tools.sessions import opened
+from tests.tools.table_rows import batch, committed, give_format, listed, replace_slice, row_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, REJECTS, RUNS, Table
@@ -57,14 +58,18 @@ def test_content_counts_once_its_input_names_the_ingest(warehouse: Warehouse) ->
     assert [row["ingest_id"] for row in committed(warehouse, REJECTS).collect()] == ["whole"]
 
 
-def test_content_that_another_ingest_read_meanwhile_counts_once(warehouse: Warehouse) -> None:
+def test_content_that_another_ingest_read_meanwhile_counts_once(empty_warehouse: Path, tmp_path: Path) -> None:
+    """Who commits it second names the rows of the first."""
+    warehouse = opened(shutil.copytree(empty_warehouse, tmp_path / "warehouse"))
     for ingest_id in ("first", "second"):
-        rows = [row_of(REJECTS, ingest_id=ingest_id, input_id=name) for name in ("shared", ingest_id)]
-        replace_slice(warehouse, REJECTS, *rows)
-        inputs = [input_of(capture=ingest_id, ingest_id=ingest_id, input_id=row["input_id"]) for row in rows]
+        inputs = [input_of(capture=ingest_id, ingest_id=ingest_id, input_id=name) for name in ("shared", ingest_id)]
         commit_inputs(warehouse, inputs, prior=[])
-    assert keys(warehouse, REJECTS) == [("first", 1), ("second", 1), ("shared", 1)]
-    assert len(keys(warehouse, INPUTS)) == 4
+    assert {(row["capture"], row["input_id"]): row["ingest_id"] for row in listed(warehouse, INPUTS)} == {
+        ("first", "shared"): "first",
+        ("first", "first"): "first",
+        ("second", "shared"): "first",
+        ("second", "second"): "second",
+    }
 
 
 def test_inputs_of_one_capture_from_many_writers(warehouse: Warehouse) -> None:
