@@ -35,6 +35,13 @@ def test_a_shallow_dump_prints_no_record_lines() -> None:
     assert counted(dumping(FOLDER) + batch(0, 1, 0) + batch(1, 1, BATCH_SIZE)) == [None, None]
 
 
+@pytest.mark.parametrize("repeated", [0, 1, 2])
+def test_a_line_that_repeats_an_offset_of_the_one_before_is_no_batch(repeated: int) -> None:
+    """Though it stands where the next one would: offsets rise from batch to batch."""
+    text = dumping(FOLDER) + batch(0, 3, 0) + batch(repeated, 1, BATCH_SIZE) + batch(3, 1, 2 * BATCH_SIZE)
+    assert [(row["base_offset"], row["last_offset"]) for row in scanned(text)] == [(0, 2), (3, 3)]
+
+
 @pytest.mark.parametrize("printed", [True, False])
 def test_whole_batches_have_all_their_record_lines(printed: bool) -> None:
     first = batch(0, 2, 0) + record(0, printed=printed) + record(1, None, b"", printed=printed)
