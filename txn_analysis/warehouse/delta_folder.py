@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")
-_OF_VERSION = re.compile(r"(\d{20})\.")
 _LONG_LOG = 10  # commits, as many as Delta in Spark has between two checkpoints
 _HOUR_MS = 3_600_000
 # A night adds one small file to each of the tables that are only inserted into; a question opens all of them.
@@ -205,18 +204,14 @@ class DeltaFolder:
         orphans = table.vacuum(-(-orphan_grace_ms // _HOUR_MS), enforce_retention_duration=False, full=True)
         return {unquote(path) for path in (*unreferenced, *orphans)}
 
-    def sum_up(self) -> list[str]:
-        """Sum up a long log in a checkpoint; the files of it that nobody reads who opens the table, by name.
-
-        What came before the checkpoint before the last one is read by nobody: also who listed the log a moment ago has
-        found that one.
-        """
+    def sum_up(self) -> None:
+        """Sum up a long log in a checkpoint, and free what is before one and older than Delta keeps logs: 30 days."""
         log = self._root.log(self.table.name)
-        checkpoints = sorted({int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))})
+        checkpoints = [int(checkpoint[1]) for name in log if (checkpoint := _CHECKPOINT.fullmatch(name))]
+        table = self._opened()
         if self.version - max(checkpoints, default=0) >= _LONG_LOG:
-            self._opened().create_checkpoint()
-        before = checkpoints[-2] if len(checkpoints) > 1 else 0
-        return [name for name in log if (version := _OF_VERSION.match(name)) and int(version[1]) < before]
+            table.create_checkpoint()
+        table.cleanup_metadata()
 
     def _newest(self, log: Mapping[str, int]) -> int:
         """The newest version in a log that has every commit since its last checkpoint, or since the first.

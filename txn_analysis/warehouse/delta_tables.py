@@ -27,7 +27,6 @@ from txn_analysis.warehouse.data_files import DataFile, have_equal_rows, read_fi
 from txn_analysis.warehouse.delta_folder import MOST_FILES, DeltaFolder
 from txn_analysis.warehouse.errors import storage_errors_in_words, too_busy
 from txn_analysis.warehouse.new_table import check_format, create_table
-from txn_analysis.warehouse.opening import LOG
 from txn_analysis.warehouse.roots import NoTable
 from txn_analysis.warehouse.rows import Size, tables_of, without
 from txn_analysis.warehouse.touched import UNSUPPORTED, check_readable, check_writable, unwritten
@@ -303,8 +302,7 @@ class Warehouse:
                 freed = freed.plus(Size(0, len(stale), sum(stale.values())))
                 if not is_rehearsal:
                     self._root.drop(sorted(stale))
-                    names = self._plain(table).sum_up()
-                    self._root.drop(f"{table.name}/{LOG}/{name}" for name in names)
+                    self._plain(table).sum_up()
         return freed
 
     def _as_one_file(self, table: Table, stored: DeltaFolder) -> None:

@@ -1,7 +1,9 @@
 """Tables on a local disk read past Spark: the same rows, and never a part of them without a word."""
 
+import os
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,22 @@ def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, t
     assert sorted(numbers) == [*range(1, MANY + 1)]
     assert len(DeltaFolder(disk_root(folder), RUNS).files) < MANY // 2
     assert sum(len(batch) for batch in reading) == MANY // 3 + 1
+
+
+def test_of_a_long_log_only_what_is_older_than_delta_keeps_is_freed(empty_warehouse: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
+    warehouse, log = open_warehouse(no_session, str(folder)), folder / RUNS.name / "_delta_log"
+    for night in range(NIGHTS):
+        row = batch(RUNS, audited(night)[1] | {"run_number": night + 1})
+        warehouse.insert(RUNS, partial(without, row), "run_id")
+    warehouse.tidy(0, is_rehearsal=False)
+    assert [*log.glob("*.checkpoint.parquet")]
+    assert (log / f"{0:020}.json").exists()
+    for file in log.iterdir():
+        os.utime(file, (0, 0))
+    warehouse.tidy(0, is_rehearsal=False)
+    assert not (log / f"{0:020}.json").exists()
+    assert len(listed(open_warehouse(no_session, str(folder)), RUNS)) == NIGHTS
 
 
 @pytest.mark.parametrize(
