@@ -160,12 +160,6 @@ def spark() -> Iterator[SparkSession]:
     spark.stop()
 
 
-@pytest.fixture(scope="session")
-def no_spark() -> Callable[[], SparkSession]:
-    """In place of a session: what this process does by itself starts none."""
-    return no_session
-
-
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     """A bucket of its own on loopback, which the program finds by the environment, whatever its name."""
@@ -182,10 +176,10 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 
 
 @pytest.fixture(scope="session")
-def empty_warehouse(no_spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def empty_warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse whose tables were just made: tests work on copies of it."""
     folder = tmp_path_factory.mktemp("empty") / "warehouse"
-    open_warehouse(no_spark, str(folder)).create()
+    open_warehouse(no_session, str(folder)).create()
     return folder
 
 

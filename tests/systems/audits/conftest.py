@@ -3,11 +3,11 @@
 import shutil
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.tools.captures import AuditOf, RunOf, TablesOf, Variant, WarehouseOf, run_audit
+from tests.tools.sessions import no_session
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import RunTables, run_tables
 from txn_analysis.warehouse.opening import open_warehouse
@@ -31,7 +31,7 @@ def warehouse_of(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="session")
-def audit_of(no_spark: Any, warehouse_of: WarehouseOf) -> AuditOf:
+def audit_of(warehouse_of: WarehouseOf) -> AuditOf:
     """Audits a capture, each variant once, into a cluster of its own."""
     reports: dict[Variant, AuditReport] = {}
 
@@ -40,19 +40,19 @@ def audit_of(no_spark: Any, warehouse_of: WarehouseOf) -> AuditOf:
             same = sum(other.name == variant.name for other in reports)
             cluster = f"{variant.name} {same}" if same else variant.name
             settings = {"cluster": cluster} | dict(variant.settings)
-            reports[variant] = run_audit(no_spark, warehouse_of(variant), variant.paths, **settings)
+            reports[variant] = run_audit(no_session, warehouse_of(variant), variant.paths, **settings)
         return reports[variant]
 
     return audited
 
 
 @pytest.fixture(scope="module")
-def tables_of(no_spark: Any, warehouse_of: WarehouseOf, audit_of: AuditOf) -> TablesOf:
+def tables_of(warehouse_of: WarehouseOf, audit_of: AuditOf) -> TablesOf:
     """The tables of the finished run of a capture."""
 
     def finished(variant: Variant) -> RunTables:
         run = audit_of(variant).run
-        return run_tables(open_warehouse(no_spark, warehouse_of(variant)), run.cluster, run.run_id)
+        return run_tables(open_warehouse(no_session, warehouse_of(variant)), run.cluster, run.run_id)
 
     return finished
 

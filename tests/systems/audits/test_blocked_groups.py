@@ -9,6 +9,7 @@ import pytest
 
 from tests.tools.captures import PARAMETERS, run_audit
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from tests.tools.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
@@ -25,7 +26,6 @@ PLACE = ("topic", "partition", "producer_id", "txn_start_offset")
 class Audited:
     """A warehouse after one audit, whose copies were deleted."""
 
-    no_spark: Any
     root: str
     run_id: str
     capture: str
@@ -34,13 +34,13 @@ class Audited:
     def judged_again(self) -> list[Row]:
         """The findings after the same run was made again."""
         settings = Settings.model_validate(PARAMETERS | {"warehouse": self.root, "capture": self.capture})
-        pipeline.reconstruct(self.no_spark, settings)
-        assert pipeline.judge(self.no_spark, settings).run_id == self.run_id
-        return stored(self.no_spark, self.root)
+        pipeline.reconstruct(no_session, settings)
+        assert pipeline.judge(no_session, settings).run_id == self.run_id
+        return stored(self.root)
 
 
-def stored(no_spark: Any, root: str) -> list[Row]:
-    rows = listed(open_warehouse(no_spark, root), FINDINGS)
+def stored(root: str) -> list[Row]:
+    rows = listed(open_warehouse(no_session, root), FINDINGS)
     return sorted(rows, key=lambda row: [row[name] for name in PLACE])
 
 
@@ -50,14 +50,14 @@ def groups(findings: list[Row]) -> list[tuple[Any, Any]]:
 
 
 @pytest.fixture(scope="module")
-def audited(no_spark: Any, empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Audited:
+def audited(empty_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Audited:
     folder = tmp_path_factory.mktemp("copies-that-are-deleted")
     copies = [shutil.copytree(CAPTURE / part, folder / part) for part in PARTS]
     root = str(shutil.copytree(empty_warehouse, folder / "warehouse"))
-    report = run_audit(no_spark, root, [str(copy) for copy in copies])
+    report = run_audit(no_session, root, [str(copy) for copy in copies])
     for copy in copies:
         shutil.rmtree(copy)
-    return Audited(no_spark, root, report.run.run_id, report.run.capture, stored(no_spark, root))
+    return Audited(root, report.run.run_id, report.run.capture, stored(root))
 
 
 def test_a_run_made_again_without_the_copies_says_the_same(audited: Audited) -> None:
@@ -65,8 +65,8 @@ def test_a_run_made_again_without_the_copies_says_the_same(audited: Audited) -> 
     assert audited.judged_again() == audited.findings
 
 
-def test_content_that_is_given_twice_is_stored_once(audited: Audited, no_spark: Any) -> None:
-    before = sorted(listed(open_warehouse(no_spark, audited.root), GROUP_OFFSETS), key=repr)
+def test_content_that_is_given_twice_is_stored_once(audited: Audited) -> None:
+    before = sorted(listed(open_warehouse(no_session, audited.root), GROUP_OFFSETS), key=repr)
     settings = Settings.model_validate(PARAMETERS | {"warehouse": audited.root, "cluster": "another"})
-    pipeline.ingest(no_spark, [str(CAPTURE / part) for part in PARTS], settings)
-    assert sorted(listed(open_warehouse(no_spark, audited.root), GROUP_OFFSETS), key=repr) == before
+    pipeline.ingest(no_session, [str(CAPTURE / part) for part in PARTS], settings)
+    assert sorted(listed(open_warehouse(no_session, audited.root), GROUP_OFFSETS), key=repr) == before

@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from tests.tools.captures import SEGMENTS, VARIANTS, AuditOf, Variant, WarehouseOf
 from tests.tools.docs.tables_page import ENDED_IN_A_RUN
+from tests.tools.sessions import no_session
 from tests.tools.table_rows import collected, committed, listed, plain_rows
 from txn_analysis.runs.ask import asked_batches
 from txn_analysis.runs.run_tables import run_tables
@@ -22,12 +23,12 @@ DEMO = Variant("kafka-4.2/capture-1", SEGMENTS)
 
 
 @pytest.fixture(scope="module")
-def stored(no_spark: Any, warehouse_of: WarehouseOf, audit_of: AuditOf) -> Warehouse:
+def stored(warehouse_of: WarehouseOf, audit_of: AuditOf) -> Warehouse:
     """With the runs of other clusters that were given the same capture."""
     for variant in VARIANTS:
         if variant.capture == DEMO.capture:
             audit_of(variant)
-    return open_warehouse(no_spark, warehouse_of(DEMO))
+    return open_warehouse(no_session, warehouse_of(DEMO))
 
 
 def in_order(rows: Iterable[Row]) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from tests.tools.table_rows import listed
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
@@ -33,7 +34,7 @@ NOT_PRINTED: dict[str, set[str]] = {
 
 
 @pytest.fixture(scope="module")
-def inputs(no_spark: Any, warehouse: str) -> dict[str, str]:
+def inputs(warehouse: str) -> dict[str, str]:
     """The input id of every file of every version, all but the refused deep dumps of 2.1, read in one ingest.
 
     Files of the same content are one input, as the shallow dumps of neighbouring versions are.
@@ -44,8 +45,8 @@ def inputs(no_spark: Any, warehouse: str) -> dict[str, str]:
         for file in sorted((GRAMMAR / version).iterdir())
         if (version, file.name) not in {("2.1.1", "orders-0.deep.txt"), ("2.1.1", "orders-0.payload.txt")}
     ]
-    pipeline.ingest(no_spark, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
-    rows = listed(open_warehouse(no_spark, warehouse), INPUTS, "path", "input_id", cluster=["grammar"])
+    pipeline.ingest(no_session, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
+    rows = listed(open_warehouse(no_session, warehouse), INPUTS, "path", "input_id", cluster=["grammar"])
     by_content = {Path(row["path"]).read_bytes(): row["input_id"] for row in rows}
     return {f"{file.parent.name}/{file.name}": by_content[file.read_bytes()] for file in files}
 
@@ -67,8 +68,8 @@ class Stored:
 
 
 @pytest.fixture(scope="module")
-def stored(no_spark: Any, warehouse: str, inputs: dict[str, str]) -> Stored:
-    return Stored(open_warehouse(no_spark, warehouse), inputs)
+def stored(warehouse: str, inputs: dict[str, str]) -> Stored:
+    return Stored(open_warehouse(no_session, warehouse), inputs)
 
 
 @pytest.mark.parametrize("form", ["deep", "payload", "shallow"])
@@ -104,6 +105,6 @@ def test_snapshots_and_aborted_transactions(stored: Stored, version: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["orders-0.deep.txt", "orders-0.payload.txt"])
-def test_a_deep_dump_of_2_1_is_refused_with_the_remedy(no_spark: Any, warehouse: str, name: str) -> None:
+def test_a_deep_dump_of_2_1_is_refused_with_the_remedy(warehouse: str, name: str) -> None:
     with pytest.raises(InputError, match=r"without --deep-iteration/--print-data-log, or with kafka-dump-log 2\.2"):
-        pipeline.ingest(no_spark, [str(GRAMMAR / "2.1.1" / name)], Settings(warehouse=warehouse, cluster="refused"))
+        pipeline.ingest(no_session, [str(GRAMMAR / "2.1.1" / name)], Settings(warehouse=warehouse, cluster="refused"))

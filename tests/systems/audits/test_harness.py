@@ -13,6 +13,7 @@ from tests.proof.hostile.subjects import real_cases, simulated
 from tests.tools.captures import PARAMETERS, VARIANTS, AuditOf, Variant, all_but_last, rows_of, run_audit
 from tests.tools.harness import Answer, audit_files
 from tests.tools.inputs import InputReader
+from tests.tools.sessions import no_session
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 
@@ -54,13 +55,11 @@ def test_real_captures(reader: InputReader, audit_of: AuditOf, variant: Variant)
 
 
 @pytest.mark.parametrize(("kind", "number"), MUTATED)
-def test_mutated_captures(
-    no_spark: Any, warehouse: str, tmp_path: Path, reader: InputReader, kind: str, number: int
-) -> None:
+def test_mutated_captures(warehouse: str, tmp_path: Path, reader: InputReader, kind: str, number: int) -> None:
     given = mutated(kind, number)
     settings = given.settings | {"cluster": tmp_path.name, "skip_unrecognised": True}
-    judged = all_but_last(no_spark, warehouse, tmp_path, given.captures, settings)
-    report = run_audit(no_spark, warehouse, [str(tmp_path / judged)], capture=judged, **settings)
+    judged = all_but_last(no_session, warehouse, tmp_path, given.captures, settings)
+    report = run_audit(no_session, warehouse, [str(tmp_path / judged)], capture=judged, **settings)
     answer = audit_files(reader, given.captures, Settings.model_validate(given.settings), judged=judged)
     assert_alike(report, answer)
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from tests.tools.captures import VARIANTS, AuditOf, by_place, rows_of, run_audit
 from tests.tools.log_dirs.encoder import encoded
 from tests.tools.log_dirs.scenes import PARTITIONS, live_log_dir
+from tests.tools.sessions import no_session
 from tests.unit.log_dir.test_segments import data
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.terminal import Progress
@@ -46,7 +46,7 @@ def problems(partition: PartitionHealth) -> list[str]:
     return [problem.reason for problem in partition.problems]
 
 
-def test_a_broker_that_runs(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
+def test_a_broker_that_runs(warehouse: str, tmp_path: Path) -> None:
     """Between plan and scan retention deletes, a topic goes away, a segment grows, and another one is cut."""
     log_dir = live_log_dir(tmp_path)
 
@@ -60,7 +60,7 @@ def test_a_broker_that_runs(no_spark: Any, warehouse: str, tmp_path: Path) -> No
         last.write_bytes(last.read_bytes()[:100])
 
     settings = Settings.model_validate({"warehouse": warehouse, "cluster": "live"})
-    report = pipeline.audit(no_spark, [str(log_dir)], settings, WhileScanning(happen))
+    report = pipeline.audit(no_session, [str(log_dir)], settings, WhileScanning(happen))
     oldest_gone, last_gone, grown, snapshot_gone, last_cut = report.partitions  # and none that is only named
     assert (oldest_gone.first_offset, oldest_gone.end_offset, problems(oldest_gone)) == (3, 7, [])
     for lost in (last_gone, last_cut):
@@ -73,5 +73,5 @@ def test_a_broker_that_runs(no_spark: Any, warehouse: str, tmp_path: Path) -> No
     rejected = {i.path.removeprefix(f"{log_dir}/") for i in report.inputs if i.rejected_bytes}
     assert rejected == {f"orders-{partition}/{5:020}.log" for partition in (1, 4)}
     # What was lost is there again: what was not read the first time counts for nothing now.
-    again = run_audit(no_spark, warehouse, [str(live_log_dir(log_dir))], cluster="live")
+    again = run_audit(no_session, warehouse, [str(live_log_dir(log_dir))], cluster="live")
     assert [(p.first_offset, p.end_offset, problems(p)) for p in again.partitions] == [(0, 7, [])] * PARTITIONS

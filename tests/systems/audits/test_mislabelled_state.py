@@ -7,6 +7,7 @@ import pytest
 
 from tests.tools.captures import by_place, rows_of, run_audit
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 
@@ -18,14 +19,14 @@ UNKNOWN_PRODUCER = ("orders", 2, 987654321)
 
 
 @pytest.fixture(scope="module")
-def report(no_spark: Any, warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
+def report(warehouse: str, tmp_path_factory: pytest.TempPathFactory) -> AuditReport:
     """Partitions 0 and 2 of the state have swapped their names."""
     folder: Path = tmp_path_factory.mktemp("mislabelled")
     for file in (CAPTURE / "transaction-state").iterdir():
         header, rest = file.read_bytes().split(b"\n", 1)
         (folder / file.name).write_bytes(NEW_NAMES.get(header, header) + b"\n" + rest)
     paths = [str(CAPTURE / "segments"), *map(str, folder.glob("*.txt"))]
-    return run_audit(no_spark, warehouse, paths, cluster="mislabelled")
+    return run_audit(no_session, warehouse, paths, cluster="mislabelled")
 
 
 def covered(report: AuditReport) -> dict[int, dict[str, Any]]:

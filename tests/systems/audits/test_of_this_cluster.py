@@ -7,6 +7,7 @@ import pytest
 
 from tests.tools.captures import TRUE_WORDS, by_place, rows_of, run_audit
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 
@@ -34,16 +35,14 @@ def of_the_orphan(paths: list[str], warehouse: str, **settings: Any) -> dict[str
     return by_place(rows_of(run_audit(None, warehouse, paths, **WORDS | settings)))[ORPHAN]
 
 
-def test_without_a_later_end_marker_the_state_may_be_anothers(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
+def test_without_a_later_end_marker_the_state_may_be_anothers(warehouse: str, tmp_path: Path) -> None:
     found = of_the_orphan(cut_behind_the_orphan(tmp_path), warehouse)
     assert (found["verdict"], found["rule"]) == ("inconclusive", "state_incomplete")
     assert "Copy meta.properties beside both" in found["missing_evidence"][0]
 
 
 @pytest.mark.parametrize("beside", ["both", "the logs", "the state"])
-def test_meta_properties_beside_both_shows_whose_state_it_is(
-    no_spark: Any, warehouse: str, tmp_path: Path, beside: str
-) -> None:
+def test_meta_properties_beside_both_shows_whose_state_it_is(warehouse: str, tmp_path: Path, beside: str) -> None:
     """Equal files are one input; each counts where it lies."""
     paths = cut_behind_the_orphan(tmp_path)
     for path, name in zip(paths, ("the logs", "the state"), strict=True):
@@ -53,10 +52,10 @@ def test_meta_properties_beside_both_shows_whose_state_it_is(
     assert found["rule"] == ("unknown_producer" if beside == "both" else "state_incomplete")
 
 
-def test_logs_and_state_may_come_in_two_calls(no_spark: Any, warehouse: str, tmp_path: Path) -> None:
+def test_logs_and_state_may_come_in_two_calls(warehouse: str, tmp_path: Path) -> None:
     logs, state = cut_behind_the_orphan(tmp_path)
     for path in (logs, state):
         (tmp_path / path / "meta.properties").write_bytes(META)
     settings = Settings(warehouse=warehouse, capture="night")
-    pipeline.ingest(no_spark, [logs], settings)
+    pipeline.ingest(no_session, [logs], settings)
     assert of_the_orphan([state], warehouse, capture="night")["rule"] == "unknown_producer"

@@ -4,13 +4,13 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.tools.captures import SEGMENTS, RunOf, Variant, run_audit
 from tests.tools.cases import cases
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from txn_analysis.questions.offset import explain_offset
 from txn_analysis.questions.offset_answer import Found, Gets, OffsetAnswer, offset_text
 from txn_analysis.runs.run_tables import run_tables
@@ -189,9 +189,9 @@ def test_no_offset_is_in_no_file_where_several_brokers_were_copied(run_of: RunOf
         assert found.isdisjoint({Found.NOT_IN_FILES, Found.BEYOND_END, Found.COMPACTED})
 
 
-def test_how_a_file_was_read_in_parts_changes_no_answer(no_spark: Any, warehouse: str, run_of: RunOf) -> None:
-    report = run_audit(no_spark, warehouse, LIVE.paths, cluster="in-pieces", range_bytes=4096)
-    in_pieces = run_tables(open_warehouse(no_spark, warehouse), "in-pieces", report.run.run_id).finished
+def test_how_a_file_was_read_in_parts_changes_no_answer(warehouse: str, run_of: RunOf) -> None:
+    report = run_audit(no_session, warehouse, LIVE.paths, cluster="in-pieces", range_bytes=4096)
+    in_pieces = run_tables(open_warehouse(no_session, warehouse), "in-pieces", report.run.run_id).finished
     for offset in range(0, 205, 51):
         answers = [explain_offset(run, "orders", 0, offset) for run in (run_of(LIVE), in_pieces)]
         assert answers[0] == answers[1].model_copy(update={"run_id": answers[0].run_id})
@@ -201,10 +201,10 @@ FORGED = ("kafka-2.8.payments-0", "kafka-4.2.payments-0")
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_lines_that_a_client_forged_are_at_no_offset(no_spark: Any, warehouse: str, name: str) -> None:
+def test_lines_that_a_client_forged_are_at_no_offset(warehouse: str, name: str) -> None:
     """The key of a record imitates batches from offset 999,999 on, of a producer that does not exist."""
-    report = run_audit(no_spark, warehouse, [str(CASES / f"forged-payload/{name}.print-data-log.txt")], cluster=name)
-    run = run_tables(open_warehouse(no_spark, warehouse), name, report.run.run_id).finished
+    report = run_audit(no_session, warehouse, [str(CASES / f"forged-payload/{name}.print-data-log.txt")], cluster=name)
+    run = run_tables(open_warehouse(no_session, warehouse), name, report.run.run_id).finished
     answers = {offset: explain_offset(run, "payments", 0, offset) for offset in (100, 189, 230, 999_999)}
     assert {offset: answer.is_told for offset, answer in answers.items()} == {
         100: True,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.systems.browser.chromium import opened_in
 from tests.tools.captures import SEGMENTS, AuditOf, Variant, WarehouseOf
+from tests.tools.sessions import no_session
 from txn_analysis.questions import loaded_report
 from txn_analysis.report.html.page import html_report
 from txn_analysis.warehouse.opening import open_warehouse
@@ -29,8 +30,8 @@ def report(audit_of: AuditOf) -> AuditReport:
 
 
 @pytest.fixture(scope="module")
-def pictures(no_spark: Any, warehouse_of: WarehouseOf, report: AuditReport) -> Pictures:
-    return loaded_report.pictures(open_warehouse(no_spark, warehouse_of(DEMO)), report)
+def pictures(warehouse_of: WarehouseOf, report: AuditReport) -> Pictures:
+    return loaded_report.pictures(open_warehouse(no_session, warehouse_of(DEMO)), report)
 
 
 @pytest.mark.browser

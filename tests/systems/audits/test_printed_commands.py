@@ -19,6 +19,7 @@ from tests.tools.cases import cases
 from tests.tools.docs.commands import printed_in, wrong_with
 from tests.tools.program import Done, program
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from txn_analysis.judge.words import WORDS as WORDS_OF_RULES
 from txn_analysis.verdict import Verdict
 
@@ -32,7 +33,6 @@ HANGING, IN_THE_DARK = ("segments", "transaction-state"), ("segments",)
 
 @pytest.fixture
 def run(
-    no_spark: Any,
     empty_warehouse: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -42,7 +42,7 @@ def run(
 
     @contextmanager
     def session(*_: Any, **__: Any) -> Iterator[Any]:
-        yield no_spark
+        yield no_session
 
     monkeypatch.setattr("txn_analysis.cli.spark.spark_session", session)
     monkeypatch.setattr("txn_analysis.cli.plan_verbs.now_ms", lambda: COPIED_MS)  # read at once, as it should be

@@ -6,6 +6,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.headline import doubts
 from txn_analysis.settings import EngineName, Settings
@@ -31,20 +32,18 @@ def first_lines(spark: Any, night: Path, own: Settings) -> str:
     return "\n".join(doubt.text for doubt in doubts(pipeline.audit(spark, paths, own)))
 
 
-def test_the_same_night_again_makes_no_version_of_any_table(no_spark: Any, tmp_path: Path) -> None:
+def test_the_same_night_again_makes_no_version_of_any_table(tmp_path: Path) -> None:
     own = settings(tmp_path / "warehouse")
-    audit(no_spark, NIGHTS[0], own)
-    before = open_warehouse(no_spark, own.warehouse).versions(ALL_TABLES)
-    audit(no_spark, NIGHTS[0], own)
-    assert open_warehouse(no_spark, own.warehouse).versions(ALL_TABLES) == before
+    audit(no_session, NIGHTS[0], own)
+    before = open_warehouse(no_session, own.warehouse).versions(ALL_TABLES)
+    audit(no_session, NIGHTS[0], own)
+    assert open_warehouse(no_session, own.warehouse).versions(ALL_TABLES) == before
 
 
-def test_another_night_under_the_name_of_one_that_is_there_is_said_in_the_first_lines(
-    no_spark: Any, tmp_path: Path
-) -> None:
+def test_another_night_under_the_name_of_one_that_is_there_is_said_in_the_first_lines(tmp_path: Path) -> None:
     own = settings(tmp_path / "warehouse", capture="2026-11-21")
-    first, again = (first_lines(no_spark, NIGHTS[0], own) for _ in range(2))
-    mixed = first_lines(no_spark, NIGHTS[1], own)
+    first, again = (first_lines(no_session, NIGHTS[0], own) for _ in range(2))
+    mixed = first_lines(no_session, NIGHTS[1], own)
     assert "already had" not in first + again
     assert "Capture 2026-11-21 already had 7 other files, copied at 2026-11-21T02:59:50.736Z" in mixed
     assert "txn-analysis forget --cluster default --capture 2026-11-21" in mixed

@@ -2,10 +2,10 @@
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 from tests.tools.captures import VARIANTS, AuditOf, rows_of, run_audit
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from tests.tools.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
@@ -15,23 +15,21 @@ from txn_analysis.warehouse.opening import open_warehouse
 FORGED_PRODUCER = 666  # exists only in keys and values that imitate dump lines
 
 
-def test_lines_forged_in_payloads_are_payload(no_spark: Any, warehouse: str) -> None:
+def test_lines_forged_in_payloads_are_payload(warehouse: str) -> None:
     folder = str(CASES / "forged-payload")
-    ingested = pipeline.ingest(no_spark, [folder], Settings(warehouse=warehouse, cluster="forged"))
+    ingested = pipeline.ingest(no_session, [folder], Settings(warehouse=warehouse, cluster="forged"))
     ids = [
-        row["input_id"] for row in listed(open_warehouse(no_spark, warehouse), INPUTS, "input_id", cluster=["forged"])
+        row["input_id"] for row in listed(open_warehouse(no_session, warehouse), INPUTS, "input_id", cluster=["forged"])
     ]
     named = ("input_id", "producer_id", "is_contested")
-    rows = listed(open_warehouse(no_spark, warehouse), LOG_BATCHES, *named, input_id=ids)
+    rows = listed(open_warehouse(no_session, warehouse), LOG_BATCHES, *named, input_id=ids)
     assert ingested.rejected_bytes == 0
     assert sorted(sum(row["input_id"] == i for row in rows) for i in ids) == [127, 127]
     assert not any(row["producer_id"] == FORGED_PRODUCER or row["is_contested"] for row in rows)
 
 
-def test_small_ranges_give_the_same_findings(
-    no_spark: Any, empty_warehouse: Path, tmp_path: Path, audit_of: AuditOf
-) -> None:
+def test_small_ranges_give_the_same_findings(empty_warehouse: Path, tmp_path: Path, audit_of: AuditOf) -> None:
     variant = next(v for v in VARIANTS if v.capture == "kafka-4.2/capture-1" and "segments" in v.parts)
     fresh = str(shutil.copytree(empty_warehouse, tmp_path / "warehouse"))
-    split = run_audit(no_spark, fresh, variant.paths, cluster=variant.name, range_bytes=20_000)
+    split = run_audit(no_session, fresh, variant.paths, cluster=variant.name, range_bytes=20_000)
     assert rows_of(split) == rows_of(audit_of(variant))

@@ -1,12 +1,12 @@
 """A real cluster with tiered storage (`data/cases/kafka-4.3-tiered`): files that begin above the log start."""
 
 import json
-from typing import Any
 
 import pytest
 
 from tests.tools.captures import TRUE_WORDS, AuditOf, RunOf, Variant, run_audit
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from txn_analysis.questions.offset import explain_offset
 from txn_analysis.report.model import AuditReport
 
@@ -28,9 +28,9 @@ def test_what_begins_above_the_log_start_is_no_contradiction(report: AuditReport
     assert report.partitions_by_place["clicks", 0].last_stable_offset == HANG["txn_start_offset"]
 
 
-def test_the_local_disk_keeps_all_of_it(no_spark: Any, warehouse: str, report: AuditReport) -> None:
+def test_the_local_disk_keeps_all_of_it(warehouse: str, report: AuditReport) -> None:
     topics = str(CASES / CAPTURE / "topics.txt")
-    found = run_audit(no_spark, warehouse, TIERED.paths, cluster="tiered", topic_config=topics, **dict(TRUE_WORDS))
+    found = run_audit(no_session, warehouse, TIERED.paths, cluster="tiered", topic_config=topics, **dict(TRUE_WORDS))
     impact = found.findings[0].impact
     assert impact is not None
     since_ms = impact.hidden_since_ms or 0

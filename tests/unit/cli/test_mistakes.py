@@ -5,7 +5,6 @@ import shutil
 import signal
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -38,12 +37,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def audited(folder: Path, no_spark: Any, empty_warehouse: Path) -> Path:
+def audited(folder: Path, empty_warehouse: Path) -> Path:
     """The folder with a warehouse `w`, in which four transactions of the cluster east hang; and damaged copies."""
     for name in ("w", "other"):
         shutil.copytree(empty_warehouse, folder / name)
     settings = Settings.model_validate({"warehouse": str(folder / "w"), "cluster": "east"} | PARAMETERS)
-    report = pipeline.audit(no_spark, [str(folder / "segments"), str(folder / "state")], settings)
+    report = pipeline.audit(no_session, [str(folder / "segments"), str(folder / "state")], settings)
     assert len(report.hanging) == 4
     for name in ("damaged", "torn", "other-version"):
         shutil.copytree(folder / "w", folder / name)

@@ -1,7 +1,6 @@
 import gzip
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from tests.tools.cases import cases
 from tests.tools.dump_texts import batch, deep, dumping, plan, record, shallow, starts
 from tests.tools.repository import CASES
+from tests.tools.sessions import no_session
 from txn_analysis.errors import InputError
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
@@ -346,7 +346,7 @@ def test_packing_keeps_the_order_and_balances(sizes: list[int], group_count: int
         assert sum(sizes[k] for k in group) <= sum(sizes) / group_count + 2 * max(sizes)
 
 
-def test_files_are_planned_by_content(no_spark: Any, tmp_path: Path) -> None:
+def test_files_are_planned_by_content(tmp_path: Path) -> None:
     long = shallow("long-0", 40_000) + deep("b-0", record(0))
     assert len(long) > CHUNK_BYTES
     cut = gzip.compress(shallow("cut-0", 5000))[:-20]
@@ -362,7 +362,7 @@ def test_files_are_planned_by_content(no_spark: Any, tmp_path: Path) -> None:
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    planned = plan_inputs(no_spark, find_files([str(tmp_path)])).inputs
+    planned = plan_inputs(no_session, find_files([str(tmp_path)])).inputs
     by_name = {Path(p.path).name: p for p in planned}
     assert list(by_name) == ["a.txt", "c.txt", "e.txt", "g.gz", "h.gz"]
     assert by_name["c.txt"].sections == plan(long).sections
@@ -373,7 +373,7 @@ def test_files_are_planned_by_content(no_spark: Any, tmp_path: Path) -> None:
     assert by_name["g.gz"].kind is None
     assert "the gzip stream is cut or damaged" in (by_name["g.gz"].problem or "")
     (tmp_path / "e.txt").unlink()
-    (packed,) = plan_inputs(no_spark, find_files([f"{tmp_path}/d.zst"])).inputs
+    (packed,) = plan_inputs(no_session, find_files([f"{tmp_path}/d.zst"])).inputs
     assert (packed.input_id, packed.compression) == (by_name["c.txt"].input_id, "zstd")
     assert packed.sections == by_name["c.txt"].sections
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tests.tools.sessions import no_session
 from tests.tools.table_rows import batch, listed, replace_rows, row_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.tables import FINDINGS, INPUTS, REJECTS, RUNS, Table
@@ -18,11 +19,11 @@ from txn_analysis.warehouse.rows import NamedRows, RowTasks, without
 
 
 @pytest.fixture(params=["in a folder", "in a bucket"])
-def warehouse(request: pytest.FixtureRequest, no_spark: Any, empty_warehouse: Path, tmp_path: Path) -> Warehouse:
+def warehouse(request: pytest.FixtureRequest, empty_warehouse: Path, tmp_path: Path) -> Warehouse:
     if request.param == "in a bucket":
         request.getfixturevalue("bucket").put_folder(empty_warehouse, "audits/kafka")
-        return Warehouse(no_spark, root_at("s3://kept/audits/kafka"))
-    return Warehouse(no_spark, disk_root(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
+        return Warehouse(no_session, root_at("s3://kept/audits/kafka"))
+    return Warehouse(no_session, disk_root(shutil.copytree(empty_warehouse, tmp_path / "warehouse")))
 
 
 def runs_of(warehouse: Warehouse) -> list[str]:
@@ -40,11 +41,9 @@ def test_a_slice_is_replaced_as_a_whole(warehouse: Warehouse) -> None:
     assert [row["partition"] for row in listed(warehouse, FINDINGS, "partition")] == [7]
 
 
-def test_what_another_audit_commits_is_seen_at_the_next_look(
-    no_spark: Any, empty_warehouse: Path, tmp_path: Path
-) -> None:
+def test_what_another_audit_commits_is_seen_at_the_next_look(empty_warehouse: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
-    one, other = (Warehouse(no_spark, disk_root(folder)) for _ in range(2))
+    one, other = (Warehouse(no_session, disk_root(folder)) for _ in range(2))
     for writer, run_id in ((one, "a"), (other, "b"), (one, "c")):
         replace_rows(writer, [row_of(FINDINGS, run_id=run_id)], FINDINGS, run_id=run_id)
         assert runs_of(one) == runs_of(other)
