@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from txn_analysis.kafka.names import ID_MAX_BYTES
+from txn_analysis.reading.grammar.field_reader import read_lines
 from txn_analysis.reading.grammar.forms import (
     CONSOLE_AFTER_ID,
     CONSOLE_SEPARATOR,
@@ -21,7 +22,7 @@ from txn_analysis.reading.grammar.forms import (
 )
 from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, ExportNoise, export_noise
 from txn_analysis.reading.state.records import UNREAD
-from txn_analysis.reading.state.text_records import EXPORTED, columns_of, object_places
+from txn_analysis.reading.state.text_records import EXPORTED, RECORD_US, columns_of, object_places
 from txn_analysis.reading.state.text_values import text_value
 from txn_analysis.reading.state.values import (
     JSON_DECODER,
@@ -262,9 +263,10 @@ def _usual_objects(window: Window, grammar: str) -> pa.RecordBatch | None:
     """The next objects that are held, up to the first unusual one; None where so few are read sooner one by one."""
     data = window.peek(0, window.buffered_bytes)
     starts, ends = object_places(data, grammar)
-    columns = columns_of(data, starts, ends, EXPORTED[grammar])
-    if columns is None:
+    read = read_lines(data, starts, ends, EXPORTED[grammar].lines, plain_us=RECORD_US)
+    if read is None:
         return None
+    columns = columns_of(data, starts, *read, EXPORTED[grammar].kinds)
     stops = np.append(starts, len(data))
     is_next = not data[: stops[0]].strip(_JSON_SPACE.encode())
     count = int(np.append(columns.read.kind, UNREAD).argmin()) if is_next else 0

@@ -15,10 +15,11 @@ import numpy as np
 from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.kafka.record_batch import NO_BYTES
+from txn_analysis.reading.grammar.field_reader import read_lines
 from txn_analysis.reading.grammar.forms import KEY_HEAD_BYTES
 from txn_analysis.reading.grammar.lines import Regions
 from txn_analysis.reading.state.records import IS_TEXT, IS_TOMBSTONE, UNREAD, StateColumns, offsets_leave_gaps
-from txn_analysis.reading.state.text_records import DUMPED, columns_of
+from txn_analysis.reading.state.text_records import DUMPED, RECORD_US, columns_of
 from txn_analysis.reading.state.text_values import TextSizes, left_open
 
 if TYPE_CHECKING:
@@ -76,9 +77,10 @@ class PlainBatches:
         """The batches of a slice; None where so few are read sooner one by one."""
         lines, candidates = text_slice.lines, text_slice.candidates
         starts, ends = lines.starts[lines.record_lines], lines.ends[lines.record_lines]
-        columns = columns_of(lines.data, starts, ends, DUMPED)
-        if columns is None:
+        read = read_lines(lines.data, starts, ends, DUMPED.lines, plain_us=RECORD_US)
+        if read is None:
             return None
+        columns = columns_of(lines.data, starts, *read, DUMPED.kinds)
         batches, regions = dict(candidates.columns), Regions.of(lines, candidates)
         is_usual = regions.is_plain & (batches["magic"] == 2)
         is_usual &= batches["is_valid"] & ~batches["is_control"]

@@ -16,7 +16,6 @@ import numpy as np
 from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.kafka.names import ID_MAX_BYTES
-from txn_analysis.reading.grammar.field_reader import read_lines
 from txn_analysis.reading.grammar.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, RECORD, TEXT_VALUE, TOMBSTONE
 from txn_analysis.reading.grammar.line_form import (
     ENDS_AT_NEXT,
@@ -60,11 +59,12 @@ from txn_analysis.reading.state.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from txn_analysis.reading.grammar.line_form import Version
 
-_RECORD_US = 80  # how long the readers of one record at a time need for it
+RECORD_US = 80
+"""How long the readers of one record at a time need for it."""
 _JSON_STATE = word(*map(str, range(len(STATES))), *(f'"{state}"' for state in PRINTED_STATES))
 _SPACES = np.frombuffer(b" \t\r\n", np.uint8)
 
@@ -178,16 +178,22 @@ def object_places(data: bytes, grammar: str) -> tuple[Array, Array]:
     return starts, ends
 
 
-def columns_of(data: bytes, starts: Array, ends: Array, forms: Forms) -> StateColumns | None:
-    """The records of some texts, as of `read_lines`; those that have none of the forms are UNREAD."""
-    many = read_lines(data, starts, ends, forms.lines, plain_us=_RECORD_US)
-    if many is None:
-        return None
-    read, form = many
+def columns_of(
+    data: bytes, starts: Array, read: Mapping[str, Array], form: Array, kinds: Sequence[int]
+) -> StateColumns:
+    """The records of some texts; those that have none of the forms are UNREAD.
+
+    Args:
+        data: where the texts are.
+        starts: the first byte of each.
+        read: their fields, as of `read_lines`.
+        form: the form of each.
+        kinds: of the forms.
+    """
     absent = np.full(len(starts), ABSENT)
-    columns = dict.fromkeys((*PLACE_COLUMNS, *JSON_NUMBERS), absent) | read | {"start": starts}
+    columns = dict.fromkeys((*PLACE_COLUMNS, *JSON_NUMBERS), absent) | dict(read) | {"start": starts}
     columns[STATUS] = columns[STATUS] % len(STATES)
-    kind = np.array([*forms.kinds, UNREAD])[form]
+    kind = np.array([*kinds, UNREAD])[form]
     kind[columns["id_stop"] - columns["id_start"] > ID_MAX_BYTES] = UNREAD
     id_hash, raw = np.full(len(starts), NOT_ASCII), np.frombuffer(data, np.uint8)
     _hash_ids(raw, columns["id_start"], columns["id_stop"], kind != UNREAD, id_hash)
