@@ -343,12 +343,19 @@ def what_to_do(clusters: TwoClusters, run: RunItem) -> str:
         are_few = all(len(side) <= _MOST_FOLDERS for side in clusters.sides)
         apart = "" if are_few else "put the files of each cluster into a folder of its own, and "
         return f"{apart}audit these folders apart, each with its own `--cluster` or `--warehouse`"
-    forget = f"`txn-analysis forget {shell_option('--cluster', run.cluster)} --capture"
+    these, others = (forget_command(run.cluster, capture) for capture in (run.capture, clusters.other_capture))
     return (
-        f"take out the one that is another cluster's, {forget} {shell_word(run.capture)}` or {forget} "
-        f"{shell_word(clusters.other_capture)}` (with the `--warehouse` of this audit), and audit its files with a "
+        f"take out the one that is another cluster's, {these} or {others} {THIS_WAREHOUSE}, and audit its files with a "
         "`--cluster` of their own"
     )
+
+
+THIS_WAREHOUSE = "(with the `--warehouse` of this audit)"
+
+
+def forget_command(cluster: str, capture: str) -> str:
+    """What takes a capture out; behind it stands `THIS_WAREHOUSE`."""
+    return f"`txn-analysis forget {shell_option('--cluster', cluster)} --capture {shell_word(capture)}`"
 
 
 def _named(folders: Sequence[str]) -> str:

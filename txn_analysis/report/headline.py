@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report import nights
-from txn_analysis.report.build import looks_like, what_to_do
+from txn_analysis.report.build import THIS_WAREHOUSE, forget_command, looks_like, what_to_do
 from txn_analysis.report.figures import ANYBODY, age, by_damage, hidden_records
 from txn_analysis.report.finding_text import has_expired
 from txn_analysis.report.upcoming import Risk
 from txn_analysis.settings import flag_name
-from txn_analysis.text import clip, count, duration, escape, iso_utc, listed, shell_option, shell_word
+from txn_analysis.text import clip, count, duration, escape, iso_utc, listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -175,10 +175,10 @@ def rests_on_forgotten(captures: Sequence[str]) -> str:
 def _already_had(files: EarlierFiles, run: RunItem) -> str:
     """That the capture was not new, and what to do where its files are of another night; escaped."""
     when = "" if files.newest_moment_ms is None else f", copied at {iso_utc(files.newest_moment_ms)}"
-    options = f"{shell_option('--cluster', run.cluster)} --capture {shell_word(run.capture)}"
+    forget = forget_command(run.cluster, run.capture)
     return (
         f"Capture {escape(run.capture)} already had {count(files.file_count, 'other file')}{when}, which are judged "
-        f"here as well. If they are of another night, `txn-analysis forget {options}`, and audit each night under a "
+        f"here as well. If they are of another night, {forget} {THIS_WAREHOUSE}, and audit each night under a "
         "--capture of its own."
     )
 

@@ -17,7 +17,7 @@ from txn_analysis.settings import Name, TimeMs, what_is_wrong
 from txn_analysis.tables import ACCEPTED
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.keeping import Decision
-from txn_analysis.text import clip, iso_utc
+from txn_analysis.text import clip, iso_utc, shell_option
 from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types of fields
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def decide(
 
     Args:
         tables: of the run.
-        names: which ones, as `wanted_findings` takes them; None for all of which a report tells.
+        names: which ones, by id or as `TOPIC-PARTITION@START`; None for all of which a report tells.
         until_ms: they hold for files that were copied before.
         reason: why.
         accepted_by: who says so.
@@ -254,12 +254,12 @@ def decide(
         copied = iso_utc(run.as_of_ms)
         raise ConfigError(f"--until {iso_utc(until_ms)}: is not after the files of run {run.run_id} ({copied})")
     reported = [finding for finding in findings if finding.verdict in TOLD]
-    wanted = reported if names is None else wanted_findings(findings, names, run.run_id)
+    wanted = reported if names is None else _wanted(findings, names, tables)
     decided = (decision_about(finding, run.cluster, until_ms, reason, accepted_by) for finding in wanted)
     return sorted(decided, key=lambda one: one.place)
 
 
-def wanted_findings(findings: Sequence[Finding], names: Iterable[str], run_id: str) -> list[Finding]:
+def _wanted(findings: Sequence[Finding], names: Iterable[str], tables: RunTables) -> list[Finding]:
     """Findings by what a person types: their id, or `TOPIC-PARTITION@START`.
 
     Raises:
@@ -270,7 +270,8 @@ def wanted_findings(findings: Sequence[Finding], names: Iterable[str], run_id: s
     wanted = [*dict.fromkeys(names)]
     missing = [name for name in wanted if name not in by_name]
     if missing:
-        shown = f"`txn-analysis report --run {run_id}`"
+        run_id, root = tables.run.run_id, str(tables.warehouse.root)
+        shown = f"`txn-analysis report --run {run_id} {shell_option('--warehouse', root)}`"
         raise WarehouseError(
             f"{clip(missing[0], 80)}: no such open transaction in run {run_id}: give TOPIC-PARTITION@OFFSET "
             f"of one that {shown} shows, such as orders-0@161, or its finding_id"

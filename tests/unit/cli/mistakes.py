@@ -128,7 +128,7 @@ OF_THE_TABLES = {
     "list --warehouse torn --cluster east": "torn/runs: the warehouse is damaged here",
     "audit segments state --warehouse other-version --cluster east": "made by another version of txn-analysis",
     "report --warehouse other-version --cluster east": "made by another version of txn-analysis",
-    "accept --warehouse w --cluster east orders-0@7 --until 2026-12-24 --reason planned": "no such open",
+    "accept --warehouse w --cluster east orders-0@7 --until 2026-12-24 --reason planned": "/w` shows",
     "accept --warehouse w --cluster east orders-0@161 --until 2026-11-21 --reason planned": "is not after",
     "report --warehouse w --cluster east --accepted accepted.toml": "entry 1, rule: field required",
     "forget --warehouse w --cluster east --capture capture-64": "cluster east has no capture capture-64",
