@@ -14,6 +14,6 @@ def no_session(*_: Any, **__: Any) -> Any:
     pytest.fail("Spark was started")
 
 
-def opened(folder: Path) -> Warehouse:
+def opened(folder: Path | str) -> Warehouse:
     """A warehouse that no session of Spark reads."""
     return open_warehouse(no_session, str(folder))

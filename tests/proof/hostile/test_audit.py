@@ -10,11 +10,10 @@ from tests.proof.hostile.numbers import out_of_range
 from tests.proof.hostile.scenes import SETTINGS, TOOLS, honest, key_of
 from tests.proof.hostile.texts import bad_json, odd_payloads, slow_lines
 from tests.tools.captures import rows_of, run_audit
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.tools.table_rows import listed
 from txn_analysis.errors import InputError
 from txn_analysis.tables import INPUTS, REJECTS
-from txn_analysis.warehouse.opening import open_warehouse
 
 CLOCKS = (
     b"1700000000000000",  # microseconds
@@ -43,7 +42,7 @@ def test_files_of_all_kinds_of_hostility_are_read_or_named(warehouse: str, tmp_p
     rows = rows_of(report)
     hanging = {key_of(row) for row in rows if row["verdict"] == "hanging" and row["topic"] in {"clicks", "payments-eu"}}
     assert hanging == set()
-    stored = open_warehouse(no_session, warehouse)
+    stored = opened(warehouse)
     inputs = {row["input_id"]: row for row in listed(stored, INPUTS, cluster=["odd"])}
     rejected = dict.fromkeys(inputs, 0)
     for row in listed(stored, REJECTS, input_id=[*inputs]):

@@ -19,7 +19,7 @@ from tests.tools.forms.dump_writer import Tool, log_section
 from tests.tools.forms.model import Batch, Segment
 from tests.tools.manifests import manifest_of
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import opened
 from tests.unit.log.test_header_keys import DEEP, SHALLOW, data, marker
 from txn_analysis.judge import rules, words
 from txn_analysis.judge.case import Case
@@ -32,7 +32,6 @@ from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.report.model import AuditReport, Remedy
 from txn_analysis.report.text_report import text_report
 from txn_analysis.settings import Settings
-from txn_analysis.warehouse.opening import open_warehouse
 
 WORDS = {"state_copied_last": True, "no_records_lost": True}
 FOUR_TWO, DUMPS = "kafka-4.2/capture-1", ("segments", "transaction-state")
@@ -390,7 +389,7 @@ def test_what_a_later_version_judged_is_settled_by_this_one(
             later.setitem(words.WORDS, f"{rule.name}_of_tomorrow", words.WORDS[rule.name])
         later.setattr(rules, "RULES", tuple(map(of_tomorrow, rules.RULES)))
         run = lab.audit(fresh=False).run
-    warehouse, settings = open_warehouse(no_session, str(lab.root / "warehouse-0")), Settings()
+    warehouse, settings = opened(lab.root / "warehouse-0"), Settings()
     (remedy,) = load_report(warehouse, settings, run.run_id).outcome.settled_by
     assert (remedy.lack, remedy.text) == (Lack.OF_ANOTHER_VERSION, "audit the same files again with this version")
     lab.audit(fresh=False)

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.tools.captures import AuditOf, RunOf, TablesOf, Variant, WarehouseOf, run_audit
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import RunTables, run_tables
-from txn_analysis.warehouse.opening import open_warehouse
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,7 @@ def tables_of(warehouse_of: WarehouseOf, audit_of: AuditOf) -> TablesOf:
 
     def finished(variant: Variant) -> RunTables:
         run = audit_of(variant).run
-        return run_tables(open_warehouse(no_session, warehouse_of(variant)), run.cluster, run.run_id)
+        return run_tables(opened(warehouse_of(variant)), run.cluster, run.run_id)
 
     return finished
 

@@ -13,14 +13,13 @@ from hypothesis import strategies as st
 from tests.tools.captures import run_audit
 from tests.tools.program import program
 from tests.tools.repository import CASES, ROOT
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.unit.plan.test_accepted import LIVE, UNTIL_MS, decided
 from txn_analysis.errors import ConfigError
 from txn_analysis.report.formats import prometheus_text
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs import decisions
 from txn_analysis.settings import Settings
-from txn_analysis.warehouse.opening import open_warehouse
 
 CONF = ROOT / "conf"
 SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (2, 3))
@@ -138,7 +137,7 @@ def test_of_two_decisions_about_one_finding_the_later_one_counts(tmp_path: Path)
     settings = Settings(warehouse=str(tmp_path))
     for until_ms in (UNTIL_MS, UNTIL_MS + 2, UNTIL_MS + 1):
         decisions.keep(settings, [decided(until_ms=until_ms).decision])
-    (one,) = decisions.decisions_of(open_warehouse(no_session, str(tmp_path)), settings, "default")
+    (one,) = decisions.decisions_of(opened(tmp_path), settings, "default")
     assert (one.decision.until_ms, one.source) == (UNTIL_MS + 1, str(tmp_path / decisions.FILE))
 
 

@@ -11,10 +11,9 @@ import pytest
 from tests.tools.captures import run_audit
 from tests.tools.program import program
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.tables import GROUP_OFFSETS, INPUTS, LOG_BATCHES, RUNS, TRANSACTION_STATES
-from txn_analysis.warehouse.opening import open_warehouse
 
 CLUSTER = "eu-payments"
 KEY = "TXN_ANALYSIS_PSEUDONYM_KEY"
@@ -65,7 +64,7 @@ def forms(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 def names_of(warehouse: Path) -> Iterator[str]:
     """Every string of the captures that could name something, from the tables."""
-    known = open_warehouse(no_session, str(warehouse))
+    known = opened(warehouse)
     yield from known.rows(LOG_BATCHES, "topic")["topic"].to_pylist()
     yield from known.rows(TRANSACTION_STATES, "transactional_id")["transactional_id"].to_pylist()
     yield from known.rows(GROUP_OFFSETS, "group_id")["group_id"].to_pylist()

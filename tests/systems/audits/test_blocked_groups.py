@@ -9,12 +9,11 @@ import pytest
 
 from tests.tools.captures import PARAMETERS, run_audit
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.tools.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.tables import FINDINGS, GROUP_OFFSETS
-from txn_analysis.warehouse.opening import open_warehouse
 
 Row = dict[str, Any]
 CAPTURE = CASES / "kafka-4.2-edge/capture-2"
@@ -40,7 +39,7 @@ class Audited:
 
 
 def stored(root: str) -> list[Row]:
-    rows = listed(open_warehouse(no_session, root), FINDINGS)
+    rows = listed(opened(root), FINDINGS)
     return sorted(rows, key=lambda row: [row[name] for name in PLACE])
 
 
@@ -66,7 +65,7 @@ def test_a_run_made_again_without_the_copies_says_the_same(audited: Audited) -> 
 
 
 def test_content_that_is_given_twice_is_stored_once(audited: Audited) -> None:
-    before = sorted(listed(open_warehouse(no_session, audited.root), GROUP_OFFSETS), key=repr)
+    before = sorted(listed(opened(audited.root), GROUP_OFFSETS), key=repr)
     settings = Settings.model_validate(PARAMETERS | {"warehouse": audited.root, "cluster": "another"})
     pipeline.ingest(no_session, [str(CAPTURE / part) for part in PARTS], settings)
-    assert sorted(listed(open_warehouse(no_session, audited.root), GROUP_OFFSETS), key=repr) == before
+    assert sorted(listed(opened(audited.root), GROUP_OFFSETS), key=repr) == before

@@ -12,7 +12,7 @@ from tests.tools.captures import PARAMETERS, SEGMENTS, VARIANTS, AuditOf, Varian
 from tests.tools.harness import history_of, items_of
 from tests.tools.inputs import InputReader
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import opened
 from tests.tools.stories.answer import answers_of
 from tests.tools.table_rows import listed
 from txn_analysis.engine import memory
@@ -164,10 +164,10 @@ def test_what_this_process_may_not_hold_is_refused(
     audit_of(VARIANTS[2])
     warehouse = warehouse_of(VARIANTS[2])
     settings = {"warehouse": warehouse, "cluster": VARIANTS[2].name, "engine": "local"}
-    run = start_run(open_warehouse(no_session, warehouse), Settings.model_validate(PARAMETERS | settings))
+    run = start_run(opened(warehouse), Settings.model_validate(PARAMETERS | settings))
     assert run.engine.name is EngineName.LOCAL
     monkeypatch.setattr(memory, "MEMORY_BYTES", 1_000)
-    run = start_run(open_warehouse(no_session, warehouse), Settings.model_validate(PARAMETERS | settings))
+    run = start_run(opened(warehouse), Settings.model_validate(PARAMETERS | settings))
     with pytest.raises(ConfigError, match=r"^--engine local: there are [0-9.]+ kB to judge, earlier captures included"):
         _ = run.engine
 

@@ -8,14 +8,13 @@ import pytest
 
 from tests.tools.captures import PARAMETERS
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.cli.main import app
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.captured_nights import Against, CapturedNight, captured_nights
 from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
-from txn_analysis.warehouse.opening import open_warehouse
 
 FIRST, SECOND, THIRD = (f"kafka-4.2/capture-{number}" for number in (1, 2, 3))
 STILL_HANGING = ("ledger.events-1@135", "orders-2@155", "payments-0@187")
@@ -32,7 +31,7 @@ def audited(folder: Path, night: str, **known: Any) -> AuditReport:
 
 def nights_of(folder: Path, **known: Any) -> list[CapturedNight]:
     settings = settings_of(folder, **known)
-    return captured_nights(open_warehouse(no_session, settings.warehouse), settings)
+    return captured_nights(opened(settings.warehouse), settings)
 
 
 @pytest.fixture
@@ -53,7 +52,7 @@ def test_each_night_counts_what_its_own_report_counts(tmp_path: Path) -> None:
     nights = nights_of(tmp_path)
     assert [night.capture.runs for night in nights] == [(report.run.run_id,) for report in reports]
     assert [night.answer for night in nights] == [f"{len(report.hanging)} hanging" for report in reports]
-    warehouse = open_warehouse(no_session, str(tmp_path / "w"))
+    warehouse = opened(tmp_path / "w")
     for night in nights:
         since = load_report(warehouse, settings_of(tmp_path), night.capture.runs[-1]).since
         told = None if since is None else Against(len(since.new), len(since.gone), len(since.still))
@@ -69,7 +68,7 @@ def test_a_night_of_which_all_is_accepted_hangs_no_more_and_counts_it(tmp_path: 
     named = [word for finding in STILL_HANGING for word in ("--finding", finding)]
     assert verb("accept", *named, "--until", "2026-12-24", "--reason", "the topic goes") == 0
     after = nights_of(tmp_path)[1]
-    report = load_report(open_warehouse(no_session, str(tmp_path / "w")), settings_of(tmp_path))
+    report = load_report(opened(tmp_path / "w"), settings_of(tmp_path))
     assert (before.answer, before.accepted) == ("3 hanging", 0)
     assert (after.answer, after.accepted) == ("nothing hangs", 3)
     assert before.against is not None

@@ -7,14 +7,13 @@ import pytest
 
 from tests.proof.remedies.lab import Lab
 from tests.tools import report_rows as rows
-from tests.tools.sessions import no_session
+from tests.tools.sessions import opened
 from txn_analysis.questions.owners import who_is_id
 from txn_analysis.questions.owners_text import owner_text
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.warehouse.opening import open_warehouse
 
 IDS = (
     "etl-orders-0",
@@ -58,7 +57,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, empty_warehouse: pathlib.Path)
     ],
 )
 def test_who_tells_whose_an_id_is(lab: Lab, transactional_id: str, words: str) -> None:
-    warehouse = open_warehouse(no_session, str(lab.root / f"warehouse-{lab.audits}"))
+    warehouse = opened(lab.root / f"warehouse-{lab.audits}")
     tables = run_tables(warehouse, "default")
     assert words in " ".join(owner_text(who_is_id(tables, transactional_id)).split())
 
@@ -106,7 +105,7 @@ def test_a_task_whose_connector_ends_in_a_number_is_known_by_its_groups_topic_of
     lines = (LISTED.format(name=name, producer=producer, places=places) for name, producer, places in TASKS)
     lab.write("console/state.txt", "".join(lines))
     lab.audit()
-    tables = run_tables(open_warehouse(no_session, str(lab.root / f"warehouse-{lab.audits}")), "default")
+    tables = run_tables(opened(lab.root / f"warehouse-{lab.audits}"), "default")
     assert tables.connect_groups.offsets == {("etl", "etl-positions")}
     said = {name: " ".join(owner_text(who_is_id(tables, name)).split()) for name in ("etl-ledger-1-0", "etl-other-1-0")}
     assert "looks like Kafka Connect: etl-ledger-1, group etl, connector ledger-1, task 0" in said["etl-ledger-1-0"]

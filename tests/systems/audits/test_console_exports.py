@@ -4,12 +4,11 @@ from pathlib import Path
 
 from tests.tools.forms.model import StateRecord, StateValue
 from tests.tools.forms.state_writer import console_text
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.asked_states import current_states
 from txn_analysis.runs.past_run import Evidence, PastRun
 from txn_analysis.settings import Settings
-from txn_analysis.warehouse.opening import open_warehouse
 
 NOON_MS, MINUTE_MS = 1_795_230_000_000, 60_000
 
@@ -27,7 +26,7 @@ def test_of_two_exports_in_one_capture_the_later_one_counts(warehouse: str, tmp_
     (tmp_path / "b-earlier.txt").write_text(console_text(earlier))
     settings = Settings(warehouse=warehouse, cluster="two exports")
     pipeline.ingest(no_session, [str(tmp_path)], settings)
-    evidence = Evidence.of_capture(open_warehouse(no_session, warehouse), "two exports")
+    evidence = Evidence.of_capture(opened(warehouse), "two exports")
     settings = settings.model_copy(update={"transaction_state_partitions": 4})
     run = PastRun(evidence.warehouse, "of tonight", evidence, settings, None)
     found = current_states(run)

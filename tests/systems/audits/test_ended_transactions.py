@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from tests.tools.captures import SEGMENTS, VARIANTS, AuditOf, Variant, WarehouseOf
 from tests.tools.docs.tables_page import ENDED_IN_A_RUN
-from tests.tools.sessions import no_session
+from tests.tools.sessions import opened
 from tests.tools.table_rows import collected, committed, listed, plain_rows
 from txn_analysis.runs.ask import asked_batches
 from txn_analysis.runs.run_tables import run_tables
@@ -28,7 +28,7 @@ def stored(warehouse_of: WarehouseOf, audit_of: AuditOf) -> Warehouse:
     for variant in VARIANTS:
         if variant.capture == DEMO.capture:
             audit_of(variant)
-    return open_warehouse(no_session, warehouse_of(DEMO))
+    return opened(warehouse_of(DEMO))
 
 
 def in_order(rows: Iterable[Row]) -> list[str]:

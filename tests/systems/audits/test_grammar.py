@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.tools.table_rows import listed
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.tables import ABORTED_TRANSACTIONS, INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, TRANSACTION_STATES, Table
 from txn_analysis.warehouse.delta_tables import Warehouse
-from txn_analysis.warehouse.opening import open_warehouse
 
 Row = dict[str, Any]
 
@@ -46,7 +45,7 @@ def inputs(warehouse: str) -> dict[str, str]:
         if (version, file.name) not in {("2.1.1", "orders-0.deep.txt"), ("2.1.1", "orders-0.payload.txt")}
     ]
     pipeline.ingest(no_session, [str(file) for file in files], Settings(warehouse=warehouse, cluster="grammar"))
-    rows = listed(open_warehouse(no_session, warehouse), INPUTS, "path", "input_id", cluster=["grammar"])
+    rows = listed(opened(warehouse), INPUTS, "path", "input_id", cluster=["grammar"])
     by_content = {Path(row["path"]).read_bytes(): row["input_id"] for row in rows}
     return {f"{file.parent.name}/{file.name}": by_content[file.read_bytes()] for file in files}
 
@@ -69,7 +68,7 @@ class Stored:
 
 @pytest.fixture(scope="module")
 def stored(warehouse: str, inputs: dict[str, str]) -> Stored:
-    return Stored(open_warehouse(no_session, warehouse), inputs)
+    return Stored(opened(warehouse), inputs)
 
 
 @pytest.mark.parametrize("form", ["deep", "payload", "shallow"])

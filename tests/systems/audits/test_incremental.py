@@ -7,13 +7,12 @@ from pathlib import Path
 from tests.tools.captures import PARAMETERS, VARIANTS, AuditOf, WarehouseOf, run_audit
 from tests.tools.forms.dump_writer import Tool, log_files
 from tests.tools.forms.model import Batch, History, Segment
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.tools.table_rows import listed
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.tables import INPUTS, PartitionHealth
-from txn_analysis.warehouse.opening import open_warehouse
 
 VARIANT = next(v for v in VARIANTS if v.capture == "kafka-4.2/capture-3")
 SEED = 4
@@ -78,7 +77,7 @@ def test_todays_files_are_compared_with_yesterdays(warehouse: str, tmp_path: Pat
     assert found["longer"].witnesses == ("copies agree up to offset 4",)
     (reason,) = problems(found["contradicting"])
     assert reason.startswith("copies differ from offset 1 on: ")
-    inputs = listed(open_warehouse(no_session, warehouse), INPUTS, "capture", "path", cluster=[tmp_path.name])
+    inputs = listed(opened(warehouse), INPUTS, "capture", "path", cluster=[tmp_path.name])
     paths = {row["capture"]: row["path"] for row in inputs if "contradicting" in row["path"]}
     assert reason.endswith(f"{paths['today']} and {paths['yesterday']}")
 

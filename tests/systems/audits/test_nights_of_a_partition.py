@@ -4,12 +4,11 @@ from pathlib import Path
 
 from tests.tools.captures import PARAMETERS
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import pictures
 from txn_analysis.report.html.page import html_report
 from txn_analysis.settings import Settings
-from txn_analysis.warehouse.opening import open_warehouse
 
 
 def test_each_night_is_one_point_and_the_last_one_is_the_reports_own(tmp_path: Path) -> None:
@@ -17,7 +16,7 @@ def test_each_night_is_one_point_and_the_last_one_is_the_reports_own(tmp_path: P
     for night in (1, 2):
         parts = [str(CASES / f"kafka-4.2/capture-{night}" / part) for part in ("segments", "transaction-state")]
         report = steps.audit(no_session, parts, settings)
-    shown = pictures(open_warehouse(no_session, str(tmp_path)), report)
+    shown = pictures(opened(tmp_path), report)
     seen = {(timeline.topic, timeline.partition): timeline.nights for timeline in shown.partitions}
     assert seen
     for place, nights in seen.items():

@@ -10,11 +10,10 @@ import pytest
 from tests.tools.captures import SEGMENTS, RunOf, Variant, run_audit
 from tests.tools.cases import cases
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.questions.offset import explain_offset
 from txn_analysis.questions.offset_answer import Found, Gets, OffsetAnswer, offset_text
 from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.warehouse.opening import open_warehouse
 
 LIVE = Variant("kafka-4.2/capture-1", SEGMENTS)
 SHALLOW = Variant("kafka-4.2/capture-1", ("shallow", "transaction-state"))
@@ -191,7 +190,7 @@ def test_no_offset_is_in_no_file_where_several_brokers_were_copied(run_of: RunOf
 
 def test_how_a_file_was_read_in_parts_changes_no_answer(warehouse: str, run_of: RunOf) -> None:
     report = run_audit(no_session, warehouse, LIVE.paths, cluster="in-pieces", range_bytes=4096)
-    in_pieces = run_tables(open_warehouse(no_session, warehouse), "in-pieces", report.run.run_id).finished
+    in_pieces = run_tables(opened(warehouse), "in-pieces", report.run.run_id).finished
     for offset in range(0, 205, 51):
         answers = [explain_offset(run, "orders", 0, offset) for run in (run_of(LIVE), in_pieces)]
         assert answers[0] == answers[1].model_copy(update={"run_id": answers[0].run_id})
@@ -204,7 +203,7 @@ FORGED = ("kafka-2.8.payments-0", "kafka-4.2.payments-0")
 def test_lines_that_a_client_forged_are_at_no_offset(warehouse: str, name: str) -> None:
     """The key of a record imitates batches from offset 999,999 on, of a producer that does not exist."""
     report = run_audit(no_session, warehouse, [str(CASES / f"forged-payload/{name}.print-data-log.txt")], cluster=name)
-    run = run_tables(open_warehouse(no_session, warehouse), name, report.run.run_id).finished
+    run = run_tables(opened(warehouse), name, report.run.run_id).finished
     answers = {offset: explain_offset(run, "payments", 0, offset) for offset in (100, 189, 230, 999_999)}
     assert {offset: answer.is_told for offset, answer in answers.items()} == {
         100: True,

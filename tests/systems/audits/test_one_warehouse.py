@@ -9,7 +9,7 @@ import pytest
 
 from tests.tools.captures import by_place, rows_of, run_audit
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.errors import WarehouseError
 from txn_analysis.questions import answers as queries
 from txn_analysis.questions import loaded_report
@@ -18,7 +18,6 @@ from txn_analysis.questions.filters import Filters
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings
-from txn_analysis.warehouse.opening import open_warehouse
 
 Reports = dict[str, AuditReport]
 
@@ -50,7 +49,7 @@ def run_of(reports: Reports) -> dict[str, str]:
 
 
 def nights(warehouse: str, run_id: str) -> repairs.Nights:
-    return repairs.nights(open_warehouse(no_session, warehouse), CLUSTER, run_id)
+    return repairs.nights(opened(warehouse), CLUSTER, run_id)
 
 
 def expected_of(capture: str) -> dict[tuple[str, int, int], tuple[str, str]]:
@@ -63,9 +62,7 @@ def test_each_night_has_its_answer_and_keeps_it(warehouse: str, reports: Reports
     report = reports[capture]
     found = {place: (row["verdict"], row["rule"]) for place, row in by_place(rows_of(report)).items()}
     assert found == expected_of(capture)
-    again = loaded_report.load_report(
-        open_warehouse(no_session, warehouse), Settings(cluster=CLUSTER), report.run.run_id
-    )
+    again = loaded_report.load_report(opened(warehouse), Settings(cluster=CLUSTER), report.run.run_id)
     run = report.run.model_copy(update={"engine": None})  # the tables do not say which engine judged
     assert again == report.model_copy(update={"run": run})
 
@@ -87,7 +84,7 @@ def test_a_plan_without_a_later_capture_is_not_verified_yet(warehouse: str, run_
 
 
 def test_only_what_is_new_since_a_run(warehouse: str, run_of: dict[str, str]) -> None:
-    tables = run_tables(open_warehouse(no_session, warehouse), CLUSTER, run_of[SECOND])
+    tables = run_tables(opened(warehouse), CLUSTER, run_of[SECOND])
     third = tables.of(run_of[THIRD]).findings()
     new = queries.find_hanging(tables.findings(), Filters(), since=third)
     assert [row[:2] for row in new.rows] == [("orders", 0)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.forms.dump_writer import Tool
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.tools.world.evidence import BEGAN_MS, evidence_of
 from tests.tools.world.model import Log, Step, World
 from tests.tools.world.steps import after
@@ -17,7 +17,6 @@ from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.tables import INPUTS
 from txn_analysis.verdict import Verdict
-from txn_analysis.warehouse.opening import open_warehouse
 
 PLACE, PAYERS_ID = ("orders", 0), 1
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
@@ -71,7 +70,7 @@ class History:
         return report
 
     def pruned(self, keep_ms: int) -> PrunedItem:
-        (item,) = prune(open_warehouse(no_session, str(self.warehouse)), keep_ms, 2_000_000_000_000, 0).clusters
+        (item,) = prune(opened(self.warehouse), keep_ms, 2_000_000_000_000, 0).clusters
         return item
 
 
@@ -126,6 +125,6 @@ def test_a_capture_that_is_needed_stays_whole_and_says_why(history: History) -> 
     item = history.pruned(DAY_MS)
     kept = {one.capture: one.why for one in item.kept}
     assert kept["night-1"] == "they disprove what you vouched for"
-    held = open_warehouse(no_session, str(history.warehouse)).rows(INPUTS, "capture", "path").to_pylist()
+    held = opened(history.warehouse).rows(INPUTS, "capture", "path").to_pylist()
     files = {Path(row["path"]).name for row in held if row["capture"] == "night-1"}
     assert files == {file.name for file in (history.folder / "night-1").iterdir()}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.tools.captures import answers
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps
 from txn_analysis.questions.loaded_report import load_report
@@ -20,7 +20,6 @@ from txn_analysis.questions.pruning import prune
 from txn_analysis.report.model import AuditReport
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
-from txn_analysis.warehouse.opening import open_warehouse
 
 DAY_MS, START_MS = 86_400_000, 1_795_230_000_000
 CLUSTERS = {
@@ -87,7 +86,7 @@ def rejudged(folder: Path, number: int, history: History) -> AuditReport:
     asked = Settings.model_validate({"transaction_state_partitions": 4, "max_clock_skew_ms": 0} | history.words | said)
     steps.reconstruct(no_session, asked)
     run = steps.judge(no_session, asked)
-    return load_report(open_warehouse(no_session, str(folder)), asked, run.run_id)
+    return load_report(opened(folder), asked, run.run_id)
 
 
 @pytest.mark.cluster  # four audits for each example
@@ -100,7 +99,7 @@ def test_no_answer_becomes_firmer(history: History) -> None:
             latest = audited(whole, number, history)
         shutil.copytree(whole, pruned)
         now_ms = START_MS + 1000 * DAY_MS
-        prune(open_warehouse(no_session, str(pruned)), history.keep_days * DAY_MS, now_ms, 0)
+        prune(opened(pruned), history.keep_days * DAY_MS, now_ms, 0)
         last = len(history.nights) - 1
         expected = answers(audited(whole, last, history))
         try:

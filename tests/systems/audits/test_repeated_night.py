@@ -6,7 +6,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.report.headline import doubts
 from txn_analysis.settings import EngineName, Settings
@@ -35,9 +35,9 @@ def first_lines(spark: Any, night: Path, own: Settings) -> str:
 def test_the_same_night_again_makes_no_version_of_any_table(tmp_path: Path) -> None:
     own = settings(tmp_path / "warehouse")
     audit(no_session, NIGHTS[0], own)
-    before = open_warehouse(no_session, own.warehouse).versions(ALL_TABLES)
+    before = opened(own.warehouse).versions(ALL_TABLES)
     audit(no_session, NIGHTS[0], own)
-    assert open_warehouse(no_session, own.warehouse).versions(ALL_TABLES) == before
+    assert opened(own.warehouse).versions(ALL_TABLES) == before
 
 
 def test_another_night_under_the_name_of_one_that_is_there_is_said_in_the_first_lines(tmp_path: Path) -> None:

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from tests.tools.captures import run_audit
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.pipeline import steps
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.text_report import text_report
 from txn_analysis.runs.run_tables import forget
 from txn_analysis.settings import Settings
-from txn_analysis.warehouse.opening import open_warehouse
 
 OLD, NEW = "kafka-2.8/capture-1", "kafka-4.2/capture-1"
 PARTS = ("segments", "transaction-state")
@@ -53,7 +52,7 @@ def test_one_after_another_the_earlier_capture_is_named_and_the_way_out_works(tm
         f"and capture {earlier} ({tmp_path}/pile/kafka-4.2-capture-1) in this warehouse look like those of two" in said
     )
     assert f"`txn-analysis forget --cluster mine --capture {earlier}`" in said
-    forget(open_warehouse(no_session, str(tmp_path / "w")), "mine", earlier)
+    forget(opened(tmp_path / "w"), "mine", earlier)
     again = audited(tmp_path, OLD)
     assert len(again.hanging) == 4
     assert "two clusters" not in words(again)

@@ -11,7 +11,7 @@ from tests.tools.manifests import manifest_of
 from tests.tools.records import record_of
 from tests.tools.repository import CASES
 from tests.tools.s3_server import Bucket, Fault
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.tools.table_rows import listed, row_of
 from tests.unit.plan.test_accepted import UNTIL_MS, decided
 from txn_analysis.errors import InputError, WarehouseError
@@ -25,7 +25,6 @@ from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.verdict import Verdict
 from txn_analysis.warehouse.commits import commit_run
 from txn_analysis.warehouse.delta_tables import Warehouse
-from txn_analysis.warehouse.opening import open_warehouse
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 LOG_DIR = CAPTURE / "log-dirs"
@@ -38,7 +37,7 @@ def audited(place: str, warehouse: str, **more: int) -> AuditReport:
 
 
 def rows_of(warehouse: str, place: str) -> dict[str, list[str]]:
-    stored = open_warehouse(no_session, warehouse)
+    stored = opened(warehouse)
     found = {table.name: [row | {"table_versions": None} for row in listed(stored, table)] for table in ALL_TABLES}
     return {name: sorted(repr(row).replace(place, "") for row in rows) for name, rows in found.items()}
 
@@ -90,7 +89,7 @@ def test_what_is_old_goes_out_of_a_bucket_as_off_a_disk(bucket: Bucket, tmp_path
             settings = {"warehouse": warehouse, "transaction_state_partitions": 4, "max_clock_skew_ms": 0} | said
             pipeline.audit(no_session, [str(LOG_DIR)], Settings.model_validate(settings))
     before = {name for name in bucket.objects if name.endswith(".parquet")}
-    answers = [prune(open_warehouse(no_session, warehouse), 10 * day_ms, now_ms, 0) for warehouse in sorted(places)]
+    answers = [prune(opened(warehouse), 10 * day_ms, now_ms, 0) for warehouse in sorted(places)]
     gone = [(one.clusters[0].runs, one.clusters[0].input_count, one.freed_file_count) for one in answers]
     assert gone[0] == gone[1]
     assert before - {*bucket.objects}
@@ -123,7 +122,7 @@ def test_a_segment_that_is_replaced_between_survey_and_scan_is_read_in_neither_v
     assert hanging - {(f.topic, f.partition) for f in report.findings if f.verdict is Verdict.HANGING} == {
         ("orders", 0)
     }
-    inputs = {row["path"]: row for row in listed(open_warehouse(no_session, str(tmp_path / "w")), INPUTS)}
+    inputs = {row["path"]: row for row in listed(opened(tmp_path / "w"), INPUTS)}
     assert inputs[f"s3://kept/{REPLACED}"]["parsed_bytes"] == 0
 
 
@@ -152,7 +151,7 @@ def test_cut_before_a_commit_it_is_done_by_the_same_call_again(bucket: Bucket, t
 
 def test_of_two_that_commit_at_once_the_second_looks_again(bucket: Bucket) -> None:
     """The other audit comes in between, each time that this one is about to number its run."""
-    one, other = (open_warehouse(no_session, "s3://kept/w") for _ in range(2))
+    one, other = (opened("s3://kept/w") for _ in range(2))
     one.create()
     _with_run_between(bucket, other, lambda: _numbered(one, "one"))
     found = {row["run_id"]: row["run_number"] for row in listed(one, RUNS)}

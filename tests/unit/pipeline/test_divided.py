@@ -7,9 +7,8 @@ import pytest
 
 from tests.tools.captures import SEGMENTS, run_audit
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.tables import ABORT_PLAN, FINDINGS
-from txn_analysis.warehouse.opening import open_warehouse
 
 CAPTURE = CASES / "kafka-4.2/capture-1"
 PATHS = [str(CAPTURE / part) for part in SEGMENTS]
@@ -23,7 +22,7 @@ def test_nothing_depends_on_how_much_is_judged_at_once(tmp_path: Path, monkeypat
     assert run_audit(no_session, divided, PATHS) == report
     for table in (FINDINGS, ABORT_PLAN):
         rows, others = (
-            pa.Table.from_batches(open_warehouse(no_session, each).batches(table)).sort_by("finding_id").to_pylist()
+            pa.Table.from_batches(opened(each).batches(table)).sort_by("finding_id").to_pylist()
             for each in (whole, divided)
         )
         assert rows == others

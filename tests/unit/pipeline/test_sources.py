@@ -11,14 +11,13 @@ from pyspark.sql.types import StringType
 
 from tests.tools.repository import CASES
 from tests.tools.s3_server import Bucket
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.tools.table_rows import listed, plain_rows
 from txn_analysis import sources
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.tables import INPUTS, LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES, Table
-from txn_analysis.warehouse.opening import open_warehouse
 from txn_analysis.warehouse.spark_tasks import spark_schema
 
 pytestmark = pytest.mark.quick
@@ -49,7 +48,7 @@ def audited(folder: Path, path: Path, table: Table) -> list[str]:
     """What an audit has in a table, with paths in place of ids."""
     settings = Settings(warehouse=str(folder), engine=EngineName.LOCAL, skip_unrecognised=True)
     pipeline.ingest(no_session, [str(path)], settings)
-    stored = open_warehouse(no_session, str(folder))
+    stored = opened(folder)
     paths = {row["input_id"]: row["path"] for row in listed(stored, INPUTS)}
     named = ({"path": paths[row["input_id"]]} | row for row in listed(stored, table))
     return sorted(map(_as_text, named))

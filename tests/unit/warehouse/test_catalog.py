@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.tools.scene import EARLIER, LATER
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.tables import ALL_TABLES, FINDINGS, LOG_BATCHES
 from txn_analysis.warehouse.delta_tables import Warehouse
-from txn_analysis.warehouse.opening import open_warehouse
 
 OF_HIVE = """
     --conf spark.sql.catalogImplementation=hive
@@ -75,7 +74,7 @@ def test_tables_are_registered_once_and_ask_as_sql_in_the_next_session(tmp_path:
     folder.mkdir()
     words = ("--transaction-state-partitions", "4", "--engine", "local", "--register", "audit")
     ran(folder, "-m", "txn_analysis", "audit", *EARLIER, "--warehouse", warehouse, *words)
-    stored = open_warehouse(no_session, str(warehouse))
+    stored = opened(warehouse)
     rows = stored.rows(FINDINGS)
     gone = rows.set_column(0, "run_id", [["run-that-was-killed"] * len(rows)])
     stored.replace(gone.cast(FINDINGS.arrow_schema).to_batches(), FINDINGS, run_id="run-that-was-killed")

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from tests.tools.by_spark import frame_by_delta
 from tests.tools.records import record_of
-from tests.tools.sessions import no_session
+from tests.tools.sessions import opened
 from tests.tools.table_rows import batch, collected, committed, listed, replace_rows
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
@@ -97,7 +97,7 @@ MANY = 70  # nights, of which each adds one small file
 @pytest.mark.cluster  # a commit for each night
 def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
-    warehouse = open_warehouse(no_session, str(folder))
+    warehouse = opened(folder)
     reading: Iterator[pa.RecordBatch] = iter(())
     for night in range(MANY):
         run = record_of(RunRecord, {name: value for name, value in audited(night)[1].items() if name in RUNS.names})
@@ -112,7 +112,7 @@ def test_many_small_files_become_one_and_no_row_is_lost(empty_warehouse: Path, t
 
 def test_of_a_long_log_only_what_is_older_than_delta_keeps_is_freed(empty_warehouse: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(empty_warehouse, tmp_path / "warehouse")
-    warehouse, log = open_warehouse(no_session, str(folder)), folder / RUNS.name / "_delta_log"
+    warehouse, log = opened(folder), folder / RUNS.name / "_delta_log"
     for night in range(NIGHTS):
         row = batch(RUNS, audited(night)[1] | {"run_number": night + 1})
         warehouse.insert(RUNS, partial(without, row), "run_id")
@@ -123,7 +123,7 @@ def test_of_a_long_log_only_what_is_older_than_delta_keeps_is_freed(empty_wareho
         os.utime(file, (0, 0))
     warehouse.tidy(0, is_rehearsal=False)
     assert not (log / f"{0:020}.json").exists()
-    assert len(listed(open_warehouse(no_session, str(folder)), RUNS)) == NIGHTS
+    assert len(listed(opened(folder), RUNS)) == NIGHTS
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.tools.scene import EARLIER, LATER, Tables, differences, settings, tables
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from txn_analysis import findings, read
 from txn_analysis.errors import WarehouseError
 from txn_analysis.pipeline import steps as pipeline
@@ -23,7 +23,6 @@ from txn_analysis.tables import (
     PARTITION_HEALTH,
     RUNS,
 )
-from txn_analysis.warehouse.opening import open_warehouse
 
 READ = (FINDINGS, ABORT_PLAN, PARTITION_HEALTH, LOG_BATCHES)
 TOUCHED = (FINDINGS, INPUTS)
@@ -165,7 +164,7 @@ def test_rows_deleted_beside_the_files_stop_what_needs_them_alone(
 
     # Delta reads what is left, as does whoever needs another table.
     assert read(spark, warehouse, PARTITION_HEALTH.name).count() == count - 1
-    assert findings(spark, warehouse).count() == open_warehouse(no_session, str(warehouse)).rows(FINDINGS).num_rows
+    assert findings(spark, warehouse).count() == opened(warehouse).rows(FINDINGS).num_rows
     with pytest.raises(WarehouseError, match=r"partition_health: .*deletionVectors") as refused:
         audit(warehouse, LATER)
     for statement in statements_in(str(refused.value)):
@@ -187,7 +186,7 @@ def test_frames_are_read_by_delta_where_the_session_has_it(spark: SparkSession, 
 
 
 def read_runs(warehouse: Path) -> list[dict[str, Any]]:
-    held: list[dict[str, Any]] = open_warehouse(no_session, str(warehouse)).rows(RUNS).to_pylist()
+    held: list[dict[str, Any]] = opened(warehouse).rows(RUNS).to_pylist()
     return held
 
 

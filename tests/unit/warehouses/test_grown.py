@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.tools.sessions import no_session
+from tests.tools.sessions import opened
 from tests.unit.warehouses.kept import NIGHTS, unpacked
 from tests.unit.warehouses.test_of_1_0_0 import NOW_MS, answers, audited, findings, rejudged
 from txn_analysis.columns import records
@@ -15,7 +15,6 @@ from txn_analysis.questions.pruning import prune
 from txn_analysis.tables import ENDED_TRANSACTIONS, FINDINGS, Col
 from txn_analysis.tables.schema import STRING
 from txn_analysis.warehouse import data_files
-from txn_analysis.warehouse.opening import open_warehouse
 
 ADDED = Col("weather", STRING, "on the broker's roof; NULL in rows of 1.0.0")
 
@@ -52,15 +51,15 @@ def test_the_warehouse_is_audited_into_with_equal_answers(tmp_path: Path) -> Non
         audited(todays, number)
     assert findings(audited(nights, 3)) == findings(audited(todays, 3))
     for table in GROWN:
-        weather = open_warehouse(no_session, str(nights)).rows(table, ADDED.name)[ADDED.name].to_pylist()
+        weather = opened(nights).rows(table, ADDED.name)[ADDED.name].to_pylist()
         assert {*weather} == {None, "sunny"}
 
 
 def test_the_warehouse_is_pruned_with_equal_answers(tmp_path: Path) -> None:
     nights = unpacked(NIGHTS, tmp_path)
     expected = answers(audited(nights, 3))
-    (item,) = prune(open_warehouse(no_session, str(nights)), 0, NOW_MS, 0).clusters
+    (item,) = prune(opened(nights), 0, NOW_MS, 0).clusters
     assert item.row_count > 0
     assert answers(rejudged(nights, 3)) == expected
     for table in GROWN:
-        assert ADDED.name in open_warehouse(no_session, str(nights)).rows(table).schema.names
+        assert ADDED.name in opened(nights).rows(table).schema.names

@@ -14,7 +14,7 @@ from tests.tools.captures import PARAMETERS
 from tests.tools.program import program
 from tests.tools.records import plain
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.unit.warehouses.kept import ANSWERS, NIGHTS, unpacked
 from txn_analysis import read
 from txn_analysis.pipeline import steps
@@ -25,7 +25,6 @@ from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import EngineName, Settings
 from txn_analysis.tables import ACCEPTED, ALL_TABLES, INPUTS
-from txn_analysis.warehouse.opening import open_warehouse
 
 READ_AT = ("--now", "2026-11-21T00:00:00Z")
 ASKED = {
@@ -57,7 +56,7 @@ def rejudged(folder: Path, number: int) -> AuditReport:
     settings = of_night(folder, number)
     steps.reconstruct(no_session, settings)
     run = steps.judge(no_session, settings)
-    return load_report(open_warehouse(no_session, str(folder)), settings, run.run_id)
+    return load_report(opened(folder), settings, run.run_id)
 
 
 def findings(report: AuditReport) -> list[dict[str, Any]]:
@@ -163,7 +162,7 @@ def test_no_table_lost_a_column_and_what_is_added_may_be_null(nights: Path) -> N
 
 
 def test_its_rows_name_no_machine(nights: Path) -> None:
-    paths = open_warehouse(no_session, str(nights)).rows(INPUTS, "path")["path"].to_pylist()
+    paths = opened(nights).rows(INPUTS, "path")["path"].to_pylist()
     assert paths
     assert {path.split("/")[0] for path in paths} == {"kafka-4.2"}
 
@@ -184,13 +183,13 @@ def test_a_third_night_by_sparks_tasks_is_judged_as_in_this_process(
     steps.audit(
         spark, [str(night / part) for part in ("segments", "transaction-state", "producer-snapshots")], settings
     )
-    loaded = load_report(open_warehouse(no_session, str(nights)), of_night(nights, 3))
-    assert findings(loaded) == findings(load_report(open_warehouse(no_session, str(here)), of_night(here, 3)))
+    loaded = load_report(opened(nights), of_night(nights, 3))
+    assert findings(loaded) == findings(load_report(opened(here), of_night(here, 3)))
     assert len(loaded.findings) == len(expected) > 0
     for table in ALL_TABLES:  # Delta in Spark reads old files and new ones, by the schema that grew
         of_delta = spark.read.format("delta").load(str(nights / table.name))
         assert {f.name for f in DeltaTable(str(here / table.name)).schema().fields} == {*of_delta.columns}
-        assert of_delta.count() == len(open_warehouse(no_session, str(nights)).rows(table))
+        assert of_delta.count() == len(opened(nights).rows(table))
 
 
 def test_its_nights_judged_again_are_judged_as_today(nights: Path, todays: Path) -> None:
@@ -215,7 +214,7 @@ def test_it_is_pruned_as_one_of_today(nights: Path, todays: Path) -> None:
     taken, left = [], []
     for folder in (nights, todays):
         audited(folder, 3)
-        (item,) = prune(open_warehouse(no_session, str(folder)), 0, NOW_MS, 0).clusters
+        (item,) = prune(opened(folder), 0, NOW_MS, 0).clusters
         taken.append((item.captures, item.captures_kept, item.input_count, item.runs, item.runs_kept))
         left.append(findings(rejudged(folder, 3)))
     assert taken[0] == taken[1]
@@ -234,7 +233,7 @@ def test_rows_that_do_not_say_when_they_began_are_counted_as_those_that_do(
 
 
 def test_the_newest_record_of_each_id_is_found_as_it_is_written_today(nights: Path, todays: Path) -> None:
-    before, now = (run_tables(open_warehouse(no_session, str(it)), "default") for it in (nights, todays))
+    before, now = (run_tables(opened(it), "default") for it in (nights, todays))
     assert (before.finished.has_current_states, now.finished.has_current_states) == (False, True)
     found = sorted(before.current_states())
     assert len(found) > 10

@@ -9,7 +9,7 @@ import pytest
 from tests.tools.captures import PARAMETERS
 from tests.tools.program import program
 from tests.tools.repository import CASES
-from tests.tools.sessions import no_session
+from tests.tools.sessions import no_session, opened
 from tests.unit.warehouses.kept import CUT, FORGED, NIGHTS, unpacked
 from txn_analysis.errors import InputError
 from txn_analysis.pipeline import steps
@@ -23,7 +23,6 @@ from txn_analysis.tables.inputs import ReadInput
 from txn_analysis.tables.readings import ChangedReading
 from txn_analysis.verdict import Verdict
 from txn_analysis.warehouse.commits import inputs_of
-from txn_analysis.warehouse.opening import open_warehouse
 
 NIGHT = CASES / "kafka-2.8"
 COMPLETE = {"transaction_state_complete": True, "capture": "night-1"}
@@ -57,7 +56,7 @@ def answers(report: AuditReport) -> dict[tuple[str, int, int], tuple[Verdict, st
 
 def stored(folder: Path, run_id: str | None = None) -> AuditReport:
     settings = Settings.model_validate({"warehouse": str(folder)})
-    return load_report(open_warehouse(no_session, str(folder)), settings, run_id)
+    return load_report(opened(folder), settings, run_id)
 
 
 def test_1_0_0_believed_it_and_took_the_guard_from_the_abort(forged: Path) -> None:
@@ -72,7 +71,7 @@ def test_with_the_file_the_answers_are_those_of_the_files(forged: Path, export: 
 
 
 def test_what_is_read_again_is_read_once_and_counts_in_every_capture(forged: Path, export: Path) -> None:
-    warehouse = open_warehouse(no_session, str(forged))
+    warehouse = opened(forged)
     before = {row["input_id"]: row["ingest_id"] for row in warehouse.rows(INPUTS).to_pylist()}
     for name in ("night-1", "night-1", "another"):
         audited(forged, export, capture=name)
@@ -141,14 +140,14 @@ def test_where_the_reading_is_the_same_nothing_is_read_again(monkeypatch: pytest
     nights = unpacked(NIGHTS, tmp_path)
     night = CASES / "kafka-4.2/capture-2"
     settings = Settings.model_validate(PARAMETERS | {"warehouse": str(nights), "capture": "night-2"})
-    before = open_warehouse(no_session, str(nights)).versions([TRANSACTION_STATES])
+    before = opened(nights).versions([TRANSACTION_STATES])
     steps.audit(no_session, [str(night / part) for part in ("segments", "transaction-state")], settings)
-    assert open_warehouse(no_session, str(nights)).versions([TRANSACTION_STATES]) == before
+    assert opened(nights).versions([TRANSACTION_STATES]) == before
 
 
 def test_of_what_was_not_understood_another_reading_is_asked(tmp_path: Path) -> None:
     """Text that 1.0.0 rejected can be names of states, which it counted as undecodable, or the end of a run."""
-    warehouse = open_warehouse(no_session, str(unpacked(NIGHTS, tmp_path)))
+    warehouse = opened(unpacked(NIGHTS, tmp_path))
     state = next(row for row in warehouse.records(ReadInput, INPUTS) if row.kind == "transaction_state_dump")
     assert not state.is_read_otherwise
     cut = state._replace(rejected_bytes=1, parsed_bytes=state.parsed_bytes - 1)
@@ -161,7 +160,7 @@ def test_of_what_was_not_understood_another_reading_is_asked(tmp_path: Path) -> 
 
 def test_a_run_says_which_reading_it_knew(forged: Path) -> None:
     audited(forged)
-    warehouse = open_warehouse(no_session, str(forged))
+    warehouse = opened(forged)
     assert warehouse.rows(RUNS, "reading_version")["reading_version"].to_pylist()[-1] == readings.READING_VERSION
 
 
@@ -191,7 +190,7 @@ def test_a_dump_that_shows_its_cut_leaves_nothing_of_its_partition_hanging(cut: 
 
 def test_what_is_whole_beside_a_cut_dump_is_believed(cut: Path) -> None:
     """The dump of orders-1 shows no cut, nor do those of the state."""
-    warehouse = open_warehouse(no_session, str(cut))
+    warehouse = opened(cut)
     doubted = {item.path for item in held_inputs_of(cut) for section in sections_of(item) if section.doubt}
     assert doubted == {"cut-payments-0.txt"}
     assert {item.path for item in held_inputs_of(cut) if item.is_read_otherwise} == doubted
@@ -220,16 +219,16 @@ def test_a_cut_dump_that_is_given_again_is_refused(cut: Path, again: Path) -> No
 
 
 def test_a_run_rests_on_what_it_believed_also_where_the_cut_dump_was_read_again(cut: Path, again: Path) -> None:
-    warehouse = open_warehouse(no_session, str(cut))
+    warehouse = opened(cut)
     (run_id,) = warehouse.rows(RUNS, "run_id")["run_id"].to_pylist()
     another = {"skip_unrecognised": True, "max_clock_skew_ms": 1}  # by which it is another run
     settings = Settings.model_validate(PARAMETERS | {"warehouse": str(cut), "capture": "night-1"} | another)
     report = steps.audit(no_session, [str(again)], settings)
     assert answers(report)[CUT_HANG][0] == Verdict.INCONCLUSIVE
     assert not any(item.is_read_otherwise for item in held_inputs_of(cut))
-    believed = run_tables(open_warehouse(no_session, str(cut)), "default", run_id).believed_inputs
+    believed = run_tables(opened(cut), "default", run_id).believed_inputs
     assert [file.rpartition("/")[2] for file in believed] == ["cut-payments-0.txt"]
 
 
 def held_inputs_of(folder: Path) -> list[ReadInput]:
-    return inputs_of(open_warehouse(no_session, str(folder)))
+    return inputs_of(opened(folder))
