@@ -76,18 +76,11 @@ def _ends_with(suffix: str) -> Any:
     """What once wrote one form beside stdout: `-o FILE` does it."""
 
     def checked(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
-        for file in files:
-            if not file.endswith(suffix):
-                ctx.fail(f"{param.opts[0]} {file}: its name must end with {suffix}: give -o FILE{suffix}")
+        for file in (one for one in files if not one.endswith(suffix)):
+            ctx.fail(f"{param.opts[0]} {file}: its name must end with {suffix}: give -o FILE{suffix}")
         return files
 
     return checked
-
-
-def _keeps_all(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-    """What once said how many batches are kept."""
-    if value is not None:
-        note("--depth: no effect here; every batch is kept")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +104,7 @@ class Shown(Request):
     )
     pages: tuple[str, ...] = option("--html FILE", multiple=True, hidden=True, callback=_ends_with(".html"))
     metrics: tuple[str, ...] = option("--prometheus FILE", multiple=True, hidden=True, callback=_ends_with(".prom"))
-    depth: None = option("--depth WHAT", hidden=True, callback=_keeps_all)
+    depth: str | None = option("--depth WHAT", hidden=True)
 
     def files(self, output: tuple[str, ...]) -> tuple[str, ...]:
         """Where it is printed; a page and metrics by their old options are written beside stdout."""
@@ -343,6 +336,8 @@ def _pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
 
 def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictures: Pictures | None) -> int:
     """Writes a report to where it is wanted, in each form, and says with which code the command ends."""
+    if asked.depth is not None:  # it said which batches are kept
+        note("--depth: no effect here; every batch is kept")
     # Not needed for --help.
     from txn_analysis.report.figures import Reader, run_options
     from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report, prometheus_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -16,13 +17,16 @@ from txn_analysis.text import escape, json_in_ascii, shell_option
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from txn_analysis.columns.values import Json
     from txn_analysis.settings import Settings
 
 _FINGERPRINT_BYTES = 16
 _ROWS_AT_ONCE = 1_000
+_ORDER = ("topic", "partition", "txn_start_offset", "producer_id")
+_CANONICAL_ORDER = ("topic", "partition", "producer_id", "txn_start_offset")
+"""Of the text that a fingerprint is of; plans of 1.0 have theirs by it."""
 
 # What a record says just as the finding does.
 _AS_FOUND = (
@@ -65,7 +69,7 @@ def abort_plan(findings: Iterable[Finding], settings: Settings, as_of_ms: int | 
         as_of_ms: the moment at which the files were copied; epoch milliseconds.
 
     Returns:
-        One record for each hanging finding, sorted by topic, partition, producer id and start, all with the same
+        One record for each hanging finding, sorted by topic, partition, start and producer id, all with the same
         fingerprint over the whole plan.
 
     Raises:
@@ -81,13 +85,16 @@ def planned(findings: Iterable[Finding], settings: Settings, as_of_ms: int | Non
 
 def whole_plan(rows: Iterable[pa.RecordBatch]) -> pa.Table:
     """Rows of `abort_plan`, without a fingerprint, as one plan: see `fingerprinted`."""
-    order = [(name, "ascending") for name in ("topic", "partition", "producer_id", "txn_start_offset")]
-    plan = pa.Table.from_batches(rows, ABORT_PLAN.arrow_schema).sort_by(order)
+    plan = _sorted(pa.Table.from_batches(rows, ABORT_PLAN.arrow_schema), _CANONICAL_ORDER)
     place = plan.schema.get_field_index("plan_fingerprint")
     printed = plan.select(sorted({*plan.column_names} - {"plan_fingerprint"}))
     records = (batch.to_pylist() for batch in printed.to_batches(_ROWS_AT_ONCE))
     fingerprint = pa.repeat(_fingerprint_of(records), len(plan))
-    return plan.set_column(place, plan.schema.field(place), fingerprint)
+    return _sorted(plan.set_column(place, plan.schema.field(place), fingerprint), _ORDER)
+
+
+def _sorted(plan: pa.Table, names: Sequence[str]) -> pa.Table:
+    return plan.sort_by([(name, "ascending") for name in names])
 
 
 def why_not_by_epochs(record: AbortRecord) -> str:
@@ -101,8 +108,8 @@ def why_not_by_epochs(record: AbortRecord) -> str:
 
 
 def fingerprinted(records: Iterable[AbortRecord]) -> tuple[AbortRecord, ...]:
-    """The records as one plan: sorted by topic, partition, producer id and start, each with the plan's fingerprint."""
-    ordered = sorted(records, key=_plan_order)
+    """The records as one plan: sorted by topic, partition, start and producer id, each with the plan's fingerprint."""
+    ordered = sorted(records, key=attrgetter(*_ORDER))
     if not ordered:
         return ()
     fingerprint = plan_fingerprint(ordered)
@@ -114,7 +121,7 @@ def plan_fingerprint(records: Iterable[AbortRecord]) -> str:
 
     Canonical: a list sorted by topic, partition, producer id and start; keys sorted; no blanks; ASCII.
     """
-    ordered = sorted(records, key=_plan_order)
+    ordered = sorted(records, key=attrgetter(*_CANONICAL_ORDER))
     dumped = (record.model_dump(exclude={"plan_fingerprint"}) for record in ordered)
     return _fingerprint_of([[dict(sorted(row.items())) for row in dumped]])
 
@@ -127,10 +134,6 @@ def _fingerprint_of(some_at_a_time: Iterable[list[dict[str, Json]]]) -> str:
         digest.update(f"{',' if place else '['}{text[1:-1]}".encode("ascii"))
     digest.update(b"]")
     return digest.hexdigest()
-
-
-def _plan_order(record: AbortRecord) -> tuple[str, int, int, int]:
-    return record.topic, record.partition, record.producer_id, record.txn_start_offset
 
 
 def _record(finding: Finding, settings: Settings, as_of_ms: int | None) -> AbortRecord:

@@ -7,9 +7,10 @@ from pydantic import ValidationError
 
 from tests.tools import report_rows as rows
 from txn_analysis.errors import AuditError
-from txn_analysis.plan.abort_plan import abort_plan, plan_fingerprint
+from txn_analysis.plan.abort_plan import abort_plan, plan_fingerprint, whole_plan
 from txn_analysis.settings import Settings
 from txn_analysis.tables import ABORT_PLAN, AbortRecord, Finding
+from txn_analysis.tables.findings import plan_rows
 from txn_analysis.verdict import Verdict
 
 SETTINGS = Settings()
@@ -141,6 +142,14 @@ def test_records_are_sorted_and_share_a_fingerprint_whatever_the_order() -> None
     assert plan == plan_of(*reversed(findings))
     assert {record.plan_fingerprint for record in plan} == {plan_fingerprint(plan)}
     assert len(plan[0].plan_fingerprint) == 32
+
+
+def test_records_of_a_partition_are_in_the_order_of_their_starts() -> None:
+    plan = plan_of(rows.finding(producer_id=1, txn_start_offset=90), rows.finding(producer_id=2, txn_start_offset=80))
+    assert [record.txn_start_offset for record in plan] == [80, 90]
+    table = whole_plan([plan_rows(plan)])
+    assert table["txn_start_offset"].to_pylist() == [80, 90]
+    assert {*table["plan_fingerprint"].to_pylist()} == {plan_fingerprint(plan)}
 
 
 def test_fingerprint_is_of_the_canonical_json_of_all_records() -> None:
