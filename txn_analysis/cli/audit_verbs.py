@@ -76,8 +76,9 @@ def _ends_with(suffix: str) -> Any:
     """What once wrote one form beside stdout: `-o FILE` does it."""
 
     def checked(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> tuple[str, ...]:
-        for file in (one for one in files if not one.endswith(suffix)):
-            ctx.fail(f"{param.opts[0]} {file}: its name must end with {suffix}: give -o FILE{suffix}")
+        for file in files:
+            if not file.endswith(suffix):
+                ctx.fail(f"{param.opts[0]} {file}: its name must end with {suffix}: give -o FILE{suffix}")
         return files
 
     return checked
@@ -275,7 +276,6 @@ def captures(asked: Request) -> int:
     """
     settings = asked.settings()
     with stored(settings) as warehouse:
-        # Not needed for --help.
         from txn_analysis.questions.captured_nights import captured_nights, captures_answer
 
         answer = captures_answer(captured_nights(warehouse, settings, asked.flags["cluster"]))
@@ -336,8 +336,6 @@ def _pictures(warehouse: Warehouse, report: AuditReport) -> Pictures:
 
 def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictures: Pictures | None) -> int:
     """Writes a report to where it is wanted, in each form, and says with which code the command ends."""
-    if asked.depth is not None:  # it said which batches are kept
-        note("--depth: no effect here; every batch is kept")
     # Not needed for --help.
     from txn_analysis.report.figures import Reader, run_options
     from txn_analysis.report.formats import findings_csv, findings_ndjson, json_report, prometheus_text
@@ -358,6 +356,8 @@ def deliver_report(report: AuditReport, asked: Shown, settings: Settings, pictur
     options = run_options(settings, report.run.cluster)
     # Nothing is judged by the moment of reading: it says how old the files are, and whether a plan has expired.
     reader = Reader(options, settings.fail_on, asked.read_ms or now_ms(), asked.show_accepted)
+    if asked.depth is not None:
+        note("--depth: no effect here; every batch is kept")
     if asked.prints("chat"):
         note("chat is an old name: markdown (-o FILE.md), whose first six lines it is")
     for target in asked.targets:

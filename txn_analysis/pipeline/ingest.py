@@ -7,8 +7,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field, fields
 from functools import partial
 from hashlib import blake2b
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.errors import ConfigError, InputError
@@ -281,10 +283,7 @@ class Content:
 
     def rejects_by_input(self) -> dict[str, list[RejectedSpan]]:
         """The spans that were not understood, by input."""
-        by_input: dict[str, list[RejectedSpan]] = defaultdict(list)
-        for reject in self.rejects:
-            by_input[reject.input_id].append(reject)
-        return by_input
+        return by_key(self.rejects, attrgetter("input_id"))
 
     def learn(self, task_rows: Mapping[str, pa.Table]) -> None:
         """Take in what tasks told of what they read; see `ingest_tasks`."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.questions.owners import Blocks, Kind
@@ -129,9 +131,7 @@ def _change(change: Change, *, is_named: bool) -> str:
 
 def _together(opened: Iterable[Opened]) -> list[tuple[Opened, list[Opened]]]:
     """What one producer has open with one verdict: the first that blocks, and the others."""
-    groups: dict[tuple[object, ...], list[Opened]] = {}
-    for one in opened:
-        groups.setdefault((one.transactional_id, one.producer_id, one.verdict, one.rule), []).append(one)
+    groups = by_key(opened, attrgetter("transactional_id", "producer_id", "verdict", "rule"))
     ordered = (sorted(group, key=lambda one: not one.blocks_partition) for group in groups.values())
     return [(first, others) for first, *others in ordered]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.judge.settling import missing_partitions, not_understood
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.report import figures, headline
@@ -72,11 +74,10 @@ def _partitions(report: AuditReport) -> Iterator[Paragraph]:
     if agreed := sum(bool(item.witnesses) for item in report.partitions):
         text = f"copies or producer snapshots agree with the log of {count(agreed, 'partition')}"
         yield Paragraph("second witness", text)
-    remarked: dict[str, list[str]] = {}
-    for item in report.partitions:
-        if item.remarks:
-            remarked.setdefault(escape("; ".join(item.remarks)), []).append(escape(item.topic_partition))
-    yield from capped("remarks", [f"{listed(names, _MOST_PLACES)}: {words}" for words, names in remarked.items()])
+    alike = by_key((item for item in report.partitions if item.remarks), attrgetter("remarks"))
+    places = {remarks: [escape(item.topic_partition) for item in items] for remarks, items in alike.items()}
+    lines = [f"{listed(names, _MOST_PLACES)}: {escape('; '.join(remarks))}" for remarks, names in places.items()]
+    yield from capped("remarks", lines)
 
 
 def _holes_by_compaction(report: AuditReport) -> Callable[[PartitionHealth, Problem], bool]:

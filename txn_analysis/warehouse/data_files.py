@@ -9,12 +9,11 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from operator import and_
+from operator import and_, attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -25,6 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.warehouse.errors import BrokenRowError
 from txn_analysis.warehouse.rows import row_hashes, schema_of
 
@@ -207,11 +207,8 @@ def read_files(
     in_files = pa.schema([field for field in table.arrow_schema if field.name != column])
     schema = schema_of(table, names)
     wanted = {name: pa.array([*of], in_files.field(name).type) for name, of in one_of.items() if name != column}
-    of_slices: defaultdict[str | None, list[DataFile]] = defaultdict(list)
-    for file in files:
-        of_slices[file.slice].append(file)
     columns_in_files = [name for name in schema.names if name != column]
-    for slice_, its in of_slices.items():
+    for slice_, its in by_key(files, attrgetter("slice")).items():
         sources = root.sources((f"{table.name}/{file.path}", file.size_bytes) for file in its)
         for batch in filter(len, batches_of(sources, in_files, columns_in_files, wanted)):
             arrays = [pa.repeat(slice_, len(batch)) if name == column else batch[name] for name in schema.names]
