@@ -315,20 +315,20 @@ sparse=''
 dd if=/dev/null of="$own/probe" bs=1 count=0 conv=notrunc,sparse 2> /dev/null && sparse=,sparse
 rm -f "$own/probe"
 
-read_slowly() { # FILE BYTES, to stdout or, with a third word, into that file: its first bytes
+read_slowly() { # FILE BYTES, to stdout or, with a third word, into that file: its first bytes, opened once, as its name may go
     blocks=$((($2 + BLOCK - 1) / BLOCK)) at=0
     step=$((rate / BLOCK))
     [ "$rate" -gt 0 ] || step=$blocks
     [ $step -gt 0 ] || step=1
     while [ $at -lt $blocks ]; do
         if [ $# -gt 2 ]; then
-            $NICE dd if="$1" of="$3" bs=$BLOCK skip=$at seek=$at count=$step conv=notrunc$sparse 2> /dev/null || return 1
+            $NICE dd of="$3" bs=$BLOCK seek=$at count=$step conv=notrunc$sparse 2> /dev/null || return 1
         else
-            $NICE dd if="$1" bs=$BLOCK skip=$at count=$step 2> /dev/null || return 1
+            $NICE dd bs=$BLOCK count=$step 2> /dev/null || return 1
         fi
         at=$((at + step))
         [ "$rate" -eq 0 ] || [ $at -ge $blocks ] || sleep 1
-    done
+    done < "$1"
 }
 size_of() { stat -c %s "$1" 2> /dev/null || echo 0; }
 inode_of() { stat -c %i "$1" 2> /dev/null || echo gone; }
@@ -372,15 +372,20 @@ copy() { # INODE SIZE MTIME PLACE PATH: one file; written down once it is whole
         try=$((try + 1))
         now_both
         size=$(size_of "$path") inode=$(inode_of "$path")
-        [ "$inode" != gone ] || return 0 # deleted since it was listed
+        if [ "$inode" = gone ]; then # deleted since it was listed, or since it was sent
+            [ $try = 1 ] || echo "$place" >> "$own/deleted"
+            return 0
+        fi
         sum=null
         if [ "$mode" = tar ]; then
             [ -z "$sums" ] || sum=$(head -c "$size" "$path" | $NICE sha256sum) && sum=${sum%% *}
             # Nothing can be taken back out of a stream: what became shorter is filled up, and then not whole.
-            { read_slowly "$path" "$size" && head -c "$BLOCK" /dev/zero; } | head -c "$size" | tar_put "$place" "$size" || return 1
+            rm -f "$own/unread"
+            { read_slowly "$path" "$size" || : > "$own/unread"; cat /dev/zero; } | head -c "$size" | tar_put "$place" "$size" || return 1
             ended=$(now_ended)
-            if [ "$(inode_of "$path")" = "$inode" ] && [ "$(size_of "$path")" -ge "$size" ]; then break; fi
-            continue
+            if [ "$(inode_of "$path")" != "$inode" ] || [ "$(size_of "$path")" -lt "$size" ]; then continue; fi
+            [ ! -e "$own/unread" ] || return 1
+            break
         fi
         if [ $((size + reserve)) -gt "$(free_bytes)" ]; then
             say "$to: not enough room for $place and the $reserve bytes that stay free. Make room, and run it again"
@@ -389,7 +394,8 @@ copy() { # INODE SIZE MTIME PLACE PATH: one file; written down once it is whole
         mkdir -p "$to/$(dirname "$place")" || return 1
         part=$to/$(dirname "$place")/.copy-kit-part
         rm -f "$part"
-        : > "$part" && read_slowly "$path" "$size" "$part" || return 1
+        : > "$part" || return 1
+        read_slowly "$path" "$size" "$part" || [ "$(inode_of "$path")" != "$inode" ] || return 1
         ended=$(now_ended)
         if [ "$(inode_of "$path")" != "$inode" ]; then continue; fi
         if [ "$(size_of "$part")" -lt "$size" ]; then
@@ -424,7 +430,7 @@ is_copied() {
     set -- "$@" $(last_line "$4")
     [ $# -ge 14 ] || return 1
     [ "${12}" = "$1" ] || return 1
-    [ "$mode" = tar ] || [ -f "$to/$4" ] || return 1
+    [ "$mode" = tar ] || [ "$(size_of "$to/$4")" = "${10}" ] || return 1 # killed before it was put in its place
     if [ "$5" = yes ]; then [ "${10}" -le "$2" ]; else [ "${10}" = "$2" ] && [ "${13}" = "$3" ]; fi
 }
 
@@ -499,7 +505,8 @@ drop_gone() { # a segment that is not there any more went into another one, or w
             *) case ${folder##*/} in $STATE-*) ;; *) is_own=yes ;; esac ;;
         esac ;; esac
         if [ $is_own = yes ] && ! grep -qF " $9	" "$own/list"; then
-            [ "$mode" = tar ] || rm -f "$to/$9"
+            # Out of a stream nothing can be taken: the manifest says that this is no part of the copy.
+            if [ "$mode" = tar ]; then echo "$9" >> "$own/deleted"; else rm -f "$to/$9"; fi
             say "$9: not there any more"
         else
             echo "$line" >> "$own/kept"
@@ -543,6 +550,14 @@ entries() {
         comma=','
     done < "$journal"
 }
+deleted() { # what a stream holds beside the entries
+    comma=''
+    sort -u "$own/deleted" | while read -r place; do
+        [ -z "$(last_line "$place")" ] || continue # there again, under the same name
+        printf '%s"%s"' "$comma" "$place"
+        comma=', '
+    done
+}
 topic_id_of() { # FOLDER in the copy
     for dir in $dirs_by_number; do
         file=$dir/${1##*/}/partition.metadata
@@ -560,12 +575,12 @@ compose() { # COMPLETE, to stdout
     printf '{"format": "txn-capture", "version": 1, "made_by": "copy-kit", "clock": "broker", "cluster_id": %s, "broker_id": %s, "began_ms": %s, "ended_ms": %s, "is_complete": %s, "files": [' \
         "$quoted" "$broker" "$began_all" "$(now_ended)" "$complete"
     entries
-    printf '\n]}\n'
+    printf '\n], "deleted": [%s]}\n' "$(deleted)"
 }
 finished() { # COMPLETE
     [ -s "$own/after.epochs" ] || : > "$own/after.epochs"
     [ -e "$own/after.leaders" ] || : > "$own/after.leaders"
-    for kept in unsettled unlike-logs unlike-state; do : >> "$own/$kept"; done
+    for kept in unsettled unlike-logs unlike-state deleted; do : >> "$own/$kept"; done
     compose "$1" > "$own/$manifest" || return 1
     if [ "$mode" = tar ]; then
         tar_put $manifest "$(size_of "$own/$manifest")" < "$own/$manifest" && head -c 1024 /dev/zero

@@ -1,6 +1,7 @@
 """The copy kit, under the shells that brokers have: what it copies, in which order, and what its manifest proves."""
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -281,6 +282,43 @@ def test_a_stream_holds_the_same(broker: Broker) -> None:
     assert files_of(broker.copy) == {file["path"] for file in said["files"]}
     assert all((broker.copy / f["path"]).stat().st_size == f["size_bytes"] for f in said["files"])
     assert audited(broker.copy).coverage.transaction_state["copied"]["manifest_count"] == 1
+
+
+def test_a_segment_that_is_deleted_after_it_was_sent_is_no_part_of_the_copy(broker: Broker) -> None:
+    deleted = "trades-eu-1/00000000000000000000.log"
+    broker.happens_at(9, f"rm {broker.log_dir / deleted}")
+    done = broker.runs("--tar")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
+        tar.extractall(broker.copy, filter="data")
+    assert (done.returncode, broker.manifest()["deleted"]) == (0, [deleted])
+    assert files_of(broker.copy) - {file["path"] for file in broker.manifest()["files"]} == {deleted}
+    read = {item.path for item in audited(broker.copy).inputs}
+    assert str(broker.copy / LOG) in read
+    assert str(broker.copy / deleted) not in read
+
+
+@pytest.mark.parametrize("words", [["--tar"], ["--to", "copy"]], ids=" ".join)
+def test_a_segment_that_is_deleted_while_it_is_read_ends_nothing(dash: Broker, words: list[str]) -> None:
+    first = min(path for path in dash.log_dir.glob("*/*.log") if not path.parent.name.startswith(STATE))
+    dash.happens_at(2, f"rm {first}")
+    done = dash.runs(*[str(dash.copy) if word == "copy" else word for word in words])
+    if "--tar" in words:
+        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
+            tar.extractall(dash.copy, filter="data")
+    assert done.returncode == 0, done.stderr
+    assert dash.manifest()["deleted"] == [str(first.relative_to(dash.log_dir))]
+    read = {item.path for item in audited(dash.copy).inputs}
+    assert read
+    assert str(dash.copy / first.relative_to(dash.log_dir)) not in read
+
+
+def test_a_file_that_is_not_as_long_as_is_written_down_is_copied_again(dash: Broker) -> None:
+    dash.copies()
+    grown = dash.copy / LOG  # it was killed before the longer copy took the place of this one
+    grown.write_bytes(grown.read_bytes()[:-100])
+    said = dash.copies()
+    assert grown.read_bytes() == (dash.log_dir / LOG).read_bytes()
+    assert files_of(dash.copy) == {file["path"] for file in said["files"]}
 
 
 def test_the_lines_of_the_readme_copy_a_broker_and_audit_the_copy(dash: Broker) -> None:

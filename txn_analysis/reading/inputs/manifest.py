@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from blake3 import blake3
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from txn_analysis.errors import InputError
 from txn_analysis.files import places
@@ -57,6 +57,16 @@ _Int32 = Annotated[int, Field(ge=0, le=INT32_MAX)]
 _Word = Annotated[str, Field(min_length=1, max_length=249)]
 
 
+def _stays_inside(path: str) -> str:
+    place = PurePosixPath(path)
+    if place.is_absolute() or ".." in place.parts or "\0" in path or not place.parts:
+        raise ValueError("it leads out of the folder of the manifest")
+    return path
+
+
+_Path = Annotated[str, Field(min_length=1, max_length=_MOST_PATH_BYTES), AfterValidator(_stays_inside)]
+
+
 class _Said(BaseModel):
     """Strict, as a manifest proves by the letter; a field of tomorrow is no fault, and proves nothing."""
 
@@ -64,7 +74,7 @@ class _Said(BaseModel):
 
 
 class _SaidOfFile(_Said):
-    path: Annotated[str, Field(min_length=1, max_length=_MOST_PATH_BYTES)]
+    path: _Path
     sequence: _Count | None = None
     topic: _Word | None = None
     topic_id: _Word | None = None
@@ -82,14 +92,6 @@ class _SaidOfFile(_Said):
     size_bytes: _Count | None = None
     sha256: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{64}$")] | None = None
 
-    @field_validator("path")
-    @classmethod
-    def _stays_inside(cls, path: str) -> str:
-        place = PurePosixPath(path)
-        if place.is_absolute() or ".." in place.parts or "\0" in path or not place.parts:
-            raise ValueError("it leads out of the folder of the manifest")
-        return path
-
 
 class _SaidOfCopy(_Said):
     format: Literal["txn-capture"]
@@ -102,6 +104,7 @@ class _SaidOfCopy(_Said):
     ended_ms: _Ms | None = None
     is_complete: bool
     files: list[_SaidOfFile]
+    deleted: list[_Path] = []
 
     @field_validator("version")
     @classmethod
@@ -129,7 +132,15 @@ class FoundManifest:
     def by_place(self) -> dict[str, _SaidOfFile]:
         """What it says of each file, by an absolute path."""
         files = [] if self.copy is None else self.copy.files
-        return {_place(os.path.join(self.folder, file.path)): file for file in files}
+        return {self._inside(file.path): file for file in files}
+
+    @property
+    def deleted(self) -> set[str]:
+        """What the broker deleted or replaced after it was sent: it is no part of the copy."""
+        return set() if self.copy is None else {self._inside(path) for path in self.copy.deleted} - self.by_place.keys()
+
+    def _inside(self, path: str) -> str:
+        return _place(os.path.join(self.folder, path))
 
 
 def _place(path: str) -> str:
@@ -142,7 +153,7 @@ def _place(path: str) -> str:
 
 
 def split_manifests(files: Sequence[SourceFile]) -> tuple[list[FoundManifest], list[SourceFile]]:
-    """The manifests among some files, and the other files."""
+    """The manifests among some files, and the other files, without those that a manifest calls deleted."""
     named, others = [], []
     for file in files:
         data = _manifest_data(file)
@@ -150,7 +161,8 @@ def split_manifests(files: Sequence[SourceFile]) -> tuple[list[FoundManifest], l
             others.append(file)
         else:
             named.append(_parsed(file.path, data))
-    return named, others
+    deleted = {place for manifest in named for place in manifest.deleted}
+    return named, [file for file in others if _place(file.path) not in deleted] if deleted else others
 
 
 def _manifest_data(file: SourceFile) -> bytes | None:
