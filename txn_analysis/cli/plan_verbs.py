@@ -32,12 +32,12 @@ from txn_analysis.cli.spark import asked_run, doubts_of, note_evidence, stored
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
+from txn_analysis.kafka.address import Address
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from txn_analysis.kafka.address import Address
     from txn_analysis.plan.plan_file import Part
     from txn_analysis.plan.repair import Outcome as Repaired
     from txn_analysis.settings import Settings
@@ -122,7 +122,7 @@ def print_plan(asked: Printed, run_id: str | None, part: Part) -> int:
             "--fenced belongs to --format write-txn-markers; the script takes it when it is run: sh plan.sh --ended ID"
         )
     settings = asked.settings()
-    planned, max_timeout_ms = _records(settings, run_id, part)
+    planned, max_timeout_ms = _records(settings, run_id, part, is_to_be_sent=not asked.expired)
     records = _wanted(planned, part)
     if not asked.yes_many:
         plan_file.check_size(records, settings.plan_max_partitions)
@@ -165,20 +165,30 @@ def _checked(file: str, settings: Settings, *, is_warehouse_given: bool) -> str:
     return plan_file.what_was_checked(records, executed_ms, max_timeout_ms)
 
 
-def _records(settings: Settings, run_id: str | None, part: Part) -> tuple[list[AbortRecord], int]:
+def _records(
+    settings: Settings, run_id: str | None, part: Part, *, is_to_be_sent: bool = True
+) -> tuple[list[AbortRecord], int]:
     """The plan of a run, and the brokers' transaction.max.timeout.ms that it was told.
 
-    A part of it that names what the run never saw is refused, as it would look like no plan.
+    A part of it that names what the run never saw is refused, as it would look like no plan; and one that is to be
+    sent, if a later copy speaks against an abort of it.
     """
     with asked_run(settings, run_id) as tables:
         # Not needed for --help.
         from txn_analysis.questions import filters as asked
+        from txn_analysis.runs.nights import withdrawn
 
         for words in doubts_of(tables):
             raise AuditError(f"no plan of it is printed: {words}")
         asked.check_seen(tables, asked.Filters(part.topics, part.partitions))
         asked.check_ids_seen(tables, part.transactional_ids)
-        return tables.abort_plan(), tables.max_timeout_ms
+        planned = tables.abort_plan()
+        for record, later in withdrawn(tables.warehouse, tables.run, part.of(planned) if is_to_be_sent else ()):
+            raise AuditError(
+                f"{Address.of_transaction(record)}: run {later.run_id} judged a later copy, and recommends no abort of "
+                f"it. Print the plan of that run (--run {later.run_id}), or this one as it was with --expired"
+            )
+        return planned, tables.max_timeout_ms
 
 
 def _renderings(

@@ -283,7 +283,7 @@ def _why_left_out(record: AbortRecord, ended: Collection[str]) -> str | None:
     if record.must_end_producer and record.transactional_id not in ended:
         return (
             "its producer may write there again, and an abort would destroy that as well; stop its application, let "
-            f"what is in progress end, fence its id, then say {shell_option('--ended', str(record.transactional_id))}"
+            f"what is in progress end, fence its id, then say {shell_option('--fenced', str(record.transactional_id))}"
         )
     return None
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from txn_analysis.columns.records import records_of
 from txn_analysis.plan.standing import TOLD, Night, ToldFinding, since
 from txn_analysis.runs.prunes import prunes_of
-from txn_analysis.tables import FINDINGS, RUNS, Finding
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
+from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from txn_analysis.plan.standing import Since
-    from txn_analysis.tables import Prune
+    from txn_analysis.tables import AbortRecord, Prune
     from txn_analysis.tables.finding_rows import FindingRows
     from txn_analysis.warehouse.delta_tables import Warehouse
 
@@ -38,6 +39,43 @@ def runs_behind(warehouse: Warehouse, last: RunRecord) -> list[RunRecord]:
     dated = [(run.as_of_ms, run) for run in newest.values() if run.as_of_ms is not None]
     before = [(at_ms, run) for at_ms, run in dated if last.as_of_ms is not None and at_ms < last.as_of_ms]
     return [run for _, run in sorted(before, key=lambda pair: pair[0])]
+
+
+class _Seen(NamedTuple):
+    run_id: str
+    topic: str
+    partition: int
+    is_in_capture: bool
+
+
+def withdrawn(
+    warehouse: Warehouse, run: RunRecord, records: Sequence[AbortRecord]
+) -> Iterator[tuple[AbortRecord, RunRecord]]:
+    """Of the aborts that a run recommends those that a later copy speaks against, each with the run that judged it.
+
+    There the transaction has ended, or its coordinator, or a lost commit, explains it. A later copy without an answer
+    speaks against nothing.
+
+    Args:
+        warehouse: that holds the runs.
+        run: the run.
+        records: its plan, or a part of it.
+    """
+    every = warehouse.records(RunRecord, RUNS, cluster=[run.cluster]) if records else []
+    dated = [(one.as_of_ms, one.run_number, one) for one in every if one.as_of_ms is not None]
+    after = {one.run_id: one for at_ms, _, one in sorted(dated) if run.as_of_ms is not None and at_ms > run.as_of_ms}
+    if not after:
+        return
+    places = warehouse.records(_Seen, PARTITION_HEALTH, run_id=[*after], topic=[record.topic for record in records])
+    open_there = warehouse.rows(
+        FINDINGS, "run_id", "finding_id", run_id=[*after], verdict=[Verdict.HANGING.value, Verdict.INCONCLUSIVE.value]
+    ).to_pylist()
+    for record in records:
+        place = record.topic, record.partition
+        seen_by = {one.run_id for one in places if one.is_in_capture and (one.topic, one.partition) == place}
+        newest = next((one for run_id, one in reversed(after.items()) if run_id in seen_by), None)
+        if newest is not None and {"run_id": newest.run_id, "finding_id": record.finding_id} not in open_there:
+            yield record, newest
 
 
 def since_last_night(warehouse: Warehouse, run: RunRecord, findings: FindingRows) -> Since | None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.tools.captures import PARAMETERS
+from tests.tools.program import program
 from tests.tools.repository import CASES
 from tests.tools.sessions import no_session, opened
 from txn_analysis.cli.main import app
@@ -93,3 +94,18 @@ def test_each_cluster_has_its_own_nights(tmp_path: Path) -> None:
     audited(tmp_path, FIRST, cluster="eu")
     audited(tmp_path, SECOND, cluster="us")
     assert [night.capture.cluster for night in nights_of(tmp_path)] == ["eu", "us"]
+
+
+def test_a_plan_that_a_later_copy_speaks_against_is_not_printed(tmp_path: Path) -> None:
+    first, third = audited(tmp_path, FIRST), audited(tmp_path, THIRD)
+    for is_audited_again in (False, True):  # then it is the last run, of the earlier copy
+        if is_audited_again:
+            first = audited(tmp_path, FIRST)
+        words = ("abort-plan", "--warehouse", tmp_path / "w", "--run", first.run.run_id, "--format", "ndjson")
+        plan = program(*words, "--expired").out.splitlines()
+        assert (len(plan), len(third.hanging)) == (4, 3)
+        refused = program(*words)
+        assert (refused.code, refused.out) == (2, "")
+        assert f"orders-0@161: run {third.run.run_id} judged a later copy, and recommends no abort of it" in refused.err
+        still_there = program(*words, "ledger.events-1@135")
+        assert "judged a later copy" not in still_there.err

@@ -31,7 +31,7 @@ def too_late(in_time: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    def records(settings: Settings, run_id: str | None, *_: object) -> tuple[list[AbortRecord], int]:
+    def records(settings: Settings, run_id: str | None, *_: object, **__: object) -> tuple[list[AbortRecord], int]:
         return [] if run_id == "clean" else PLAN, settings.transaction_max_timeout_ms
 
     monkeypatch.setattr("txn_analysis.cli.plan_verbs._records", records)
@@ -50,7 +50,7 @@ def test_request_leaves_out_a_producer_that_nobody_says_is_ended() -> None:
     done = program("abort-plan", "--format", "write-txn-markers")
     assert (done.code, json.loads(done.out)) == (0, {"markers": []})
     assert "\nleft out: payments-0, producer id 3: its producer may write there again" in done.err
-    assert "then say --ended inventory-sync" in done.err
+    assert "then say --fenced inventory-sync" in done.err
 
 
 def test_an_ended_producer_with_a_slip_is_refused() -> None:

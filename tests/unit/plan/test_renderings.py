@@ -73,7 +73,7 @@ def test_producer_that_may_write_again_is_left_out_until_somebody_says_that_it_i
     assert [marker["producerId"] for marker in json.loads(document)["markers"]] == [987654321]
     (line,) = left_out
     assert line.startswith("left out: payments-0, producer id 3: its producer may write there again")
-    assert line.endswith("then say --ended inventory-sync")
+    assert line.endswith("then say --fenced inventory-sync")
     assert write_txn_markers(plan, ended=["somebody-else"]) == (document, left_out)
     document, left_out = write_txn_markers(plan, ended=["inventory-sync"])
     assert [marker["producerId"] for marker in json.loads(document)["markers"]] == [3, 987654321]
