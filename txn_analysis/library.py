@@ -29,7 +29,7 @@ from txn_analysis.spark.workers import check_spark
 from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.tables.keeping import ACCEPTED
-from txn_analysis.warehouse.errors import storage_errors_in_words
+from txn_analysis.warehouse.errors import spark_words, storage_errors_in_words
 from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
@@ -241,7 +241,12 @@ def _asked_by(spark: SparkSession, tables: RunTables, text: str) -> DataFrame:
         parts.append(f"{name} AS ({view.replace('to_timestamp_millis', 'timestamp_millis')})")
     # What writes is no body of a subquery; the text may end in a comment.
     asked = f"SELECT * FROM ({text}\n)".replace("{", "{{").replace("}", "}}")  # noqa: S608 the reader's own question
-    return spark.sql(f"WITH {', '.join(parts)} {asked}" if parts else asked.format(), **frames)
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 no local audit loads PySpark
+
+    try:
+        return spark.sql(f"WITH {', '.join(parts)} {asked}" if parts else asked.format(), **frames)
+    except AnalysisException as error:  # one that does not parse is one of them
+        raise ConfigError(f"no question that can be answered: {spark_words(error)}. Give one SELECT") from error
 
 
 def _rows_of_capture(

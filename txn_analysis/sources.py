@@ -95,6 +95,10 @@ class _Format(NamedTuple):
     kinds: frozenset[str]
     is_of_brokers: bool | None = None
 
+    def reads(self, plan: PlannedInput, section: Section) -> bool:
+        """Sections of this kind, in this kind of file, have rows of the format."""
+        return self.is_of_brokers in {None, plan.is_broker_file} and section.kind in self.kinds
+
 
 _FORMATS = {
     "kafka_dump": _Format(LOG_BATCHES, LOG_KINDS, is_of_brokers=False),
@@ -131,10 +135,16 @@ class _Files(DataSource):
         """As of `DataSource`; a schema that the user gave names the columns that are wanted.
 
         Raises:
-            ConfigError: there is no such column.
+            ConfigError: there is no such column, or it is of another type: of milliseconds Spark would make no time.
         """
-        if unknown := sorted({*schema.names}.difference(self.schema().names)):
-            raise ConfigError(f"{self.name()}: there is no column {unknown[0]}")
+        types = {field.name: field.dataType.simpleString() for field in self.schema()}
+        for field in schema:
+            asked, declared = field.dataType.simpleString(), types.get(field.name)
+            if declared is None:
+                raise ConfigError(f"{self.name()}: there is no column {field.name}; there are {', '.join(types)}")
+            if asked != declared:
+                remedy = f"Name it as {declared}, and convert it in the query"
+                raise ConfigError(f"{self.name()}: column {field.name} is {declared}, not {asked}. {remedy}")
         return _Reader(self.name(), _Options.of(self.name(), self.options), schema)
 
 
@@ -218,7 +228,7 @@ class _Reader(DataSourceReader):
                     return read
                 other = other or another
             if other is not None:
-                raise InputError([f"{other.path}: {other.kind}, of which {self._name} reads nothing"])
+                raise InputError([f"{other.path}: {other.kind}, of which {self._name} reads nothing{_by(other)}"])
         return read
 
     def _of_this_format(self, share: _Share) -> tuple[list[PlannedInput], PlannedInput | None]:
@@ -231,8 +241,7 @@ class _Reader(DataSourceReader):
         return read, next((plan for plan in plans if plan.sections), None)
 
     def _is_read(self, plan: PlannedInput, section: Section) -> bool:
-        is_of_file = self._format.is_of_brokers in {None, plan.is_broker_file}
-        if not is_of_file or section.kind not in self._format.kinds:
+        if not self._format.reads(plan, section):
             return False
         if self._options.partition is not None and section.partition == NO_PARTITION:
             raise InputError([f"{plan.path}: an export names no partition. Leave out the option partition"])
@@ -241,7 +250,7 @@ class _Reader(DataSourceReader):
 
     def _rows(self, plans: Sequence[PlannedInput]) -> Iterator[pa.RecordBatch]:
         if problems := [f"{plan.path}: {plan.problem}" for plan in plans if plan.problem is not None]:
-            remedy = f'Or name other files: .option("rejects", "true") lists what {self._name} left'
+            remedy = f'Or load the other files alone: .option("rejects", "true") lists what {self._name} cannot read'
             raise InputError(problems, remedy)
         ranges = [part for task in split_ranges(plans, self._format.kinds, _RANGE_BYTES, 1) for part in task]
         read_sections = {(plan.input_id, s.index) for plan in plans for s in plan.sections if self._is_read(plan, s)}
@@ -260,7 +269,18 @@ class _Reader(DataSourceReader):
             pass  # rows of tables, which nobody asked for
         content.learn(tables_of(batches))
         content.account(plans)
+        # Of an empty file, or one that cannot be unpacked, there is no span: the row says why.
+        without = [
+            plan for plan in plans if plan.problem is not None and plan.input_id not in content.rejects_by_input()
+        ]
+        content.rejects += [RejectedSpan(p.input_id, None, p.text_bytes, 0, p.problem or "") for p in without]
         yield batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id="")
+
+
+def _by(plan: PlannedInput) -> str:
+    """Which formats read a file."""
+    names = [name for name, one in _FORMATS.items() if any(one.reads(plan, section) for section in plan.sections)]
+    return f". Read it by {' or '.join(names)}" if names else ""
 
 
 def _has_some(plans: Iterable[PlannedInput]) -> bool:

@@ -236,6 +236,11 @@ def test_after_an_error_the_session_is_as_it_was(
     assert left_in(theirs) == before
 
 
+def test_what_is_no_session_is_refused_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(AuditError, match=r"^the first argument is a session of Spark, or None; this is '/audit'$"):
+        findings("/audit", tmp_path)  # type: ignore[arg-type] # the session was forgotten
+
+
 def test_a_session_of_an_older_spark_is_refused_in_one_line(tmp_path: Path) -> None:
     class Older:
         """Has no `applyInArrow` of groups."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.types import nullable_type, typed
 from txn_analysis.columns.values import VALUES, rows_of_values, unpickled, values_in
-from txn_analysis.errors import MissingToolError
+from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.spark.jobs import named_jobs
 
 if TYPE_CHECKING:
@@ -36,8 +36,11 @@ def check_spark(spark: SparkSession) -> SparkSession:
     """The session, unless its Spark is too old.
 
     Raises:
+        ConfigError: it is no session.
         MissingToolError: it is older than 4.0.
     """
+    if not hasattr(spark, "version"):
+        raise ConfigError(f"the first argument is a session of Spark, or None; this is {spark!r}")
     version = str(spark.version)
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST:
         raise MissingToolError(f"this is Spark {version}: give a session of Spark 4.0 or newer")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
+
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.spark.delta import SETTINGS, has_delta
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
 from txn_analysis.tables.schema import CountsBy
-from txn_analysis.warehouse.errors import storage_errors_in_words
+from txn_analysis.warehouse.errors import spark_words, storage_errors_in_words
 from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ def register(spark: SparkSession, warehouse: str | os.PathLike[str], schema: str
         The names of the views.
 
     Raises:
-        ConfigError: the session has no Delta.
+        ConfigError: the session has no Delta, or its catalog takes no schema of this name.
         WarehouseError: there is no such warehouse, or a table or view of such a name is of something else.
     """
     root = os.fspath(warehouse)
@@ -60,10 +62,10 @@ def check_delta(spark: SparkSession) -> None:
 
 
 def check_lasting(spark: SparkSession, schema: str) -> None:
-    """Refuse a session whose catalog ends with it, or that has no Delta, before a command works for it.
+    """Make the schema before a command works for it, unless the catalog ends with the session or has no Delta.
 
     Raises:
-        ConfigError: it is one.
+        ConfigError: it is one, or its catalog takes no schema of this name.
     """
     check_delta(spark)
     if "." not in schema and spark.conf.get("spark.sql.catalogImplementation") == "in-memory":
@@ -71,12 +73,12 @@ def check_lasting(spark: SparkSession, schema: str) -> None:
             f"--register {schema}: the catalog of this session ends with it. Give one that stays: by spark-submit, or"
             " PYSPARK_SUBMIT_ARGS='--conf spark.sql.catalogImplementation=hive pyspark-shell' (docs/lakehouse.md)"
         )
+    _made(spark, schema)
 
 
 def _registered(spark: SparkSession, warehouse: Warehouse, schema: str) -> list[str]:
     tables = [table for table in ALL_TABLES if warehouse.has(table)]
-    place = ".".join(f"`{part}`" for part in schema.replace("`", "").split("."))
-    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {place}")
+    place = _made(spark, schema)
     for table in tables:
         _check_names(spark, f"{place}.`{table.name}`", f"{place}.`{table.name}_files`", warehouse.path(table))
     for table in tables:
@@ -88,6 +90,20 @@ def _registered(spark: SparkSession, warehouse: Warehouse, schema: str) -> list[
             f"CREATE OR REPLACE VIEW {place}.`{table.name}` COMMENT {comment} AS {_rows_that_count(table, place)}"
         )
     return [f"{schema}.{table.name}" for table in tables]
+
+
+def _made(spark: SparkSession, schema: str) -> str:
+    """The schema as SQL names it; it is there afterwards."""
+    place = ".".join(f"`{part}`" for part in schema.replace("`", "").split("."))
+    try:
+        if not spark.catalog.databaseExists(place):  # Hive logs an error and its stack for one that exists
+            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {place}")
+    except AnalysisException as error:
+        raise ConfigError(
+            f"schema {schema}: the session's catalog does not take it: {spark_words(error)}. Give another SCHEMA, or"
+            " CATALOG.SCHEMA with a catalog that the session has"
+        ) from None
+    return place
 
 
 def _rows_that_count(table: Table, place: str) -> str:

@@ -121,6 +121,12 @@ def _of_store(text: str, place: str) -> WarehouseError:
     return WarehouseError(message if kind in {"InputError", "AuditError"} else f"{place}: {message}. {_INTACT}")
 
 
+def spark_words(error: BaseException) -> str:
+    """What Spark says of a text in SQL, without the plan and the places in what was made of the text."""
+    lines = str(error).strip().partition("\n")[0]
+    return lines.partition(" SQLSTATE: ")[0].rstrip(".")
+
+
 def too_busy(path: str) -> WarehouseError:
     """The error of a writer that others were faster than, every time."""
     return WarehouseError(f"{path}: other audits kept writing here at the same time. Run the same command again")

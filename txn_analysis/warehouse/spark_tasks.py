@@ -14,6 +14,7 @@ from pyspark.sql.types import StructField, StructType
 from txn_analysis.columns.arrays import together
 from txn_analysis.columns.values import packed, rows_of_values, unpacked
 from txn_analysis.spark.delta import has_delta
+from txn_analysis.spark.jobs import described, named_jobs
 from txn_analysis.spark.workers import values_of_tasks, work_for_tasks, work_in
 from txn_analysis.warehouse.data_files import write_data_files
 
@@ -82,7 +83,8 @@ def delta_frame(
         frame = frame.select(*table.names)
         for name, values in one_of.items():
             frame = frame.where(col(name).isin([*values]))
-        frame.limit(1).collect()
+        with described(f"read: look whether Delta in Spark reads {table.name}"), named_jobs(spark):
+            frame.limit(1).collect()
     except Exception:  # noqa: BLE001 whatever Java has against it: our tasks read it, or say what is wrong
         return None
     return frame

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 
 from tests.tools.docs.examples import plain
@@ -102,8 +101,13 @@ def test_a_session_keeps_its_views_and_no_question_sees_them(spark: SparkSession
 
 @pytest.mark.parametrize("sql", ["DROP VIEW findings", "CREATE TABLE kept AS SELECT 1", "SELECT 1; DROP VIEW findings"])
 def test_sparks_sql_writes_nothing(spark: SparkSession, nights: str, sql: str) -> None:
-    with pytest.raises(ParseException):
+    with pytest.raises(ConfigError, match=r"^no question that can be answered: \[PARSE_SYNTAX_ERROR\] .*SELECT$"):
         query(spark, nights, sql)
+
+
+def test_a_column_that_is_not_there_is_named_by_spark_in_one_line(spark: SparkSession, nights: str) -> None:
+    with pytest.raises(ConfigError, match=r"^no question that can be answered: .*`nope` cannot be resolved.*SELECT$"):
+        query(spark, nights, "SELECT nope FROM opened")
 
 
 NO_QUESTIONS = (

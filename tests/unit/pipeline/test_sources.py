@@ -1,5 +1,6 @@
 """Files as frames of Spark's own reader, without a warehouse: the rows are those of an audit's tables."""
 
+import gzip
 import shutil
 from pathlib import Path
 from typing import Any
@@ -97,18 +98,31 @@ def test_what_was_not_understood_comes_as_rows_where_it_is_asked_for(
     assert all(any(f"damaged/{name}" in row for row in found) for name in ("broken.txt", "cut.txt", "notes.txt"))
 
 
+def test_a_file_that_gives_no_byte_of_text_has_a_row_that_says_why(spark: SparkSession, damaged: Path) -> None:
+    (damaged / "empty.txt").touch()
+    (damaged / "cut.txt.gz").write_bytes(gzip.compress(DUMP.read_bytes())[:-2000])
+    rejects = spark.read.format("kafka_dump").option("rejects", "true").load(str(damaged))
+    reasons = {row["path"].rpartition("/")[2]: row["reason"] for row in rejects.where("length_bytes = 0").collect()}
+    assert reasons.keys() == {"empty.txt", "cut.txt.gz"}
+    assert "the file is empty" in reasons["empty.txt"]
+    assert "the gzip stream is cut or damaged" in reasons["cut.txt.gz"]
+
+
 def test_a_file_that_is_not_understood_fails_the_query_by_its_name_and_byte(spark: SparkSession, damaged: Path) -> None:
     with pytest.raises(PySparkException, match=r"damaged/cut\.txt: byte \d+: the text ends inside this line"):
         spark.read.format("kafka_dump").load(str(damaged / "cut.txt")).count()
 
 
 def test_a_format_says_of_one_file_that_it_reads_another_kind(spark: SparkSession) -> None:
-    with pytest.raises(PySparkException, match="log_dump, of which kafka_transaction_state reads nothing"):
+    with pytest.raises(PySparkException, match=r"kafka_transaction_state reads nothing\. Read it by kafka_dump$"):
         spark.read.format("kafka_transaction_state").load(str(DUMP)).count()
 
 
 def test_a_format_says_of_a_folder_that_all_of_it_is_of_another_kind(spark: SparkSession) -> None:
-    with pytest.raises(PySparkException, match=r"log-dirs/.*: log_dir, of which kafka_dump reads nothing"):
+    with pytest.raises(
+        PySparkException,
+        match=r"log-dirs/.*: log_dir, of which kafka_dump reads nothing\. Read it by kafka_(log_dir|trans)",
+    ):
         spark.read.format("kafka_dump").load(str(LOG_DIRS)).count()
 
 
@@ -209,3 +223,9 @@ def test_a_schema_names_the_columns_that_are_read(spark: SparkSession) -> None:
     assert sorted(map(repr, few.toArrow().to_pylist())) == sorted(map(repr, expected))
     with pytest.raises(PySparkException, match="kafka_dump: there is no column key"):
         spark.read.format("kafka_dump").schema("key STRING").load(str(DUMP)).count()
+
+
+@pytest.mark.parametrize("asked", ["TIMESTAMP_NTZ", "TIMESTAMP", "INT"])
+def test_a_schema_that_would_change_values_is_refused(spark: SparkSession, asked: str) -> None:
+    with pytest.raises(PySparkException, match=f"is bigint, not {asked.lower()}"):
+        spark.read.format("kafka_dump").schema(f"max_timestamp_ms {asked}").load(str(DUMP)).count()

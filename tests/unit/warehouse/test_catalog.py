@@ -6,9 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from tests.tools.scene import EARLIER, LATER
 from tests.tools.sessions import no_session, opened
+from txn_analysis import register
+from txn_analysis.errors import ConfigError
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.settings import Settings
 from txn_analysis.tables import ALL_TABLES, FINDINGS, LOG_BATCHES
@@ -66,6 +69,15 @@ def batches_of(warehouse: Warehouse, topic: str) -> int:
 def test_comments_of_columns_fit_into_a_hive_metastore() -> None:
     """`COLUMNS_V2.COMMENT` is a VARCHAR(256); what is longer it refuses, ten times, on stderr."""
     assert not [(table.name, one.name) for table in ALL_TABLES for one in table.columns if len(one.comment) > 256]
+
+
+@pytest.mark.parametrize("schema", ["my-audit", "nocat.audit"])
+def test_a_schema_that_the_catalog_does_not_take_is_refused_by_its_name(
+    spark: SparkSession, tmp_path: Path, schema: str
+) -> None:
+    pipeline.audit(no_session, EARLIER, Settings(warehouse=str(tmp_path), transaction_state_partitions=4))
+    with pytest.raises(ConfigError, match=rf"^schema {schema}: the session's catalog does not take it: \[.*Give "):
+        register(spark, tmp_path, schema)
 
 
 @pytest.mark.cluster

@@ -123,6 +123,13 @@ def test_audits_and_findings_go_on(
     assert in_order(findings(spark, warehouse, run_id=first_run)) == before
 
 
+def test_the_job_that_tries_a_table_by_delta_says_so_in_sparks_ui(spark: SparkSession, warehouse: Path) -> None:
+    findings(spark, warehouse)
+    jobs: Any = spark.sparkContext._jsc.sc().statusStore().jobsList(None)
+    newest = max((jobs.apply(at) for at in range(jobs.size())), key=lambda job: job.jobId())
+    assert newest.description().get() == "read: look whether Delta in Spark reads findings"
+
+
 @pytest.mark.parametrize("feature", REFUSED)
 def test_what_is_not_written_is_named_with_what_undoes_it(
     spark: SparkSession, warehouse: Path, second_night: Tables, feature: str
