@@ -169,7 +169,10 @@ def exit_code(outcome: Outcome, settings: Settings) -> int:
 
 @contextmanager
 def reported_errors(*, debug: bool) -> Iterator[None]:
-    """Errors that users can mend become `error: ...` lines and exit code 2; a bug keeps its traceback."""
+    """Errors that users can mend become `error: ...` lines and exit code 2; a bug keeps its traceback, and ends so too.
+
+    Python's own 1 would say that something hangs.
+    """
     try:
         yield
     except AuditError as error:
@@ -182,6 +185,13 @@ def reported_errors(*, debug: bool) -> Iterator[None]:
         raise click.exceptions.Exit(error.exit_code) from error
     except KeyboardInterrupt as error:
         raise Interrupted from error  # Click would make an error with exit code 1 of it
+    except (click.exceptions.Exit, click.ClickException, BrokenPipeError):
+        raise
+    except Exception as error:
+        if is_interrupted():
+            raise
+        traceback.print_exc()
+        raise click.exceptions.Exit(AuditError.exit_code) from error
 
 
 def note_ignored(asked: Request, foreign: Collection[str], *, is_of_run: bool = False) -> None:

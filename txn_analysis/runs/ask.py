@@ -10,6 +10,7 @@ import re
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ _STORED = "stored_"
 _VIEW = re.compile(r"CREATE VIEW (\w+) AS\n(.*?);", re.DOTALL)
 # Literals and comments; and as the group what holds a name, and may hold an apostrophe.
 _NO_NAMES = re.compile(r"""'[^']*'|--[^\n]*|/\*.*?\*/|("[^"]*"|`[^`]*`)""", re.DOTALL)
+_OF_THE_QUESTION = re.compile("Resources exhausted|^External error: (?:Arrow|Execution) error")
 _DESCRIBE = re.compile(r"DESC(?:RIBE)?\s+`?(\w+)`?", re.IGNORECASE)
 _TABLES = {table.name: table for table in ALL_TABLES}
 ASKED = "asked"
@@ -79,7 +81,7 @@ def _in_words() -> Iterator[None]:
     try:
         yield
     except Exception as error:  # what fails while rows are read has no class of the library's own
-        if isinstance(error, DeltaError) or "Resources exhausted" in str(error):
+        if isinstance(error, DeltaError) or _OF_THE_QUESTION.search(str(error)):
             raise _refused(str(error)) from None
         raise
 
@@ -112,16 +114,17 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def cells(rows: pa.Table) -> tuple[tuple[Any, ...], ...]:
-    """The rows as every form can print them: times in ISO 8601, nested values as JSON."""
+    """The rows as every form can print them: times in ISO 8601, nested values as JSON, what JSON has not as text."""
     return tuple(zip(*([_cell(value) for value in column.to_pylist()] for column in rows.columns), strict=True))
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, default=_cell)
     if isinstance(value, datetime):
         return value.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return json.dumps(value, default=_cell)
+    is_plain = value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and isfinite(value))
+    return value if is_plain else value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _opened(run: PastRun, table: Table) -> DeltaTable:

@@ -127,6 +127,13 @@ def test_every_bad_input_has_its_own_line(library: Library, dump: str) -> None:
     assert done.err.endswith(" s\nerror: a.txt: offset 7: no dump\nerror: b\\x1b[2J.txt: empty\n")
 
 
+def test_a_bug_keeps_its_traceback_and_does_not_end_as_if_something_hung(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("txn_analysis.cli.plan_verbs._checked", lambda *_, **__: {}["a bug"])
+    done = program("abort-plan", "--check", "plan.ndjson")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.rstrip().endswith("KeyError: 'a bug'")
+
+
 def test_debug_shows_the_traceback(library: Library, dump: str) -> None:
     library.returns("audit", AuditError("no"))
     assert "Traceback" not in program("audit", dump).err

@@ -1,5 +1,6 @@
 """Each question of docs/queries.md has the answer of the page, by this process and by Spark."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +49,15 @@ def test_the_columns_of_a_view_are_listed_with_what_they_say(asked: Callable[...
     assert words["txn_start_offset"]
     assert words["address"] is None
     assert asked("describe `nothing`").code == 2
+
+
+def test_values_that_json_does_not_have_are_text(asked: Callable[..., Done]) -> None:
+    sql = "SELECT x'00ff' AS a, date '2020-01-01' AS b, 1.5::decimal(10,2) AS c, 'nan'::double AS d"
+    done = asked(sql, "--format", "json")
+    assert (done.code, json.loads(done.out)) == (
+        0,
+        [{"a": "00ff", "b": "2020-01-01", "c": "1.50", "d": "nan"}],
+    )
 
 
 UNITED = """
@@ -122,6 +132,7 @@ NO_QUESTIONS = (
     "SET datafusion.runtime.memory_limit = '100G'",
     "SELECT 1 INTO kept",
     "SELECT nothing_like_it FROM findings",
+    "SELECT 1/0 AS fails_while_it_is_read",
     "",
 )
 
