@@ -577,16 +577,17 @@ compose() { # COMPLETE, to stdout
     entries
     printf '\n], "deleted": [%s]}\n' "$(deleted)"
 }
-finished() { # COMPLETE
-    [ -s "$own/after.epochs" ] || : > "$own/after.epochs"
-    [ -e "$own/after.leaders" ] || : > "$own/after.leaders"
-    for kept in unsettled unlike-logs unlike-state deleted; do : >> "$own/$kept"; done
+write_manifest() { # COMPLETE: of what is copied up to now
+    for kept in after.epochs after.leaders unsettled unlike-logs unlike-state deleted; do : >> "$own/$kept"; done
     compose "$1" > "$own/$manifest" || return 1
     if [ "$mode" = tar ]; then
-        tar_put $manifest "$(size_of "$own/$manifest")" < "$own/$manifest" && head -c 1024 /dev/zero
+        tar_put $manifest "$(size_of "$own/$manifest")" < "$own/$manifest"
     else
         mv -f "$own/$manifest" "$to/$manifest"
     fi
+}
+finished() { # COMPLETE
+    write_manifest "$1" && { [ "$mode" != tar ] || head -c 1024 /dev/zero; }
 }
 dirs_by_number=''
 for dir in "$@"; do
@@ -610,9 +611,10 @@ if [ -n "$finish" ]; then
     finished true || exit 1
     exit 0
 fi
-[ "$mode" = tar ] || rm -f "$to/$manifest"
 rm -f "$own/unsettled" "$own/ended"
 [ -s "$own/before.epochs" ] || ask before "$@"
+# A copy that ends without another word, by kill -9 or a lost connection, is not taken for a whole one.
+write_manifest false
 
 # Dumps: a call of the tool for many files, and an entry for each text.
 

@@ -3,6 +3,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -128,7 +129,7 @@ def test_every_bad_input_has_its_own_line(library: Library, dump: str) -> None:
 
 
 def test_a_bug_keeps_its_traceback_and_does_not_end_as_if_something_hung(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("txn_analysis.cli.plan_verbs._checked", lambda *_, **__: {}["a bug"])
+    monkeypatch.setattr("txn_analysis.cli.plan_verbs._checked", Mock(side_effect=KeyError("a bug")))
     done = program("abort-plan", "--check", "plan.ndjson")
     assert (done.code, done.out) == (2, "")
     assert done.err.rstrip().endswith("KeyError: 'a bug'")

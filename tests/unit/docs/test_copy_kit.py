@@ -20,6 +20,7 @@ from tests.tools.docs.commands import blocks_of
 from tests.tools.repository import CASES, ROOT
 from txn_analysis.cli.main import app
 from txn_analysis.cli.shell_verbs import SCRIPT
+from txn_analysis.errors import InputError
 
 pytestmark = pytest.mark.cluster  # each copies a log directory by hundreds of processes
 
@@ -235,10 +236,8 @@ def test_a_kit_that_is_killed_is_resumed(broker: Broker, signal: str) -> None:
     broker.happens_at(6, f"kill -{signal} $PPID")
     killed = broker.runs("--to", str(broker.copy), "--bootstrap-server", "localhost:9092")
     assert killed.returncode != 0
-    if signal == "TERM":
-        assert broker.manifest()["is_complete"] is False
-    else:
-        assert not (broker.copy / MANIFEST).exists()
+    assert broker.manifest()["is_complete"] is False
+    assert bool(broker.manifest()["files"]) == (signal == "TERM")
     said = broker.copies("--bootstrap-server", "localhost:9092", pause=4 if broker.shell == "busybox" else 2)
     assert said["is_complete"] is True
     assert files_of(broker.copy) == {file["path"] for file in said["files"]}
@@ -319,6 +318,15 @@ def test_a_file_that_is_not_as_long_as_is_written_down_is_copied_again(dash: Bro
     said = dash.copies()
     assert grown.read_bytes() == (dash.log_dir / LOG).read_bytes()
     assert files_of(dash.copy) == {file["path"] for file in said["files"]}
+
+
+def test_a_stream_that_was_cut_is_not_taken_for_a_whole_copy(dash: Broker) -> None:
+    done = dash.runs("--tar")
+    dash.copy.mkdir()
+    cut = done.stdout[: done.stdout.index(b"__transaction_state-3/0") + 600]  # in the last segment of the state
+    assert subprocess.run(["tar", "x", "-C", str(dash.copy)], input=cut, capture_output=True, check=False).returncode
+    with pytest.raises(InputError, match=r"__transaction_state-0/0+\.log: txn-capture\.json does not name it"):
+        audited(dash.copy, state_copied_last=True)  # as the next line of the README says
 
 
 def test_the_lines_of_the_readme_copy_a_broker_and_audit_the_copy(dash: Broker) -> None:
