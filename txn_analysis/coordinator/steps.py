@@ -66,6 +66,9 @@ VIEWED = pa.schema([*OPENED, ("view", pa.binary()), ("bears_on_others", pa.bool_
 """
 VIEWS = pa.schema([("place", pa.int64()), *(VIEWED.field(name) for name in ("view", "bears_on_others"))])
 """One row is the view of one open transaction, by its place among all."""
+HASHES = ("transactional_id_hash", "state_partition")
+ID_SUMS = pa.schema([AUDIT, *((name, pa.int64()) for name in IdSums._fields)])
+"""One row is the `IdSums` of some records of one audit."""
 _PRODUCER = (AUDIT, pa.field("producer_id", pa.int64()))
 _ASKED = pa.struct(
     [pa.field(name, OPENED.field(name).type if name in OPENED.names else pa.int64()) for name in Asked._fields]
@@ -110,13 +113,19 @@ def in_place_order(opened: pa.Table) -> pa.Table:
 
 
 def id_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: by audit `IdSums`, of rows that have `transactional_id_hash` and `state_partition`."""
-    sums = defaultdict[int, IdSums](IdSums)
+    """Rows of `ID_SUMS` from rows that have `HASHES`, one of each stretch that is equal in all other columns.
+
+    What they have beside `HASHES` is kept.
+    """
     for rows in batches:
-        known = pc.drop_null(rows.select(["audit", "transactional_id_hash", "state_partition"]))
-        for audit, of_audit in by_audit(pa.Table.from_batches([known])).items():
-            sums[audit] = sums[audit].plus(sums_of_columns(*[column.to_numpy() for column in of_audit.columns[1:]]))
-    yield from rows_of_values(dict(sums)).to_batches()
+        known = rows.filter(pc.and_(*(rows[name].is_valid() for name in HASHES)))
+        key = known.select([name for name in known.schema.names if name not in HASHES])
+        if bounds := equal_runs(key, key.schema.names):
+            columns = [known[name].to_numpy() for name in HASHES]
+            sums = [sums_of_columns(*(column[start:stop] for column in columns)) for start, stop in bounds]
+            first = key.take(pa.array([start for start, _ in bounds]))
+            of_runs = (pa.array(column, pa.int64()) for column in zip(*sums, strict=True))
+            yield pa.RecordBatch.from_arrays([*first.columns, *of_runs], [*key.schema.names, *IdSums._fields])
 
 
 def placed(placings: Placings) -> BatchFunction:

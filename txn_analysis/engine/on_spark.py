@@ -6,7 +6,7 @@ No setting of the session changes what it does, as the session may be somebody e
 from __future__ import annotations
 
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,6 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from txn_analysis.columns.types import typed
-from txn_analysis.columns.values import each_of_kind
 from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, numbers_for_parts
 from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
@@ -34,12 +33,18 @@ if TYPE_CHECKING:
     from txn_analysis.warehouse.delta_tables import Warehouse
 
 
-_BUCKET, _ROW = "bucket", "row"
+_BUCKET, _ROW, _MATCHED = "bucket", "row", "_matched"
 _TASKS_PER_CORE = 4
 _BUCKETS_PER_TASK = 8
 
 
-def bucketed(name: str, key: Sequence[str], buckets: Buckets, numbers_of: Sequence[int] | None = None) -> BatchFunction:
+def bucketed(
+    name: str,
+    key: Sequence[str],
+    buckets: Buckets,
+    numbers_of: Sequence[int] | None = None,
+    beside: Sequence[str] = (),
+) -> BatchFunction:
     """Each row of an input as its bucket and a struct that has the name of the input.
 
     Args:
@@ -47,14 +52,16 @@ def bucketed(name: str, key: Sequence[str], buckets: Buckets, numbers_of: Sequen
         key: the columns of the key.
         buckets: that the keys belong to.
         numbers_of: what Spark sees as the number of each bucket; None for the number itself.
+        beside: columns that stand beside the struct.
     """
     numbers = None if numbers_of is None else np.array(numbers_of, np.int32)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in filter(len, batches):
             bucket = buckets.of([batch.column(column) for column in key])
-            columns = [pa.array(bucket if numbers is None else numbers[bucket], pa.int32()), batch.to_struct_array()]
-            yield pa.RecordBatch.from_arrays(columns, [_BUCKET, name])
+            numbered = pa.array(bucket if numbers is None else numbers[bucket], pa.int32())
+            columns = [numbered, batch.drop_columns([*beside]).to_struct_array(), *map(batch.column, beside)]
+            yield pa.RecordBatch.from_arrays(columns, [_BUCKET, name, *beside])
 
     return run
 
@@ -66,13 +73,23 @@ class Known(NamedTuple):
     key: Sequence[str]
     schema: pa.Schema
 
-    def joined(self, others: DataFrame, prefix: str, names: Sequence[str]) -> tuple[DataFrame, list[Column]]:
-        """The others that match, and columns of both; the names of the others' columns begin with a prefix."""
-        of_others = {name: f.col(f"{prefix}{name}").alias(name) for name in self.schema.names}
-        is_same = [f.col(f"{prefix}{name}") == self.frame[name] for name in self.key]
-        is_semi = set(self.frame.columns) <= {*self.key}
-        frame = others.join(f.broadcast(self.frame), is_same, "left_semi" if is_semi else "inner")
-        return frame, [of_others.get(name, f.col(name)) for name in names]
+    @property
+    def is_semi(self) -> bool:
+        """The others get no columns."""
+        return set(self.frame.columns) <= {*self.key}
+
+    def joined(self, others: DataFrame, struct: str, beside: Sequence[str] = ()) -> DataFrame:
+        """The others that match, with what they get; they are structs of one name, and have some columns beside it."""
+        is_same = [others[name if name in beside else f"{struct}.{name}"] == self.frame[name] for name in self.key]
+        return others.join(f.broadcast(self.frame), is_same, "left_semi" if self.is_semi else "inner")
+
+    def columns(self, struct: str, names: Sequence[str]) -> list[Column]:
+        """Columns of what is joined."""
+        return [f.col(f"{struct}.{name}").alias(name) if name in self.schema.names else f.col(name) for name in names]
+
+    def beside(self, schema: pa.Schema) -> list[str]:
+        """The columns of the key that are not wanted of what is joined."""
+        return [name for name in self.key if name not in schema.names]
 
 
 class Source(NamedTuple):
@@ -96,19 +113,30 @@ class Source(NamedTuple):
         """The rows as a frame of their columns."""
         if self.known is not None:
             made = self._replace(known=None).columns(self.known.schema).alias(_ROW)
-            frame, columns = self.known.joined(made, f"{_ROW}.", schema.names)
-            return frame.select(*columns)
+            return self.known.joined(made, _ROW).select(*self.known.columns(_ROW, schema.names))
         return self.frame if self.is_as_it_is else in_tasks(self.frame, self.function, columns_of(schema))
 
-    def bucketed(self, name: str, function: BatchFunction, schema: pa.Schema) -> DataFrame:
-        """The rows as `bucketed` has them; what does not match goes before they are exchanged, and after one pass."""
-        of_rows = schema if self.known is None else self.known.schema
-        made = self._replace(known=None).then(function)
-        frame = made.columns(pa.schema([(_BUCKET, pa.int32()), (name, pa.struct(of_rows))]))
+    def bucketed(self, name: str, schema: pa.Schema, function: Callable[..., BatchFunction]) -> DataFrame:
+        """The rows as `bucketed` has them; what does not match goes before they are exchanged, and after one pass.
+
+        What a row gets from its match stands in a struct beside it: to make one struct of both takes Java longer than
+        all else that it does with the row.
+
+        Args:
+            name: of the input.
+            schema: its columns.
+            function: `bucketed`, but for what stands beside the struct.
+        """
         if self.known is None:
-            return frame
-        frame, columns = self.known.joined(frame, f"{name}.", schema.names)
-        return frame.select(_BUCKET, name if of_rows.names == schema.names else f.struct(*columns).alias(name))
+            rows = pa.schema([(_BUCKET, pa.int32()), (name, pa.struct(schema))])
+            return self.then(function()).columns(rows)
+        known, beside = self.known, self.known.beside(schema)
+        struct = pa.struct([field for field in known.schema if field.name not in beside])
+        rows = pa.schema([(_BUCKET, pa.int32()), (name, struct), *map(known.schema.field, beside)])
+        frame = self._replace(known=None).then(function(beside=beside)).columns(rows)
+        gained = [field for field in schema.names if field not in known.schema.names]
+        matched = [f.struct(*gained).alias(name + _MATCHED)] if gained else []
+        return known.joined(frame, name, beside).select(_BUCKET, name, *matched)
 
 
 class FrameRows(NamedTuple):
@@ -156,8 +184,13 @@ class OnSpark(Engine[FrameRows]):
         return _rows(self._spark.createDataFrame(rows, columns_of(rows.schema)), rows.schema)
 
     def together(self, *rows: FrameRows) -> FrameRows:
-        """As of `Engine`."""
-        return FrameRows(rows[0].schema, tuple(source for each in rows for source in each.sources))
+        """As of `Engine`; what gets columns of its match has them in its struct then, as the others have."""
+        sources = (
+            source if source.known is None or source.known.is_semi else _matched(source, each.schema)
+            for each in rows
+            for source in each.sources
+        )
+        return FrameRows(rows[0].schema, tuple(sources))
 
     def mapped(self, rows: FrameRows, function: BatchFunction, schema: pa.Schema) -> FrameRows:
         """As of `Engine`."""
@@ -186,7 +219,7 @@ class OnSpark(Engine[FrameRows]):
         numbers_of = None if has_parts_by_number else numbers_for_parts(self._spark, self.bucket_count, self.task_count)
         buckets = Buckets.dealing(size_bytes or {}, self.bucket_count, self.task_count)
         frames = [
-            source.bucketed(name, bucketed(name, key, buckets, numbers_of), rows.schema)
+            source.bucketed(name, rows.schema, partial(bucketed, name, key, buckets, numbers_of))
             for name, rows in inputs.items()
             for source in rows.sources
         ]
@@ -270,4 +303,9 @@ def _of_bucket(
 
 def _inputs(in_bucket: pa.Table, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of one input: a row of a bucket is of one of them, and NULL in the columns of the others."""
-    return (typed(rows, schema) for rows in each_of_kind(in_bucket.to_batches(), name, schema.names))
+    for batch in in_bucket.to_batches():
+        rows = batch.filter(batch[name].is_valid())
+        if len(rows):
+            structs = [rows[each] for each in (name, name + _MATCHED) if each in rows.schema.names]
+            columns = {field.name: each.field(field.name) for each in structs for field in each.type}
+            yield typed(pa.RecordBatch.from_arrays([columns[n] for n in schema.names], [*schema.names]), schema)

@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.values import rows_of_values
-from txn_analysis.coordinator.state_records import live
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 
@@ -200,11 +199,10 @@ def groups_led(transactional_ids: Iterable[str]) -> list[str]:
     return sorted({group for group in led if group and _TASK.fullmatch(group) is None})
 
 
-def leaders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: of rows of `NEWEST_RECORDS` the live ids that look like those of leaders."""
-    for rows in map(live, batches):
-        ids = rows["transactional_id"]
-        yield from rows_of_values(ids.filter(pc.starts_with(ids, CONNECT_LEADERS)).to_pylist()).to_batches()
+def leaders(transactional_ids: pa.Array) -> list[str]:
+    """The ids that look like those of leaders."""
+    names: list[str] = transactional_ids.filter(pc.starts_with(transactional_ids, CONNECT_LEADERS)).to_pylist()
+    return names
 
 
 def topics_of_tasks(groups: Collection[str]) -> BatchFunction:

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import by_key, counted
 from txn_analysis.columns.values import BatchFunction, rows_of_values, unpickled
-from txn_analysis.coordinator.state_records import histories_in, live
-from txn_analysis.judge.applications import application_of
+from txn_analysis.coordinator.state_records import NEWEST_RECORDS, histories_in, live
+from txn_analysis.judge.applications import application_of, leaders
 from txn_analysis.judge.early_warning import (
     MANY,
     OF_LAST_RECORDS,
@@ -178,20 +178,31 @@ def _warnings_of_aborts(history: History) -> Iterator[Warned]:
             yield _warned(kind, history[-1].transactional_id, count)
 
 
+LAST_RECORDS = pa.schema(
+    [
+        NEWEST_RECORDS.field(name)
+        for name in (
+            *("transactional_id", "is_tombstone", "is_hidden", "state"),
+            *("producer_epoch", "timeout_ms", "last_update_ms", "start_ms"),
+        )
+    ]
+)
+"""One row is the newest record of a transactional id, as far as it can be warned of."""
 OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
 """One row is some warnings about ids of one application, pickled."""
 
 
-def timeouts(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Values: of rows of `NEWEST_RECORDS`, how many live ids have which timeout."""
-    counts = Counter[int]()
+def timeouts_and_leaders(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Values: of rows of `LAST_RECORDS`, how many live ids have which timeout, and which are of Connect's leaders."""
+    counts, names = Counter[int](), list[str]()
     for rows in map(live, batches):
         counts.update(counted(rows["timeout_ms"].drop_null()))
-    yield from rows_of_values(counts).to_batches()
+        names += leaders(rows["transactional_id"])
+    yield from rows_of_values((counts, names)).to_batches()
 
 
 def warnings_of_last(known: Known) -> BatchFunction:
-    """Rows of `OF_APPLICATION` from rows of `NEWEST_RECORDS`, of live ids."""
+    """Rows of `OF_APPLICATION` from rows of `LAST_RECORDS`, of live ids."""
     return lambda batches: _of_applications(
         each for rows in map(live, batches) for each in _warnings_of_last(rows.to_struct_array(), known)
     )

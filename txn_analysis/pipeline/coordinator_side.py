@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from txn_analysis.columns.arrays import tuples_of
 from txn_analysis.columns.values import VALUES, unpickled, values_in
 from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
@@ -22,6 +23,8 @@ from txn_analysis.coordinator.state_records import (
     by_producer_id,
 )
 from txn_analysis.coordinator.steps import (
+    HASHES,
+    ID_SUMS,
     OF_PRODUCERS,
     OF_STATE,
     VIEWS,
@@ -39,25 +42,25 @@ from txn_analysis.judge.applications import (
     NO_GROUPS,
     ConnectGroups,
     groups_led,
-    leaders,
     topics_of_tasks,
     with_topics,
 )
 from txn_analysis.judge.early_warning import MANY, Known, median_of
 from txn_analysis.judge.warning_steps import (
+    LAST_RECORDS,
     OF_APPLICATION,
-    timeouts,
+    timeouts_and_leaders,
     warnings_of,
     warnings_of_aborts,
     warnings_of_last,
     worst_step,
 )
-from txn_analysis.spark.jobs import described
+from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit, rows_of_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -91,6 +94,7 @@ class States(NamedTuple):
     Attributes:
         placings: by audit, where they belong.
         histories: the rows of that kind of `OF_STATE`, as the others: see `state_step`.
+        last: rows of `LAST_RECORDS`, of `newest`.
     """
 
     placings: Placings
@@ -98,6 +102,14 @@ class States(NamedTuple):
     aborted: Any
     newest: Any
     chains: Any
+    last: Any
+
+    @classmethod
+    def of(cls, engine: Engine[Any], placings: Placings, rows: Any) -> States:
+        """Of rows of `OF_STATE`."""
+        histories, aborted, newest, chains = (engine.of_kind(rows, kind) for kind in OF_STATE.names)
+        last = engine.of_kind(rows, "newest", *LAST_RECORDS.names)
+        return cls(placings, histories, aborted, newest, chains, last)
 
 
 @contextmanager
@@ -113,19 +125,20 @@ def states_of(given: Given, producers: Array) -> Iterator[States]:
     with_records = {n: of_state for n, of_state in files.items() if of_state.every or of_state.has_own_records}
     sums = dict[int, IdSums]()
     if any(of_state.every for of_state in files.values()):
-        hashes = given.rows(TRANSACTION_STATES, "transactional_id_hash", "state_partition")
+        of_parts = given.rows(TRANSACTION_STATES, *HASHES, made=(id_sums, ID_SUMS))
         with described("judge: derive the number of partitions of __transaction_state"):
-            sums = sums_of(values_in(engine.collected(engine.mapped(hashes, id_sums, VALUES))))
+            rows = tuples_of(engine.collected(of_parts), ID_SUMS.names)
+        sums = sums_of({n: IdSums(*of_part)} for n, *of_part in rows)
     known = {n: Placing.of(given.audits[n].settings, of_state, sums.get(n, IdSums())) for n, of_state in files.items()}
     placings = Placings(known)
     if not with_records:  # no capture has a record of it
         none = engine.made(OF_STATE.empty_table())
-        yield States(placings, *(engine.of_kind(none, kind) for kind in OF_STATE.names))
+        yield States.of(engine, placings, none)
         return
     rows = given.rows(TRANSACTION_STATES, *STATE_COLUMNS, made=(placed(placings), READ_WITH))
     step = state_step(placings, producers, MANY)
     with engine.kept(engine.grouped(["audit", "read_with"], step, OF_STATE, states=rows)) as kept:
-        yield States(placings, *(engine.of_kind(kept, kind) for kind in OF_STATE.names))
+        yield States.of(engine, placings, kept)
 
 
 def coordinator_side(given: Given, states: States, logs: Logs) -> CoordinatorSide:
@@ -197,16 +210,19 @@ def _of_producers(
     skews_ms = {n: audit_state.max_clock_skew_ms for n, audit_state in given_states.items()}
     words = described("judge: join open transactions with the coordinator's state by producer_id")
     with words, engine.kept(made) as of_producers:
-        sums = engine.collected(engine.of_kind(of_producers, "sums"))
-        stated = engine.of_kind(of_producers, "stated")
-        joined = engine.joined(engine.made(asked_of(logs.opened)), stated, key)
-        views = engine.collected(engine.mapped(joined, views_in(skews_ms), VIEWS))
+        joined = engine.joined(engine.made(asked_of(logs.opened)), engine.of_kind(of_producers, "stated"), key)
+        sums, views = in_parallel(
+            partial(engine.collected, engine.of_kind(of_producers, "sums")),
+            partial(engine.collected, engine.mapped(joined, views_in(skews_ms), VIEWS)),
+        )
     of_audits = zip(sums["audit"].to_pylist(), unpickled(sums["sums"].to_pylist()), strict=True)
     return with_views(logs.opened, views), sums_of([{n: marker_sums} for n, marker_sums in of_audits])
 
 
-def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_of_ms: int | None) -> list[WarningLine]:
-    """What the records of transactional ids warn of, in the order of `WARNINGS`.
+def ids_side(
+    engine: Engine[Any], states: States, settings: Settings, as_of_ms: int | None
+) -> tuple[list[WarningLine], ConnectGroups]:
+    """What the records of transactional ids warn of, in the order of `WARNINGS`, and the groups of Kafka Connect.
 
     Args:
         engine: whose rows they are.
@@ -214,12 +230,16 @@ def warnings_of_ids(engine: Engine[Any], states: States, settings: Settings, as_
         settings: as for the audit.
         as_of_ms: when the files were copied; None where no broker's clock speaks.
     """
-    with described("judge: count the timeouts of transactional ids"):
-        of_parts = engine.collected(engine.mapped(states.newest, timeouts, VALUES))
-    counts = sum(values_in(of_parts), Counter[int]())
-    known = Known(settings, as_of_ms, median_of(counts))
+    with described("judge: count the timeouts of transactional ids, and find the leaders of Kafka Connect"):
+        of_parts = [*values_in(engine.collected(engine.mapped(states.last, timeouts_and_leaders, VALUES)))]
+    counts = sum((timeouts for timeouts, _ in of_parts), Counter[int]())
+    warnings = _warnings_of_ids(engine, states, Known(settings, as_of_ms, median_of(counts)))
+    return warnings, _connect_groups(engine, states, [name for _, names in of_parts for name in names])
+
+
+def _warnings_of_ids(engine: Engine[Any], states: States, known: Known) -> list[WarningLine]:
     warned = engine.together(
-        engine.mapped(states.newest, warnings_of_last(known), OF_APPLICATION),
+        engine.mapped(states.last, warnings_of_last(known), OF_APPLICATION),
         engine.mapped(states.aborted, warnings_of_aborts, OF_APPLICATION),
     )
     with described("judge: find the early warnings of each application"):
@@ -234,13 +254,11 @@ def write_current_states(run: Run, states: States) -> None:
         run.engine.write(states.newest, rows, CURRENT_STATES, run_id=run.run_id)
 
 
-def connect_groups(engine: Engine[Any], states: States) -> ConnectGroups:
+def _connect_groups(engine: Engine[Any], states: States, leader_ids: Iterable[str]) -> ConnectGroups:
     """The groups of Kafka Connect whose leaders have an id that is not gone, the first thousand by name; and what the
     records of their tasks show.
     """
-    with described("judge: find the groups of Kafka Connect"):
-        leader_rows = engine.collected(engine.mapped(states.newest, leaders, VALUES))
-    names = frozenset(groups_led([name for some in values_in(leader_rows) for name in some])[:_MOST_GROUPS])
+    names = frozenset(groups_led(leader_ids)[:_MOST_GROUPS])
     if not names:
         return NO_GROUPS
     with described("judge: find what the tasks of Kafka Connect write"):

@@ -27,10 +27,9 @@ from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
 from txn_analysis.pipeline.coordinator_side import (
-    connect_groups,
     coordinator_side,
+    ids_side,
     states_of,
-    warnings_of_ids,
     write_current_states,
 )
 from txn_analysis.pipeline.planning import plan_of
@@ -137,10 +136,9 @@ _NEAREST = "nearest"
 def judge(run: Run, logs: Logs) -> Judged:
     """The verdict on every open transaction of linked logs, and the plan for those that hang; writes the findings."""
     with states_of(run, logs.producers) as states:
-        side, of_ids, connect, _ = in_parallel(
+        side, (of_ids, connect), _ = in_parallel(
             partial(coordinator_side, run, states, logs),
-            partial(warnings_of_ids, run.engine, states, run.settings, run.as_of_ms),
-            partial(connect_groups, run.engine, states),
+            partial(ids_side, run.engine, states, run.settings, run.as_of_ms),
             partial(write_current_states, run, states),
         )
     give_back_memory()

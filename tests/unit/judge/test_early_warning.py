@@ -23,8 +23,8 @@ from txn_analysis.engine.in_process import InProcess
 from txn_analysis.engine.on_spark import OnSpark
 from txn_analysis.judge import early_warning
 from txn_analysis.judge.early_warning import WARNINGS, EarlyWarning, median_of
-from txn_analysis.judge.warning_steps import WarningLine, near_bound, open_warnings
-from txn_analysis.pipeline.coordinator_side import States, warnings_of_ids
+from txn_analysis.judge.warning_steps import LAST_RECORDS, WarningLine, near_bound, open_warnings
+from txn_analysis.pipeline.coordinator_side import States, ids_side
 from txn_analysis.settings import Settings
 from txn_analysis.verdict import Verdict
 
@@ -79,8 +79,9 @@ def warnings_on(engine: Engine[Any], rows: list[Row], as_of_ms: int | None = NOW
     records, none = states_of(*rows), np.zeros(len(rows), np.int64)
     ordered = by_id(records, none, none)
     often = histories_of(records, none, ordered.only(abort_counts(records, ordered) >= early_warning.MANY))
-    parts = (HISTORIES.empty_table(), often, newest_records(records, ordered), VALUES.empty_table())
-    return warnings_of_ids(engine, States(Placings({}), *map(engine.made, parts)), Settings(), as_of_ms)
+    newest = newest_records(records, ordered)
+    parts = (HISTORIES.empty_table(), often, newest, VALUES.empty_table(), newest.select(LAST_RECORDS.names))
+    return ids_side(engine, States(Placings({}), *map(engine.made, parts)), Settings(), as_of_ms)[0]
 
 
 def in_memory(rows: list[Row], as_of_ms: int | None = NOW_MS) -> list[WarningLine]:
