@@ -13,11 +13,13 @@ column. A path is a file, a folder or a glob, on a disk that every task sees, or
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import pyarrow as pa
@@ -125,7 +127,7 @@ class _Files(DataSource):
         """Columns of the table with its comments; each may be NULL, as Spark 4.2 takes no others."""
         options = _Options.of(self.name(), self.options)
         declared = spark_schema(REJECTS if options.is_of_rejects else _FORMATS[self.name()].table)
-        path = StructField("path", StringType(), True, {"comment": "the file, as it was named or found"})
+        path = StructField("path", StringType(), True, {"comment": "the file, by its absolute path or URI"})
         fields = (StructField(field.name, field.dataType, True, field.metadata) for field in declared)
         return StructType(
             [path if field.name == "input_id" else field for field in fields if field.name != "ingest_id"]
@@ -189,6 +191,7 @@ class _Share(InputPartition):
 class _Reader(DataSourceReader):
     def __init__(self, name: str, options: _Options, schema: StructType) -> None:
         self._name, self._options, self._schema = name, options, schema
+        self._folder = str(Path.cwd())  # of the driver, where the reader is made; tasks run in other folders
 
     @property
     def _format(self) -> _Format:
@@ -196,7 +199,7 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[_Share]:
         """Shares of the files by their sizes; nothing of them is read, as Spark asks at each planning of a query."""
-        files = find_files(self._options.paths)
+        files = find_files([_from(self._folder, path) for path in self._options.paths])
         neighbours, shares = _neighbours(files), list[_Share]()
         for share in together(files, lambda file: file.size_bytes + _FILE_BYTES, _SHARE_BYTES):
             folders = {file.path.rpartition("/")[0] for file in share}
@@ -315,6 +318,14 @@ def _neighbours(files: Sequence[SourceFile]) -> Callable[[str], list[SourceFile]
         return of_folder.get(folder) or [*of_log_dir.get(folder, ()), *of_log_dir.get(folder.rpartition("/")[0], ())]
 
     return neighbours
+
+
+def _from(folder: str, path: str) -> str:
+    """A path that leads to the same files from every folder; a URI does."""
+    if path.startswith(os.sep) or path.partition("/")[0].endswith(":"):
+        return path
+    named = os.path.join(folder, path)
+    return named if os.path.lexists(named) else os.path.join(glob.escape(folder), path)
 
 
 def _as_text(path: str) -> str:

@@ -181,6 +181,24 @@ def test_files_in_a_bucket_have_the_rows_of_those_on_a_disk(bucket: Bucket) -> N
     assert rows_without_spark("s3://kept/copies") == rows_without_spark(str(LOG_DIRS))
 
 
+@pytest.mark.parametrize("given", ["log-dirs", "log-di*", "./log-dirs"])
+def test_a_relative_path_is_the_drivers_wherever_a_task_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """Executors of a cluster have working folders of their own."""
+    (driver := tmp_path / "driver [1]").mkdir()
+    (driver / "log-dirs").symlink_to(LOG_DIRS)
+    monkeypatch.chdir(driver)
+    source = sources.source_of("kafka_transaction_state")({"path": given})
+    reader = source.reader(source.schema())
+    shares = reader.partitions()
+    monkeypatch.chdir(tmp_path)
+    batches: Any = (batch for share in shares for batch in reader.read(share))
+    paths = {row["path"] for batch in batches for row in batch.to_pylist()}
+    assert paths
+    assert all(path.startswith(f"{driver}/log-dirs/") for path in paths)
+
+
 def test_small_shares_know_by_their_neighbours_what_their_files_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
