@@ -373,7 +373,7 @@ copy() { # INODE SIZE MTIME PLACE PATH: one file; written down once it is whole
         now_both
         size=$(size_of "$path") inode=$(inode_of "$path")
         if [ "$inode" = gone ]; then # deleted since it was listed, or since it was sent
-            [ $try = 1 ] || echo "$place" >> "$own/deleted"
+            case $mode/$try in */1) ;; tar/*) echo "$place" >> "$own/deleted" ;; *) rm -f "$part" ;; esac
             return 0
         fi
         sum=null
@@ -493,18 +493,19 @@ pass() {
         ;;
     esac
 }
-drop_gone() { # a segment that is not there any more went into another one, or was deleted
+drop_gone() { # a segment that is not there any more went into another one, or was deleted; the last one with its folder
     case $what in logs | state) ;; *) return 0 ;; esac
     : > "$own/kept"
     while read -r line; do
         # shellcheck disable=SC2086
         set -- $line
-        folder=${9%/*} is_own=no
-        case $9 in *.log) case $what in
-            state) case ${folder##*/} in $STATE-*) is_own=yes ;; esac ;;
-            *) case ${folder##*/} in $STATE-*) ;; *) is_own=yes ;; esac ;;
-        esac ;; esac
-        if [ $is_own = yes ] && ! grep -qF " $9	" "$own/list"; then
+        folder=${9%/*} listed='' of=logs
+        case $9 in
+            *.log) listed=" $9	" ;;
+            *.snapshot | *.txnindex | */leader-epoch-checkpoint | */partition.metadata) listed=" $folder/" ;;
+        esac
+        case ${folder##*/} in $STATE-*) of=state ;; esac
+        if [ -n "$listed" ] && [ $of = "$what" ] && ! grep -qF "$listed" "$own/list"; then
             # Out of a stream nothing can be taken: the manifest says that this is no part of the copy.
             if [ "$mode" = tar ]; then echo "$9" >> "$own/deleted"; else rm -f "$to/$9"; fi
             say "$9: not there any more"
