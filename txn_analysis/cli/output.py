@@ -138,16 +138,22 @@ def is_terminal(output: str | None) -> bool:
 
 @contextmanager
 def quiet_pipe(stream: TextIO) -> Iterator[TextIO]:
-    """A stream whose reader may leave early, as `head` does; what cannot be encoded is escaped."""
+    """A stream whose reader may leave early, as `head` does; what cannot be encoded is escaped.
+
+    Raises:
+        AuditError: it cannot be written.
+    """
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors="backslashreplace")
     try:
         yield stream
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python flushes stdout once more at exit, and would complain there.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise AuditError(f"stdout cannot be written: {error.strerror or error}") from error
 
 
 def _write_whole(path: Path, parts: Iterable[str]) -> None:

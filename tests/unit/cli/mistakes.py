@@ -5,6 +5,7 @@ The commands run in the folder that `tests.unit.cli.mistaken` fills. Where nothi
 
 BEFORE_SPARK = {
     "audit segmnts": "no such file or folder",
+    "audit '' --state-copied-last": "'': an empty path, as of a variable that is not set",
     "audit empty": "no files in this folder",
     "audit broker 1/segments state": "no such file or folder",
     "audit - - state": "standard input is named twice",

@@ -1,5 +1,11 @@
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from txn_analysis.cli.output import quiet_pipe
+from txn_analysis.errors import AuditError
 
 # The report is longer than a pipe holds, so that the writer meets the closed end whatever the timing.
 _LONG_REPORT = """
@@ -19,6 +25,15 @@ def test_a_reader_may_leave_early() -> None:
     errors = writer.stderr.read()
     writer.stderr.close()
     assert (errors, writer.wait()) == (b"", 7)
+
+
+def test_a_full_disk_behind_stdout_is_said_in_words() -> None:
+    with (
+        Path("/dev/full").open("w") as full,
+        pytest.raises(AuditError, match="stdout cannot be written: No space left"),
+        quiet_pipe(full) as stream,
+    ):
+        stream.write("line\n")
 
 
 def test_a_terminal_without_unicode_gets_escapes() -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _GLOB_CHARACTERS = frozenset("*?[")
 _STATE_FOLDER = f"{STATE_TOPIC}-"
+_NOTHING = "''"  # as a shell would have it
 
 
 @dataclass(frozen=True, order=True)
@@ -113,11 +114,13 @@ def _noted(given: str, problems: list[str]) -> Iterator[None]:
     try:
         yield
     except (_UnusableError, places.PlaceError, StoreError) as error:
-        problems.append(f"{places.shown(given)}: {error}")
+        problems.append(f"{places.shown(given) or _NOTHING}: {error}")
 
 
 def _expand(given: str, problems: list[str], state_folders: list[str]) -> Iterator[str]:
     """The files of this machine that one argument names."""
+    if not given:
+        raise _UnusableError("an empty path, as of a variable that is not set. Name the files or their folder")
     path = places.local_path(given)
     matches = [path] if os.path.lexists(place_of(path)) else _glob(path)
     for match in matches:
