@@ -39,6 +39,9 @@ fail() {
     say "$*"
     exit 2
 }
+is_readable() { # FOLDER: what is not listed would be missing without a word
+    [ -r "$1" ] && [ -x "$1" ] || fail "$1: cannot be read. Run this as the user who runs the broker"
+}
 usage() { sed -n '2,/^set -u/s/^# \{0,1\}//p' "$0" 2> /dev/null; }
 
 while [ $# -gt 0 ]; do
@@ -81,6 +84,7 @@ case $rate$reserve$pause in *[!0-9]*) fail "bytes and seconds are whole numbers"
 [ $# -gt 0 ] || fail "name at least one folder of the broker's log.dirs. See --help"
 for dir in "$@"; do
     [ -d "$dir" ] || fail "$dir: no such folder"
+    is_readable "$dir"
 done
 if [ "$mode" = tar ]; then
     [ -z "$to" ] || fail "--tar writes to stdout: leave --to out"
@@ -129,6 +133,17 @@ place_of() { # NUMBER of a log directory: its place in the copy
     if [ "$dirs" = 1 ]; then echo ''; else echo "disk-$1/"; fi
 }
 dirs=$#
+
+for dir in "$@"; do
+    is_log_dir=''
+    [ ! -e "$dir/meta.properties" ] || is_log_dir=yes
+    for folder in "$dir"/*-[0-9]*; do
+        [ -d "$folder" ] && is_partition "${folder##*/}" || continue
+        is_log_dir=yes
+        is_readable "$folder"
+    done
+    [ -n "$is_log_dir" ] || fail "$dir: holds no partition. Name a folder of the broker's log.dirs"
+done
 
 # list WHAT DIR...: a line `inode size mtime place<TAB>path` for each file. WHAT is logs, beside (what lies beside their
 # segments, and in the log directory itself), state or state-beside.

@@ -309,7 +309,7 @@ def test_a_segment_that_is_deleted_while_it_is_read_ends_nothing(dash: Broker, w
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
             tar.extractall(dash.copy, filter="data")
     assert done.returncode == 0, done.stderr
-    assert dash.manifest()["deleted"] == ([str(first.relative_to(dash.log_dir))] if "--tar" in words else [])
+    assert (str(first.relative_to(dash.log_dir)) in dash.manifest()["deleted"]) == ("--tar" in words)
     read = {item.path for item in audited(dash.copy).inputs}
     assert read
     assert str(dash.copy / first.relative_to(dash.log_dir)) not in read
@@ -322,6 +322,14 @@ def test_a_file_that_is_not_as_long_as_is_written_down_is_copied_again(dash: Bro
     said = dash.copies()
     assert grown.read_bytes() == (dash.log_dir / LOG).read_bytes()
     assert files_of(dash.copy) == {file["path"] for file in said["files"]}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
+def test_a_folder_that_cannot_be_read_is_not_left_out_in_silence(dash: Broker) -> None:
+    (dash.log_dir / "trades-eu-0").chmod(0)
+    done = dash.runs("--to", str(dash.copy))
+    assert done.returncode == 2
+    assert b"trades-eu-0: cannot be read. Run this as the user who runs the broker" in done.stderr
 
 
 def test_a_topic_that_is_deleted_meanwhile_is_no_part_of_the_copy(dash: Broker) -> None:
@@ -407,10 +415,13 @@ def test_bytes_per_second_are_limited(dash: Broker, monkeypatch: pytest.MonkeyPa
         (["."], "say where to with --to DIR, or --tar"),
         (["--tar", "--to", "copy", "."], "leave --to out"),
         (["--to", "inside", "."], "lies inside of a log directory"),
+        (["--to", "copy", ".", "empty"], "empty: holds no partition. Name a folder of the broker's log.dirs"),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",
 )
 def test_what_is_typed_wrongly_is_refused(tmp_path: Path, words: list[str], said: str) -> None:
+    (tmp_path / "orders-0").mkdir()
+    (tmp_path / "empty").mkdir()
     done = subprocess.run(["sh", str(SCRIPT), *words], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert said in done.stderr
