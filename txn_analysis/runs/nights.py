@@ -67,14 +67,16 @@ def withdrawn(
     if not after:
         return
     places = warehouse.records(_Seen, PARTITION_HEALTH, run_id=[*after], topic=[record.topic for record in records])
-    open_there = warehouse.rows(
-        FINDINGS, "run_id", "finding_id", run_id=[*after], verdict=[Verdict.HANGING.value, Verdict.INCONCLUSIVE.value]
+    no_other_answer = [Verdict.HANGING.value, Verdict.INCONCLUSIVE.value]
+    ids = [record.finding_id for record in records]
+    still = warehouse.rows(
+        FINDINGS, "run_id", "finding_id", run_id=[*after], finding_id=ids, verdict=no_other_answer
     ).to_pylist()
     for record in records:
         place = record.topic, record.partition
         seen_by = {one.run_id for one in places if one.is_in_capture and (one.topic, one.partition) == place}
         newest = next((one for run_id, one in reversed(after.items()) if run_id in seen_by), None)
-        if newest is not None and {"run_id": newest.run_id, "finding_id": record.finding_id} not in open_there:
+        if newest is not None and {"run_id": newest.run_id, "finding_id": record.finding_id} not in still:
             yield record, newest
 
 

@@ -113,7 +113,7 @@ class Refused(Enum):
     BROKERS_TEXT = "a small text file of a broker's log directory, no dump", "Leave it out"
     # Files.
     BROKERS_BINARY = (
-        "a binary %s of a broker's log directory, compressed, or where its path does not say of which partition",
+        "a binary %s of a broker's log directory, compressed, in a folder without segments, or of no known partition",
         "Give it as the broker has it, such as orders-0/00000000000000000000.log, or a dump of it by kafka-dump-log",
     )
     NOT_AS_WRITTEN = "not what a broker writes into %s", _UNKNOWN_TEXT
