@@ -209,6 +209,11 @@ MANIFESTS: dict[Refused, Lesson] = {
         "Copy the files again",
         COPIED_AGAIN,
     ),
+    Refused.CUT_SHORT: Lesson(
+        COPIED_AGAIN | {MANIFEST_FILE: re.sub(rb"true(.*)\[.*\]", rb"false\1[]", COPIED_AGAIN[MANIFEST_FILE])},
+        "cut short: it does not name 1 file. Copy again",
+        COPIED_AGAIN,
+    ),
     Refused.NOT_NAMED: Lesson(
         COPIED_AGAIN | {"orders-1/00000000000000000000.log": SEGMENT}, "Take it out of the folder", COPIED_AGAIN
     ),

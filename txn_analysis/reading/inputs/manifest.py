@@ -38,6 +38,7 @@ from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.log_dir.producer_files import keys_once
 from txn_analysis.reading.text.text import Text
 from txn_analysis.tables.inputs import CopiedFile, Manifest
+from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -214,11 +215,13 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
             if len(named) < len(manifest.copy.files):
                 reasons.append(Refused.NAMED_TWICE.of(manifest.path))
             reasons += _misfits(manifest, named, sizes)
-            reasons += [
-                Refused.NOT_NAMED.of(names[place])
-                for place in sizes
-                if place not in named and _nearest(place, folders) == manifest.folder
+            unnamed = [
+                names[place] for place in sizes if place not in named and _nearest(place, folders) == manifest.folder
             ]
+            if unnamed and not manifest.copy.is_complete:
+                reasons.append(Refused.CUT_SHORT.of(manifest.path, count(len(unnamed), "file")))
+            else:
+                reasons += map(Refused.NOT_NAMED.of, unnamed)
         if reasons:
             refusals[manifest.path] = sorted(reasons, key=str)
     return refusals

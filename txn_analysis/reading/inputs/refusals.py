@@ -131,6 +131,7 @@ class Refused(Enum):
     # Manifests, which are not those of the files beside them.
     MANIFEST_NOT_UNDERSTOOD = "%s: %s", _COPY_ALL
     NAMED_TWICE = "%s: it names a file twice", _COPY_ALL
+    CUT_SHORT = "%s: the copy was cut short: it does not name %s", "Copy again: the same command goes on"
     NOT_NAMED = f"%s: {MANIFEST_FILE} does not name it", "Take it out of the folder, or copy again"
     NOT_THERE = f"%s: {MANIFEST_FILE} names it, and it is not there", _COPY_IT
     OTHER_SIZE = f"%s: it has %s bytes, and {MANIFEST_FILE} says %s", _COPY_IT
