@@ -93,6 +93,7 @@ if [ "$mode" = tar ]; then
 elif [ -z "$dry" ]; then
     [ -n "$to" ] || fail "say where to with --to DIR, or --tar"
 fi
+stat -c %s / > /dev/null 2>&1 || fail "stat of coreutils or of busybox is needed"
 command -v sha256sum > /dev/null 2>&1 || sums=''
 command -v nice > /dev/null 2>&1 || NICE=''
 
@@ -171,9 +172,12 @@ list() {
 list_files() { # PLACE FILE...
     place=$1
     shift
-    stat -c '%i %s %Y %n' "$@" 2> /dev/null | while read -r inode size mtime path; do
+    stats "$@" | while read -r inode size mtime path; do
         printf '%s %s %s %s\t%s\n' "$inode" "$size" "$mtime" "$place${path##*/}" "$path"
     done
+}
+stats() { # FILE...: one by one where they are more than a call can take
+    stat -c '%i %s %Y %n' "$@" 2> /dev/null || [ $? -ne 126 ] || for file in "$@"; do stat -c '%i %s %Y %n' "$file" 2> /dev/null; done
 }
 
 # The cleaner puts a segment in place by renaming: first `.swap`, then the old files are deleted, then the new name. What

@@ -332,6 +332,19 @@ def test_a_folder_that_cannot_be_read_is_not_left_out_in_silence(dash: Broker) -
     assert b"trades-eu-0: cannot be read. Run this as the user who runs the broker" in done.stderr
 
 
+def test_more_segments_than_a_call_can_take_are_listed_all(tmp_path: Path) -> None:
+    folder = tmp_path / "orders-0"
+    folder.mkdir()
+    for number in range(600):
+        (folder / f"{number:0240d}.log").touch()  # 128 KiB, which a small stack allows, have no room for so many names
+    done = subprocess.run(
+        ["sh", "-c", 'ulimit -s 256; exec sh "$0" --dry-run "$1"', str(SCRIPT), str(tmp_path)],
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.endswith(b" bytes in 600 files\n")
+
+
 def test_a_topic_that_is_deleted_meanwhile_is_no_part_of_the_copy(dash: Broker) -> None:
     folder = dash.log_dir / "trades-eu-0"
     index = dash.copy / "trades-eu-0/00000000000000000000.txnindex"
