@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import matching, together, tuples_of
+from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.values import each_of_kind, packed, unpacked
 from txn_analysis.engine.buckets import Buckets
 from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
@@ -126,6 +127,7 @@ class InProcess(Engine[HeldRows]):
             yield self.made(rows.table)
             return
         streams = [packed([batch], rows.schema) for batch in rows.batches()]
+        give_back_memory()
         yield HeldRows(rows.schema, lambda: _batches(streams))
 
     def collected(self, rows: HeldRows) -> pa.Table:

@@ -151,8 +151,10 @@ def judge(run: Run, logs: Logs) -> Judged:
         tasks = RowTasks(work, (FINDINGS,), verdicts, run.engine.name is EngineName.SPARK)
         of_driver = run.warehouse.fill(tasks, run_id=run.run_id)
     nearest = of_driver.get(_NEAREST, rows_of_values())
-    shown = FindingRows.together([*map(FindingRows.of_batch, run.batches(FINDINGS, *SHOWN))])
+    give_back_memory()
     aborts = plan_of(run)
+    give_back_memory()
+    shown = FindingRows.together([*map(FindingRows.of_batch, run.batches(FINDINGS, *SHOWN))])
     near = soonest([one for of_some in values_in(nearest) for one in of_some])
     warnings = [*open_warnings(near, run.as_of_ms), *of_ids]
     record = _record_of(run, health, state, judge_, shown, aborts, warnings, connect)
