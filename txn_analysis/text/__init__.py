@@ -126,7 +126,8 @@ def shell_word(text: str) -> str:
 
     Plain quotes where everything prints; else `"$(printf '...\012...')"`, which gives the shell the exact bytes of the
     text in UTF-8 without a control character ever reaching the terminal. (`$'...'` is one word in bash, but in dash it
-    ends at the first escaped quote, and what follows is run.) A NUL is lost: no argument of a process can hold one.
+    ends at the first escaped quote, and what follows is run.) In place of a NUL, which no argument of a process can
+    hold, there is a byte that UTF-8 does not have: without it the word would be that of another id.
     """
     if text.isprintable():
         return shlex.quote(text)
@@ -193,4 +194,6 @@ def _printf_escaped(char: str) -> str:
     if char.isprintable() and char not in _SPECIAL_IN_PRINTF:
         return char
     # Octal escapes are the ones that POSIX has; three digits, so that no digit behind joins them.
+    if char == "\0":
+        return r"\377"
     return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogatepass"))

@@ -237,7 +237,7 @@ class Executor:
 
     def _sent(self, code: int, said: str) -> Sent:
         calls: list[list[str]] = [[]]
-        for word in (self.folder / "calls").read_bytes().decode().split("\0")[:-1]:
+        for word in (self.folder / "calls").read_bytes().decode(errors="replace").split("\0")[:-1]:
             if word == "\x01":
                 calls.append([])
             else:

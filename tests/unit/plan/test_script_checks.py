@@ -21,6 +21,7 @@ from tests.unit.plan.plan_shell import (
 from txn_analysis.plan.abort_plan import abort_plan
 from txn_analysis.plan.script import commands
 from txn_analysis.settings import Settings
+from txn_analysis.text import shell_word
 
 ENDED = ("--yes", "--ended", "billing")
 LATER = rows.finding(finding_id="f2", partition=3)
@@ -295,3 +296,11 @@ def test_brokers_that_cannot_say_what_is_in_progress_have_a_fence_for_an_owner_t
     assert ("forceTerminate" in said, "forceTerminate" in gone) == (False, True)
     silent = executor.but(describe=Said(err="Timed out\n", code=1))
     assert "forceTerminate" not in silent.runs(script_of(RETURNING), "--yes", "--owner-gone", "billing").said
+
+
+def test_the_fence_of_another_id_is_not_that_of_an_id_with_a_nul(executor: Executor) -> None:
+    finding = RETURNING._replace(transactional_id="bill\0ing")
+    named_so = executor.but(describe=transaction("billing", 5, 0))  # what a program is asked that drops the NUL
+    for word in ("billing", shell_word("bill\0ing")):
+        done = named_so.runs_typed(script_of(finding), f"--yes --ended {word}")
+        assert (done.code, done.aborts) == (1, [])

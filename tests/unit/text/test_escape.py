@@ -73,6 +73,11 @@ def test_shell_word_is_the_exact_text_for_a_shell(ids: list[str]) -> None:
     assert done.stdout.decode().split("\0")[:-1] == ids
 
 
+def test_an_id_with_a_nul_is_no_other_id_for_a_shell() -> None:
+    done = subprocess.run(["sh", "-c", "printf %s " + shell_word("billing\0")], check=True, capture_output=True)
+    assert done.stdout == b"billing\xff"
+
+
 @given(st.lists(HOSTILE, min_size=1, max_size=4))
 def test_csv_cells_are_read_back_as_they_are_shown(texts: list[str]) -> None:
     _, cells = csv.reader(io.StringIO(csv_table(map(str, range(len(texts))), [texts]), newline=""), strict=True)
