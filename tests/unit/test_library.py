@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from pyspark.core.rdd import RDD
@@ -239,6 +239,20 @@ def test_after_an_error_the_session_is_as_it_was(
 def test_what_is_no_session_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(AuditError, match=r"^the first argument is a session of Spark, or None; this is '/audit'$"):
         findings("/audit", tmp_path)  # type: ignore[arg-type] # the session was forgotten
+
+
+def test_a_session_that_names_delta_without_its_jars_is_refused_in_one_line(
+    theirs: SparkSession, report: AuditReport, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark then fails every query: here a stand-in for its reader does."""
+
+    def fails(_reader: object) -> NoReturn:
+        raise RuntimeError("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: delta. Make sure the provider")
+
+    monkeypatch.setattr("txn_analysis.warehouse.spark_tasks.has_delta", lambda _spark: True)
+    monkeypatch.setattr(type(theirs), "read", property(fails))
+    with pytest.raises(AuditError, match=r": the session's settings name Delta, and Delta's jars are missing\. Start"):
+        findings(theirs, folder)
 
 
 def test_a_session_of_an_older_spark_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -34,6 +34,8 @@ _DAMAGE = (
 )
 # What Delta's library says of a store that failed it, which is no damage.
 _NO_ANSWER = ("Error performing ", "Generic S3 error", "Generic GCS error", "Generic MicrosoftAzure error")
+# What Spark says of Delta, and of every other query, where a session's settings name Delta and its jars are missing.
+NO_JARS = ("Cannot find catalog plugin class", "Failed to find the data source: delta")
 # The first problem whose sign is found anywhere along the chain: signs, what it is, what to do.
 _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
@@ -72,6 +74,11 @@ _PROBLEMS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ),
         "a Python worker of Spark died: killed, or out of memory",
         f"{_INTACT}, and {_AGAIN}",
+    ),
+    (
+        NO_JARS,
+        "the session's settings name Delta, and Delta's jars are missing",
+        "Start Spark with the jars, or without these settings (docs/lakehouse.md)",
     ),
     (("OutOfMemoryError",), "Spark ran out of memory", f"{_INTACT}. Raise spark.driver.memory: {_AGAIN}"),
 )

@@ -17,6 +17,7 @@ from txn_analysis.spark.delta import has_delta
 from txn_analysis.spark.jobs import described, named_jobs
 from txn_analysis.spark.workers import values_of_tasks, work_for_tasks, work_in
 from txn_analysis.warehouse.data_files import write_data_files
+from txn_analysis.warehouse.errors import NO_JARS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -85,7 +86,9 @@ def delta_frame(
             frame = frame.where(col(name).isin([*values]))
         with described(f"read: look whether Delta in Spark reads {table.name}"), named_jobs(spark):
             frame.limit(1).collect()
-    except Exception:  # noqa: BLE001 whatever Java has against it: our tasks read it, or say what is wrong
+    except Exception as error:  # whatever Java has against it: our tasks read it, or say what is wrong
+        if any(sign in str(error) for sign in NO_JARS):
+            raise  # no frame can be read in this session
         return None
     return frame
 
