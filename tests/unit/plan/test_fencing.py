@@ -132,6 +132,9 @@ def test_where_brokers_refuse_the_tools_own_timeout_each_way_asks_for_less(typis
     assert [line.count("timeout.ms") for line in librdkafkas] == [0, 0, 1, 1]
 
 
+_TRIMMED = "".join(map(chr, range(33)))  # as java.lang.String.trim does
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_the_scripts_refusal_prints_can_be_typed(typist: Typist, shell: str, tmp_path: Path, name: str) -> None:
     executor = Executor(tmp_path / "plan", shell, brokers="one:9092,two:9092")
@@ -143,7 +146,10 @@ def test_what_the_scripts_refusal_prints_can_be_typed(typist: Typist, shell: str
     gone = in_progress.runs(script, "--yes", "--owner-gone", name).said
     for said in (not_said, not_true, gone):
         lines = [line for line in said.splitlines() if line.startswith("  ") and not line.startswith("  #")]
-        assert [typist.types(line) for line in lines] == [(p, name, "one:9092,two:9092") for p in PROGRAMS]
+        is_trimmed = name != name.strip(_TRIMMED)  # by Kafka's producer
+        assert [typist.types(line) for line in lines] == [
+            (p, name, "one:9092,two:9092") for p in PROGRAMS if not (is_trimmed and "perf" in p)
+        ]
 
 
 def test_the_refusal_names_the_tool_as_it_is_called_here(typist: Typist, shell: str, tmp_path: Path) -> None:

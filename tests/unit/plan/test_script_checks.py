@@ -304,3 +304,12 @@ def test_the_fence_of_another_id_is_not_that_of_an_id_with_a_nul(executor: Execu
     for word in ("billing", shell_word("bill\0ing")):
         done = named_so.runs_typed(script_of(finding), f"--yes --ended {word}")
         assert (done.code, done.aborts) == (1, [])
+
+
+@pytest.mark.parametrize("name", [" billing", "billing ", "\tbilling", "billing\n", "\x01billing"])
+def test_an_id_whose_ends_a_tool_takes_off_is_not_fenced_by_that_tool(executor: Executor, name: str) -> None:
+    said = executor.runs(script_of(RETURNING._replace(transactional_id=name)), "--yes").said
+    assert "forceTerminateTransaction" in said
+    assert "kafka-producer-perf-test.sh --topic" not in said
+    assert "not for this id: the tool takes off the blanks at its ends" in said
+    assert "perf-test.sh --topic" in executor.runs(script_of(RETURNING), "--yes").said
