@@ -343,12 +343,11 @@ def _lines(item: Explanation) -> Iterator[str]:
         yield from wrapped(heading, _HEADING_WIDTH, _INDENT, _INDENT)
         for label, text in rows:
             first = f"{_INDENT}{_INDENT}{label}"
-            yield from wrapped(escape(text), WIDTH, first, " " * min(len(first), _EVENT_FROM))
+            yield from wrapped(escape(text), WIDTH, first, " " * len(first))
 
 
 _HEADING_WIDTH = 100
-_WHEN_WIDTH, _WHERE_WIDTH = 34, 14
-_EVENT_FROM = 2 * len(_INDENT) + _WHEN_WIDTH + _WHERE_WIDTH
+_WHEN_WIDTH, _WHERE_WIDTH = 34, 14  # or more, where a time or an offset is longer
 _TIMELINE = (
     "timeline, in the order of the log. Times are by the brokers' clocks, or marked (client). Between two broker times "
     "the files do not tell which came first, a batch or a record of the coordinator"
@@ -358,14 +357,17 @@ _TIMELINE = (
 def _tables(item: Explanation) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
     """What stands behind the facts: a heading, and rows of a label and a text."""
     gone = [] if item.are_batches_kept else [("", "no batch of it is kept: it is gone from the files")]
-    yield _TIMELINE, chain(gone, map(_row_of_event, item.events))
+    yield _TIMELINE, chain(gone, _rows_of_events(item.events))
     marked = ((one, f"FIRED, {one.verdict}" if one.has_fired else "no") for one in item.rules)
     yield "rules, in their order", ((f"{one.rule:<33}", f"{mark}: {one.reason}") for one, mark in marked)
     if item.would_change:
         yield "what would change the verdict", (("- ", evidence) for evidence in item.would_change)
 
 
-def _row_of_event(event: Event) -> tuple[str, str]:
-    where = "coordinator" if event.offset is None else f"offset {event.offset}"
-    whose = " (client)" if event.clock == CLIENT else ""
-    return f"{iso_utc(event.at_ms) + whose:<{_WHEN_WIDTH}}{where:<{_WHERE_WIDTH}}", event.text
+def _rows_of_events(events: Sequence[EventItem]) -> Iterator[tuple[str, str]]:
+    whens = [iso_utc(event.at_ms) + (" (client)" if event.clock == CLIENT else "") for event in events]
+    wheres = ["coordinator" if event.offset is None else f"offset {event.offset}" for event in events]
+    when_width = max([_WHEN_WIDTH, *(len(when) + 1 for when in whens)])
+    where_width = max([_WHERE_WIDTH, *(len(where) + 1 for where in wheres)])
+    for when, where, event in zip(whens, wheres, events, strict=True):
+        yield f"{when:<{when_width}}{where:<{where_width}}", event.text

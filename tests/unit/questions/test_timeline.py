@@ -2,7 +2,7 @@
 
 import pytest
 
-from txn_analysis.questions.explain import LoggedBatch, timeline
+from txn_analysis.questions.explain import Explanation, LoggedBatch, explanations_text, timeline
 
 OWN = 7
 DATA = LoggedBatch("orders", 10, 12, 3, OWN, 0, False, None, None, 5_000, "CreateTime")
@@ -37,3 +37,14 @@ def test_without_a_time_no_brokers_clock_tells_anything() -> None:
 
 def test_the_log_keeps_its_order() -> None:
     assert [event.kind for event in timeline([COMMIT, DATA], [], OWN)] == ["data", "marker"]
+
+
+@pytest.mark.parametrize("offset", [0, 9_999_999, 10_000_000, 2**63 - 1])
+@pytest.mark.parametrize("at_ms", [0, 2**63 - 1])
+def test_a_long_offset_or_time_stands_apart_from_what_happened_there(offset: int, at_ms: int) -> None:
+    events = timeline([DATA._replace(base_offset=offset, last_offset=offset, max_timestamp_ms=at_ms)], [], OWN)
+    about = {"topic": "orders", "partition": 0, "producer_id": OWN, "txn_start_offset": offset, "run_id": "run-1"}
+    judged = {"transactional_id": None, "verdict": "hanging", "rule": "unknown_producer", "cause": None, "owner": None}
+    rest = {"facts": (), "rules": (), "would_change": (), "are_batches_kept": True}
+    shown = Explanation.model_validate({"events": [one._asdict() for one in events], **about, **judged, **rest})
+    assert f"(client) offset {offset} data" in " ".join(explanations_text([shown]).split())
