@@ -46,5 +46,5 @@ def test_a_long_offset_or_time_stands_apart_from_what_happened_there(offset: int
     about = {"topic": "orders", "partition": 0, "producer_id": OWN, "txn_start_offset": offset, "run_id": "run-1"}
     judged = {"transactional_id": None, "verdict": "hanging", "rule": "unknown_producer", "cause": None, "owner": None}
     rest = {"facts": (), "rules": (), "would_change": (), "are_batches_kept": True}
-    shown = Explanation.model_validate({"events": [one._asdict() for one in events], **about, **judged, **rest})
+    shown = Explanation.model_validate({"events": tuple(events), **about, **judged, **rest})
     assert f"(client) offset {offset} data" in " ".join(explanations_text([shown]).split())
