@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -83,10 +83,6 @@ class Known(NamedTuple):
         is_same = [others[name if name in beside else f"{struct}.{name}"] == self.frame[name] for name in self.key]
         return others.join(f.broadcast(self.frame), is_same, "left_semi" if self.is_semi else "inner")
 
-    def columns(self, struct: str, names: Sequence[str]) -> list[Column]:
-        """Columns of what is joined."""
-        return [f.col(f"{struct}.{name}").alias(name) if name in self.schema.names else f.col(name) for name in names]
-
     def beside(self, schema: pa.Schema) -> list[str]:
         """The columns of the key that are not wanted of what is joined."""
         return [name for name in self.key if name not in schema.names]
@@ -113,7 +109,8 @@ class Source(NamedTuple):
         """The rows as a frame of their columns."""
         if self.known is not None:
             made = self._replace(known=None).columns(self.known.schema).alias(_ROW)
-            return self.known.joined(made, _ROW).select(*self.known.columns(_ROW, schema.names))
+            names = [f"{_ROW}.{name}" if name in self.known.schema.names else name for name in schema.names]
+            return self.known.joined(made, _ROW).select(*names)
         return self.frame if self.is_as_it_is else in_tasks(self.frame, self.function, columns_of(schema))
 
     def bucketed(self, name: str, schema: pa.Schema, function: Callable[..., BatchFunction]) -> DataFrame:
