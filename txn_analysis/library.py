@@ -378,13 +378,10 @@ def _rows(
 ) -> DataFrame:
     with _at_work(spark, root) as session:
         tables = run_tables(open_warehouse(session, root), cluster, run_id)
-        ids = _runs_of(tables) if every_run else [tables.run.run_id]
-        return tables.warehouse.frame(table, run_id=ids)  # the runs are finished: these rows count
-
-
-def _runs_of(tables: RunTables) -> list[str]:
-    """All finished runs of the cluster."""
-    return [run.run_id for run in tables.warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])]
+        runs = [tables.run]
+        if every_run:
+            runs = tables.warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])
+        return tables.warehouse.frame(table, run_id=[run.run_id for run in runs])  # they are finished: these rows count
 
 
 @contextmanager
