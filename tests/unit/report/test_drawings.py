@@ -1,9 +1,11 @@
 """Pictures as charts; how they look, the golden page shows."""
 
 from tests.tools import report_rows as rows
-from txn_analysis.report.html.drawings import ended, nights
+from txn_analysis.report.build import build_report
+from txn_analysis.report.html.drawings import ended, nights, sections
 from txn_analysis.report.html.page import html_report
-from txn_analysis.report.pictures import NightPoint, PartitionTimeline, Pictures
+from txn_analysis.report.model import AuditReport
+from txn_analysis.report.pictures import IdTimeline, LogPoint, NightPoint, PartitionTimeline, Pictures, StateChange
 
 DAY_MS = 86_400_000
 FIRST_MS = 1_795_230_000_000  # 2026-11-21T03:00:00Z
@@ -29,3 +31,24 @@ def test_a_night_that_could_not_tell_is_grey() -> None:
     assert [mark.look for mark in chart.marks] == ["night", "night unknown"]
     assert "the last one found an unknown number of hidden records" in chart.words
     assert chart.words.endswith("Grey: the files did not say how many.")
+
+
+def report_on(partitions: int) -> AuditReport:
+    numbers = range(partitions)
+    found = [rows.finding(partition=n, transactional_id=f"id-{n}", finding_id=f"finding-{n}") for n in numbers]
+    return build_report(rows.run(), [], [rows.health(partition=n, open_transaction_count=1) for n in numbers], found)
+
+
+def test_the_pictures_say_how_many_partitions_and_ids_they_leave_out() -> None:
+    drawn = PartitionTimeline("orders", 0, True, (LogPoint(FIRST_MS, 155, 155),), ())
+    pictures = Pictures((drawn,), (IdTimeline("id-0", (StateChange(FIRST_MS, "Empty", 1, 0, 0),)),))
+    all_of_1, some_of_3 = ({one.name: one.note for one in sections(report_on(n), pictures, None)} for n in (1, 3))
+    assert (all_of_1["log"], "drawn" in all_of_1["id"]) == ("", False)
+    assert some_of_3["log"] == "1 of 3 partitions with open transactions are drawn, the worst ones."
+    assert some_of_3["id"].endswith(" 1 of 3 ids with open transactions are drawn, the worst ones.")
+
+
+def test_the_table_of_what_is_blocked_says_how_many_it_leaves_out() -> None:
+    assert "The table has" not in html_report(report_on(300))
+    cut = "301 partitions, 3612 records hidden. The table has 300 of them, those with most hidden records. The first"
+    assert cut in html_report(report_on(301))

@@ -45,17 +45,27 @@ def sections(report: AuditReport, pictures: Pictures, stats_command: str | None)
     overview = (ages(report), runs(pictures.runs))
     logs = (chart for one in pictures.partitions for chart in (log(report, one), nights(one)))
     ids = [states(timeline, start_ms, report.run.as_of_ms) for timeline in pictures.ids]
+    places = sum(item.open_transaction_count > 0 for item in report.partitions)
+    names = len(report.findings.column("transactional_id").drop_null().unique())
+    of_places = _drawn(
+        sum(bool(one.points) for one in pictures.partitions), places, "partitions with open transactions"
+    )
+    of_names = _drawn(len(ids), names, "ids with open transactions")
     every = [
         Section("overview", "How old, and how it went on", _some(overview)),
         Section("ended", "What ended", _some([ended(pictures.ended, stats_command)]), _ENDED_LEGEND),
-        Section("log", "Offsets against time", _some(logs), _LOG_LEGEND),
-        Section("id", "Transactional ids over time", ids, note=_ID_NOTE),
+        Section("log", "Offsets against time", _some(logs), _LOG_LEGEND, of_places),
+        Section("id", "Transactional ids over time", ids, note=f"{_ID_NOTE} {of_names}".strip()),
     ]
     return [one for one in every if one.charts]
 
 
 def _some(charts: Iterable[Chart | None]) -> list[Chart]:
     return [one for one in charts if one is not None]
+
+
+def _drawn(number: int, of: int, what: str) -> str:
+    return f"{number} of {of} {what} are drawn, the worst ones." if number < of else ""
 
 
 _HEIGHT = 240

@@ -122,8 +122,10 @@ def _since_rows(report: AuditReport, views: Sequence[dict[str, Any]]) -> dict[st
 def _what_is_counted(partitions: Sequence[PartitionHealth]) -> str:
     """What the table counts beside the first lines of the page."""
     hidden = figures.all_hidden_records([item.hidden_record_count for item in partitions])
+    is_cut = len(partitions) > _MOST_PARTITIONS
+    cut = f"The table has {_MOST_PARTITIONS} of them, those with most hidden records. " if is_cut else ""
     return (
         f"Every partition with an open transaction, also one in progress: {count(len(partitions), 'partition')}, "
-        f"{hidden}. The first lines of this page leave out what only transactions in progress hold. "
+        f"{hidden}. {cut}The first lines of this page leave out what only transactions in progress hold. "
         "Since when is by the brokers' clocks."
     )
