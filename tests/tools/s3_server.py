@@ -176,7 +176,9 @@ def _handler(bucket: Bucket) -> type[BaseHTTPRequestHandler]:  # noqa: C901 one 
                 uploads[query["uploadId"][0]][int(query["partNumber"][0])] = data
                 return self._answer(200, headers={"ETag": f'"{md5(data).hexdigest()}"'})
             with bucket.lock:
-                if self.headers.get("If-None-Match") == "*" and key in bucket.objects:
+                kept, wanted = bucket.objects.get(key), self.headers.get("If-Match")
+                is_other = wanted is not None and (kept is None or kept.tag != wanted)
+                if is_other or (self.headers.get("If-None-Match") == "*" and kept is not None):
                     return self._error(412, "PreconditionFailed")
                 tag = bucket.put(key, data)
             return self._answer(200, headers={"ETag": tag})

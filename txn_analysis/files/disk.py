@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from txn_analysis.files.store import Found, Version
@@ -13,6 +13,20 @@ if TYPE_CHECKING:
 
 ON_DISK = ""
 """The root of a place that is a path of this machine: its key is the path without the first `/`."""
+
+
+@contextmanager
+def alone_in(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Whoever else changes a file of this folder by this waits; the lock leaves no file, and goes with its process."""
+    import fcntl  # of POSIX alone
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # shares that lock no folder: there, of two in one moment, the last one wins
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class Disk:

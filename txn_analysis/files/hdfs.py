@@ -64,6 +64,13 @@ class HdfsStore:
             while piece := source.read(_STEP_BYTES):
                 stream.write(piece)
 
+    def replace(self, key: str, data: bytes, version: Version | None) -> None:
+        """As of `Store`; the file system compares nothing itself, so that of two in one moment the last one wins."""
+        now = self.head(key)
+        if (now and now.version) != version:
+            raise ChangedError
+        self.put(key, data)
+
     def drop(self, keys: Sequence[str]) -> None:
         """As of `Store`."""
         for key in keys:

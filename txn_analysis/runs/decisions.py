@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from txn_analysis.errors import ConfigError, WarehouseError
+from txn_analysis.files.disk import alone_in
 from txn_analysis.files.places import local_path, place_of, shown
 from txn_analysis.plan.standing import EVIDENCE, TOLD, AcceptedFinding, Decided, accepted_findings, decision_about
 from txn_analysis.settings import Name, TimeMs, what_is_wrong
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
+    from txn_analysis.files.places import Place
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.tables import Finding
@@ -115,6 +117,7 @@ def _text(file: str) -> str | None:
         raise ConfigError(f"--accepted {shown(file)}: cannot be read: {why}; check the path") from problem
 
 
+_TRIES = 10  # of one decision, where others write at the same time
 _ENTRY = re.compile(r"^(?=\[\[accepted\]\])", re.MULTILINE)
 
 
@@ -125,20 +128,40 @@ def keep(settings: Settings, decisions: Sequence[Decision]) -> None:
         ConfigError: the file cannot be read or written, or was not understood.
     """
     file = file_of(settings)
-    text = _others(file, _text(file) or "", {(one.cluster, one.place) for one in decisions})
-    written = text + ("\n" if text and not text.endswith("\n") else "") + toml_of(decisions)
     try:
-        if (place := place_of(file)) is None:
-            target = Path(local_path(file)).resolve()
+        if (place := place_of(file)) is not None:
+            _keep_in_store(file, place, decisions)
+            return
+        target = Path(local_path(file)).resolve()
+        with alone_in(target.parent):
             draft = target.with_name(f".{target.name}.part")
-            draft.write_text(written, encoding="utf-8")
+            draft.write_text(_with(file, _text(file) or "", decisions), encoding="utf-8")
             draft.replace(target)
-        else:
-            from txn_analysis.files.store import store_of  # noqa: PLC0415 a disk needs no client of stores
-
-            store_of(place).put(place.key, written.encode())
     except OSError as problem:
         raise ConfigError(f"--accepted {shown(file)}: cannot be written: {problem.strerror or problem}") from problem
+
+
+def _keep_in_store(file: str, place: Place, decisions: Sequence[Decision]) -> None:
+    """The same in a store, which refuses who has read it before another one wrote: he reads it again."""
+    from txn_analysis.files.store import ChangedError, store_of  # noqa: PLC0415 a disk needs no client of stores
+
+    store = store_of(place)
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            stored = store.head(place.key)
+            written = _with(file, _text(file) or "", decisions)
+            store.replace(place.key, written.encode(), stored.version if stored else None)
+        except ChangedError:
+            if not tries_left:
+                raise
+        else:
+            return
+
+
+def _with(file: str, text: str, decisions: Sequence[Decision]) -> str:
+    """The text of the file with some decisions, in place of those about the same transactions."""
+    others = _others(file, text, {(one.cluster, one.place) for one in decisions})
+    return others + ("\n" if others and not others.endswith("\n") else "") + toml_of(decisions)
 
 
 def _others(file: str, text: str, places: Set[tuple[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,14 @@ def test_a_decision_stands_in_place_of_the_one_before_and_comments_stay(tmp_path
     decisions.keep(settings, [later])
     both = decisions.toml_of([other, later])
     assert file.read_text(encoding="utf-8") == f"# first\n# other, é\n{both}"
+
+
+def test_of_decisions_at_once_all_are_kept(tmp_path: Path) -> None:
+    settings, first = Settings(warehouse=str(tmp_path)), decided().decision
+    ids = range(40)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda one: decisions.keep(settings, [first._replace(producer_id=one)]), ids))
+    assert sorted(one.producer_id for one in decisions.read_decisions(settings)) == [*ids]
 
 
 def test_what_people_wrote_in_the_file_stays_as_it_is(tmp_path: Path) -> None:

@@ -184,3 +184,28 @@ def test_decisions_are_kept_in_a_bucket_as_on_a_disk(bucket: Bucket) -> None:
         (first.producer_id, UNTIL_MS + 1),
     ]
     assert "audits/w/accepted.toml" in bucket.objects
+
+
+@pytest.mark.parametrize("has_file", [False, True])
+def test_of_two_decisions_at_once_a_bucket_keeps_both(bucket: Bucket, has_file: bool) -> None:
+    settings, first = Settings(warehouse="s3://kept/audits/w/"), decided().decision
+    mine, theirs = first._replace(producer_id=7), first._replace(producer_id=8)
+    if has_file:
+        decisions.keep(settings, [first])
+
+    def between(_: str) -> None:
+        bucket.before_put = lambda _: None
+        decisions.keep(settings, [theirs])
+
+    bucket.before_put = between
+    decisions.keep(settings, [mine])
+    kept = [one.producer_id for one in decisions.read_decisions(settings)]
+    assert kept == [first.producer_id] * has_file + [8, 7]
+
+
+def test_a_bucket_without_tags_keeps_decisions(bucket: Bucket) -> None:
+    bucket.has_tags = False
+    settings, first = Settings(warehouse="s3://kept/audits/w/"), decided().decision
+    for producer_id in (7, 8):
+        decisions.keep(settings, [first._replace(producer_id=producer_id)])
+    assert [one.producer_id for one in decisions.read_decisions(settings)] == [7, 8]
