@@ -236,12 +236,21 @@ fi
 
 # Where it is written down.
 
+take_folder() { # from now on it is ours alone, or of whoever takes over once we were killed
+    me="$(uname -n) $$" host='' pid=''
+    (set -C && echo "$me" > "$own/running") 2> /dev/null && return
+    { read -r host pid < "$own/running"; } 2> /dev/null
+    [ "$host" != "${me% *}" ] || kill -0 "$pid" 2> /dev/null || { echo "$me" > "$own/running" && return; }
+    fail "$to: another copy kit copies into it (process $pid of $host). Wait for its end, or name another folder; where none runs, delete $own/running"
+}
 if [ "$mode" = tar ]; then
     own=$(mktemp -d "${TMPDIR:-/tmp}/copy-kit.XXXXXX") || fail "no folder for temporary files"
 else
     own=$to/.copy-kit
     mkdir -p "$own" || fail "$to: cannot be written"
     case $(cd "$to" && pwd -P)/ in "$(cd "$1" && pwd -P)"/*) fail "$to lies inside of a log directory" ;; esac
+    take_folder
+    trap 'rm -f "$own/running"' EXIT
 fi
 journal=$own/journal # sequence began ended monotonic size sum inode mtime place; the last line of a place counts
 manifest=txn-capture.json

@@ -247,6 +247,20 @@ def test_a_kit_that_is_killed_is_resumed(broker: Broker, signal: str) -> None:
     assert report.coverage.transaction_state["copied"]["is_state_last"]
 
 
+def test_a_second_kit_into_the_same_folder_is_refused(broker: Broker) -> None:
+    """Each would write into the parts of the other one."""
+    second = broker.folder / "second"
+    shell = f"{shutil.which(broker.shell)} sh" if broker.shell == "busybox" else shutil.which(broker.shell)
+    call = f"{shell} {SCRIPT} --to {broker.copy} --pause 0 {broker.log_dir} < /dev/null > {second} 2>&1"
+    broker.happens_at(6, f"{call}; echo $? >> {second}")
+    said = broker.copies()
+    *_, why, code = second.read_text().splitlines()
+    assert (code, "another copy kit copies into it" in why) == ("2", True)
+    assert said["is_complete"] is True
+    assert not (broker.copy / ".copy-kit/running").exists()
+    assert broker.copies()["is_complete"] is True
+
+
 def test_the_manifest_of_a_killed_kit_proves_nothing(dash: Broker) -> None:
     dash.happens_at(30, "kill -TERM $PPID")
     dash.runs("--to", str(dash.copy))
