@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from txn_analysis import __version__
@@ -14,6 +15,7 @@ _MANY_OBJECTS = 200_000
 
 def main() -> None:
     """Run the command line; ends the process with the exit code of the verb."""
+    _reopen_closed_streams()
     if sys.argv[1:] == ["--version"]:  # whoever asks for nothing else need not wait for the options of all verbs
         print(f"txn-analysis {__version__}")
         return
@@ -26,6 +28,19 @@ def main() -> None:
             app(prog_name="txn-analysis")
         finally:
             gc.freeze()  # nor is any looked for while the process ends
+
+
+def _reopen_closed_streams() -> None:
+    """What goes to a stdout or stderr that was closed (`>&-`) is lost, as in /dev/null.
+
+    Left closed, their numbers would be those of the next files, and Python would print to stdout what is for stderr.
+    """
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, os.O_WRONLY)
+            if descriptor != number:  # stdin is closed as well
+                os.dup2(descriptor, number)
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 until the end
 
 
 if __name__ == "__main__":

@@ -36,6 +36,19 @@ def test_a_full_disk_behind_stdout_is_said_in_words() -> None:
         stream.write("line\n")
 
 
+def test_what_goes_to_a_closed_stdout_is_lost_and_nothing_else_is_said() -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$0" -m txn_analysis copy-kit >&-', sys.executable], check=False, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_closed_stderr_does_not_lead_to_stdout() -> None:
+    call = '"$0" -m txn_analysis report --warehouse /nosuch --as-of 1 2>&-'
+    done = subprocess.run(["/bin/sh", "-c", call, sys.executable], check=False, capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
 def test_a_terminal_without_unicode_gets_escapes() -> None:
     code = "from txn_analysis.cli.output import emit; emit('Gr\\u00f6\\u00dfe\\n', None)"
     environment = {"PYTHONIOENCODING": "ascii"}
