@@ -21,6 +21,7 @@ from deltalake.exceptions import DeltaError
 
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH
+from txn_analysis.text import utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -115,7 +116,14 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def cells(rows: pa.Table) -> tuple[tuple[Any, ...], ...]:
     """The rows as every form can print them: times in ISO 8601, nested values as JSON, what JSON has not as text."""
-    return tuple(zip(*([_cell(value) for value in column.to_pylist()] for column in rows.columns), strict=True))
+    return tuple(zip(*([_cell(value) for value in _values(column)] for column in rows.columns), strict=True))
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """Times as `utc` prints them: Python has none beyond the year 9999."""
+    if not pa.types.is_timestamp(column.type):
+        return list(column.to_pylist())
+    return [utc(ms) for ms in column.cast(pa.timestamp("ms"), safe=False).cast(pa.int64()).to_pylist()]
 
 
 def _cell(value: Any) -> Any:

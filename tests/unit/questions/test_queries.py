@@ -1,5 +1,6 @@
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
 
 from tests.tools import report_rows as rows
@@ -15,6 +16,7 @@ from txn_analysis.questions.answers import (
 )
 from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.report.formats import Answer
+from txn_analysis.runs.ask import cells
 from txn_analysis.tables import Finding
 from txn_analysis.verdict import Verdict
 
@@ -196,3 +198,13 @@ def test_filters_refuse_what_could_only_mislead() -> None:
         Filters(partitions=(1,))
     with pytest.raises(ConfigError, match="regular expression"):
         Filters(transactional_id_patterns=("(",))
+
+
+def test_a_time_that_no_calendar_reaches_is_printed_as_a_number() -> None:
+    times = pa.array([0, None, 253_402_300_800_000, -99_999_999_999_999], pa.timestamp("ms"))
+    assert cells(pa.table({"time": times, "utc": times.cast(pa.timestamp("ms", "UTC"))})) == (
+        ("1970-01-01T00:00:00.000Z",) * 2,
+        (None, None),
+        ("253402300800000 ms since 1970",) * 2,
+        ("-99999999999999 ms since 1970",) * 2,
+    )
