@@ -204,6 +204,11 @@ COPIED_AGAIN = manifest()
 
 MANIFESTS: dict[Refused, Lesson] = {
     Refused.MANIFEST_NOT_UNDERSTOOD: Lesson(manifest(size_bytes=-1), "Copy the files again", COPIED_AGAIN),
+    Refused.MANIFEST_OF_TOMORROW: Lesson(
+        COPIED_AGAIN | {MANIFEST_FILE: COPIED_AGAIN[MANIFEST_FILE].replace(b'"version": 1', b'"version": 2')},
+        "version 2, made by a newer copy kit. Use a newer txn-analysis, or copy the files again",
+        COPIED_AGAIN,
+    ),
     Refused.NAMED_TWICE: Lesson(
         COPIED_AGAIN | {MANIFEST_FILE: re.sub(rb"\[(.*)\]", rb"[\1, \1]", COPIED_AGAIN[MANIFEST_FILE])},
         "Copy the files again",

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from blake3 import blake3
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from txn_analysis.errors import InputError
 from txn_analysis.files import places
@@ -96,7 +96,7 @@ class _SaidOfFile(_Said):
 
 class _SaidOfCopy(_Said):
     format: Literal["txn-capture"]
-    version: int
+    version: Literal[1]
     made_by: str | None = None
     clock: Literal["broker", "collector"]
     cluster_id: _Word | None = None
@@ -107,13 +107,6 @@ class _SaidOfCopy(_Said):
     files: list[_SaidOfFile]
     deleted: list[_Path] = []
 
-    @field_validator("version")
-    @classmethod
-    def _is_known(cls, version: int) -> int:
-        if version != MANIFEST_VERSION:
-            raise ValueError(f"only version {MANIFEST_VERSION} is known")
-        return version
-
 
 @dataclass(frozen=True)
 class FoundManifest:
@@ -122,7 +115,7 @@ class FoundManifest:
     path: str
     data: bytes
     copy: _SaidOfCopy | None
-    problem: str | None = None
+    problem: Refusal | None = None
 
     @property
     def folder(self) -> str:
@@ -183,14 +176,18 @@ def _manifest_data(file: SourceFile) -> bytes | None:
 
 def _parsed(path: str, data: bytes) -> FoundManifest:
     try:
-        copy = _SaidOfCopy.model_validate(json.loads(data, object_pairs_hook=keys_once))
+        document = json.loads(data, object_pairs_hook=keys_once)
+        version = document.get("version") if isinstance(document, dict) else None
+        if isinstance(version, int) and version > MANIFEST_VERSION:
+            return FoundManifest(path, data, None, Refused.MANIFEST_OF_TOMORROW.of(path, version))
+        return FoundManifest(path, data, _SaidOfCopy.model_validate(document))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "it"
-        return FoundManifest(path, data, None, f"not a manifest that this version knows ({where}: {first['msg']})")
+        problem = f"not a manifest that this version knows ({where}: {first['msg']})"
     except (ValueError, RecursionError) as error:
-        return FoundManifest(path, data, None, f"not a whole manifest ({type(error).__name__})")
-    return FoundManifest(path, data, copy)
+        problem = f"not a whole manifest ({type(error).__name__})"
+    return FoundManifest(path, data, None, Refused.MANIFEST_NOT_UNDERSTOOD.of(path, problem))
 
 
 def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[SourceFile]) -> dict[str, list[Refusal]]:
@@ -210,7 +207,7 @@ def manifest_problems(manifests: Sequence[FoundManifest], others: Sequence[Sourc
         named = manifest.by_place
         reasons = []
         if manifest.problem is not None:
-            reasons.append(Refused.MANIFEST_NOT_UNDERSTOOD.of(manifest.path, manifest.problem))
+            reasons.append(manifest.problem)
         if manifest.copy is not None:
             if len(named) < len(manifest.copy.files):
                 reasons.append(Refused.NAMED_TWICE.of(manifest.path))

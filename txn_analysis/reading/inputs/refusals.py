@@ -130,6 +130,10 @@ class Refused(Enum):
     UNKNOWN_TEXT = "not a text that this version knows", _UNKNOWN_TEXT
     # Manifests, which are not those of the files beside them.
     MANIFEST_NOT_UNDERSTOOD = "%s: %s", _COPY_ALL
+    MANIFEST_OF_TOMORROW = (
+        "%s: a manifest of version %s, made by a newer copy kit",
+        "Use a newer txn-analysis, or copy the files again with the kit of this one",
+    )
     NAMED_TWICE = "%s: it names a file twice", _COPY_ALL
     CUT_SHORT = "%s: the copy was cut short: it does not name %s", "Copy again: the same command goes on"
     NOT_NAMED = f"%s: {MANIFEST_FILE} does not name it", "Take it out of the folder, or copy again"
