@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _STEP_BYTES = 8 << 20
+_REMEDY = "Check that its name node runs, and that HADOOP_CONF_DIR names the folder of its configuration"
 
 
 class HdfsStore:
@@ -90,4 +91,4 @@ def _worded() -> Iterator[None]:
         raise FileNotFoundError("there is no such file") from None
     except OSError as error:
         line = str(error).partition("\n")[0][:200]
-        raise StoreError(f"the file system does not answer as it should ({line})") from None
+        raise StoreError(f"the file system does not answer as it should ({line}). {_REMEDY}") from None

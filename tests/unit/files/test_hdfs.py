@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from txn_analysis.files.hdfs import HdfsStore
+from txn_analysis.files.store import StoreError
 
 LARGE = bytes(range(256)) * (80 << 10)  # 20 MiB: some steps of a stream
 
@@ -22,3 +23,8 @@ def test_what_is_put_is_read_again(tmp_path: Path, content: bytes) -> None:
     store.put("audit/bytes", content)
     store.put("audit/stream", io.BytesIO(content))
     assert whole(store, "audit/bytes") == whole(store, "audit/stream") == content
+
+
+def test_where_nobody_answers_it_says_what_to_check() -> None:
+    with pytest.raises(StoreError, match=r"does not answer as it should \(.*\)\. Check that its name node runs"):
+        HdfsStore("hdfs://127.0.0.1:1").head("audit/bytes")
