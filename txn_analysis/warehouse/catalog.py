@@ -130,7 +130,8 @@ def _check_names(spark: SparkSession, view: str, files: str, path: str) -> None:
     described = _described(spark, files)
     if described and _plain(described.get("Location", "")) != _plain(path):
         elsewhere = described.get("Location") or "no files at all"
-        raise WarehouseError(f"{files}: it is there, and is of {elsewhere}, not of {path}. Give another schema")
+        what = "a view, not the table" if "View Text" in described else f"of {elsewhere}, not"
+        raise WarehouseError(f"{files}: it is there, and is {what} of {path}. Give another schema")
     described = _described(spark, view)
     if described and files.rpartition(".")[2] not in described.get("View Text", ""):
         raise WarehouseError(f"{view}: it is there, and is no view of {files}. Give another schema")

@@ -45,6 +45,14 @@ print("uncommented", sum(not row["comment"] for row in described if row["col_nam
 comment = [row["data_type"] for row in spark.sql("DESCRIBE EXTENDED audit.findings").collect() if row[0] == "Comment"]
 print("view", comment)
 """
+VIEWED = """
+spark.sql("CREATE SCHEMA IF NOT EXISTS viewed")
+spark.sql("CREATE VIEW viewed.findings_files AS SELECT 1 AS one")
+try:
+    register(spark, warehouse, "viewed")
+except AuditError as error:
+    print("refused", error)
+"""
 ELSEWHERE = """
 try:
     register(spark, warehouse, "audit")
@@ -99,6 +107,9 @@ def test_tables_are_registered_once_and_ask_as_sql_in_the_next_session(tmp_path:
     assert f"joined {batches_of(stored, 'refunds')}" in said
     assert "uncommented 0" in said
     assert "view ['Of all complete audits. One row is one open transaction in one run.']" in said
+    assert "findings_files`: it is there, and is a view, not the table of " in ran(
+        folder, "-c", SESSION + VIEWED, warehouse
+    )
     refused = ran(folder, "-c", SESSION + ELSEWHERE, other)
     assert f"is of file:{warehouse}/" in refused
     assert f"not of {other}/" in refused
