@@ -378,9 +378,7 @@ def _rows(
 ) -> DataFrame:
     with _at_work(spark, root) as session:
         tables = run_tables(open_warehouse(session, root), cluster, run_id)
-        runs = [tables.run]
-        if every_run:
-            runs = tables.warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster])
+        runs = tables.warehouse.records(RunRecord, RUNS, cluster=[tables.run.cluster]) if every_run else [tables.run]
         return tables.warehouse.frame(table, run_id=[run.run_id for run in runs])  # they are finished: these rows count
 
 
