@@ -16,7 +16,7 @@ from txn_analysis.coordinator.sections import MOST_MISPLACED_IDS, SectionSum, St
 from txn_analysis.kafka.names import STATE_TOPIC, java_hash, state_partition
 from txn_analysis.kafka.problems import HOLES
 from txn_analysis.logic import UNBOUNDED_MS, latest
-from txn_analysis.text import ranges
+from txn_analysis.text import count, ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -320,25 +320,24 @@ def _ends_of_log_dirs(sections: Iterable[StateSection]) -> dict[str | None, int]
     return ends_ms
 
 
-def _add_sum(partition: StatePartition, of_part: SectionSum, count: int) -> None:
+def _add_sum(partition: StatePartition, of_part: SectionSum, partition_count: int) -> None:
     partition.undecodable_count += of_part.undecodable_count
     partition.keyless_count += of_part.keyless_count
     partition.newer_count += of_part.newer_count
     if of_part.undecodable_count:
-        partition.problems.append(f"{of_part.undecodable_count} records could not be decoded")
+        partition.problems.append(f"{count(of_part.undecodable_count, 'record')} could not be decoded")
     if of_part.misplaced_count:
-        partition.problems.append(
-            f"{of_part.misplaced_count} records have ids that belong to another partition"
-            + _such_as(of_part.misplaced_ids, count)
-        )
+        misplaced = count(of_part.misplaced_count, "record has an id that belongs", "records have ids that belong")
+        examples = _such_as(of_part.misplaced_ids, partition_count)
+        partition.problems.append(f"{misplaced} to another partition{examples}")
         known = {*partition.misplaced_ids, *of_part.misplaced_ids}
         partition.misplaced_ids = tuple(sorted(known)[:MOST_MISPLACED_IDS])
 
 
-def _such_as(ids: tuple[str, ...], count: int) -> str:
+def _such_as(ids: tuple[str, ...], partition_count: int) -> str:
     """The ids with the partition that Kafka's hash gives them."""
     shown = [name if len(name) <= _ID_WIDTH else f"{name[:_ID_WIDTH]}..." for name in ids]
-    homes = (state_partition(java_hash(name), count) for name in ids)
+    homes = (state_partition(java_hash(name), partition_count) for name in ids)
     named = [f"'{name}' (to {home})" for name, home in zip(shown, homes, strict=True)]
     return f", such as {', '.join(named)}" if named else ""
 

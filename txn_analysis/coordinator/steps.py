@@ -47,6 +47,7 @@ from txn_analysis.coordinator.state_records import (
 from txn_analysis.coordinator.view import Asked, Views, views_of
 from txn_analysis.tables import TRANSACTIONS, PartitionHealth, Transaction
 from txn_analysis.tables.schema import AUDIT, by_audit
+from txn_analysis.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -266,8 +267,8 @@ def views_in(max_clock_skew_ms: Mapping[int, int]) -> BatchFunction:
             opened = iter(records_of(Asked, lists.flatten()))
             counts = pc.list_value_length(lists).to_pylist()
             of_rows = zip(known["audit"].to_pylist(), counts, unpickled(known["state"].to_pylist()), strict=True)
-            for n, count, state in of_rows:
-                asked = [*islice(opened, count)]
+            for n, length, state in of_rows:
+                asked = [*islice(opened, length)]
                 views = state.views(asked, max_clock_skew_ms[n])
                 for one in asked:
                     view = views[one.key]
@@ -320,6 +321,6 @@ def state_seen(
     doubts: dict[int | None, tuple[str, ...]] = {None: files.doubts, **files.undecoded}
     lost = sums.console.get(None)
     if lost is not None:  # its records may be of any partition, also where the export has no other one of it
-        doubt = (f"{lost.undecodable_count} records of an export could not be decoded",)
+        doubt = (f"{count(lost.undecodable_count, 'record')} of an export could not be decoded",)
         doubts |= {n: (*doubts.get(n, ()), *doubt) for n in range(placing.partition_count) if n not in console}
     return state_evidence_of(placing.state_count, sections, console, chains, followed, doubts)

@@ -89,6 +89,14 @@ def test_an_empty_partition_is_seen_but_never_speaks() -> None:
     assert only(empty) == StatePartition(0, is_seen=True)
 
 
+def test_one_record_is_one() -> None:
+    partition = only(changed(FIRST_FILE, undecodable_count=1, misplaced_count=1))
+    assert partition.problems == [
+        "1 record could not be decoded",
+        "1 record has an id that belongs to another partition",
+    ]
+
+
 def test_decoder_errors_and_broken_batches_are_problems() -> None:
     partition = only(changed(FIRST_FILE, undecodable_count=2), problems={0: ["positions do not chain"]})
     assert partition.problems == ["2 records could not be decoded", "positions do not chain"]
