@@ -46,10 +46,13 @@ class LogCoverage(NamedTuple):
     Attributes:
         has_logs: the capture has the log of at least one partition whose topic is not the coordinator's.
         contested: partitions whose dumps have lines that a client may have made, and that may open a transaction.
+        emptied: partitions of whose logs the copy holds no batch, and their brokers' high watermark is beyond its end.
+            Of a log that has batches it says nothing: while a broker runs, it writes on behind what was copied.
     """
 
     has_logs: bool = True
     contested: tuple[str, ...] = ()
+    emptied: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, logs: Iterable[PartitionHealth]) -> LogCoverage:
@@ -58,19 +61,35 @@ class LogCoverage(NamedTuple):
         contested = [
             log for log in in_capture if not MAY_HIDE_OPEN.isdisjoint(problem.kind for problem in log.problems)
         ]
-        return cls(bool(in_capture), tuple(sorted(f"{log.topic}-{log.partition}" for log in contested)))
+        return cls(bool(in_capture), _names(contested), _names(filter(_is_emptied, in_capture)))
+
+    @property
+    def is_blind(self) -> bool:
+        """Something may be open that is not listed, whatever is."""
+        return bool(self.contested or self.emptied)
 
     @property
     def missing(self) -> str | None:
         """What keeps the run from the answer that nothing hangs, in words; None where nothing does."""
         if not self.has_logs:
             return NO_LOGS
-        return f"{CONTESTED} on {listed([*self.contested], _MOST_PLACES)}" if self.contested else None
+        what, places = (CONTESTED, self.contested) if self.contested else (EMPTIED, self.emptied)
+        return f"{what} {listed([*places], _MOST_PLACES)}" if places else None
+
+
+def _is_emptied(log: PartitionHealth) -> bool:
+    end = log.end_offset
+    return end is not None and log.first_offset in {None, end} and (log.high_watermark or 0) > end
+
+
+def _names(logs: Iterable[PartitionHealth]) -> tuple[str, ...]:
+    return tuple(sorted(f"{log.topic}-{log.partition}" for log in logs))
 
 
 ALL_COVERED = LogCoverage()
 NO_LOGS = "no log of a partition is in this capture"
-CONTESTED = "lines of a dump that may be text of a client would open a transaction"
+CONTESTED = "lines of a dump that may be text of a client would open a transaction on"
+EMPTIED = "the copy holds none of the records that its checkpoints count of"
 _MOST_PLACES = 5
 
 _EXIT_CODES = {Outcome.CLEAN: 0, Outcome.FINDINGS: 1, Outcome.COULD_NOT_TELL: 3}
@@ -148,6 +167,6 @@ def outcome_of(
     every = list(findings)
     if any(finding.verdict.severity >= fail_on.severity for finding in every):
         return Outcome.FINDINGS
-    is_seen = not logs.contested and (logs.has_logs or every)
+    is_seen = not logs.is_blind and (logs.has_logs or every)
     is_known = is_seen and not in_doubt(every, has_state=has_state)
     return Outcome.CLEAN if is_known else Outcome.COULD_NOT_TELL

@@ -84,6 +84,29 @@ def test_which_logs_may_hide_an_open_transaction(log: PartitionHealth, contested
     assert LogCoverage.of([log]).contested == contested
 
 
+EMPTY = HEALTH._replace(first_offset=10, end_offset=10, high_watermark=10)
+
+
+@cases(
+    "log emptied",
+    {
+        "all-records-are-deleted": (EMPTY, ()),
+        "no-checkpoint": (EMPTY._replace(high_watermark=None), ()),
+        "cut-to-nothing": (EMPTY._replace(high_watermark=11), ("orders-0",)),
+        "a-snapshot-alone": (EMPTY._replace(first_offset=None, high_watermark=11), ("orders-0",)),
+        "written-on-while-it-was-copied": (EMPTY._replace(first_offset=9, high_watermark=11), ()),
+        "of-an-earlier-capture": (EMPTY._replace(high_watermark=11, is_in_capture=False), ()),
+    },
+)
+def test_a_log_without_the_records_that_its_broker_counts_is_never_green(
+    log: PartitionHealth, emptied: tuple[str, ...]
+) -> None:
+    coverage = LogCoverage.of([log])
+    assert coverage.emptied == emptied
+    expected = Outcome.COULD_NOT_TELL if emptied else Outcome.CLEAN
+    assert outcome_of([LISTED], has_state=True, logs=coverage) is expected
+
+
 @pytest.mark.parametrize(
     ("fail_on", "expected"),
     [
