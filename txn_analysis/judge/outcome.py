@@ -44,15 +44,13 @@ class LogCoverage(NamedTuple):
     """Whether a run looked at all that could hang, apart from what it found open.
 
     Attributes:
-        has_logs: the capture has the log of at least one partition whose topic is not the coordinator's.
+        has_logs: the capture has the log of at least one partition whose topic is not the coordinator's, and not only
+            some that were cut to nothing.
         contested: partitions whose dumps have lines that a client may have made, and that may open a transaction.
-        emptied: partitions of whose logs the copy holds no batch, and their brokers' high watermark is beyond its end.
-            Of a log that has batches it says nothing: while a broker runs, it writes on behind what was copied.
     """
 
     has_logs: bool = True
     contested: tuple[str, ...] = ()
-    emptied: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, logs: Iterable[PartitionHealth]) -> LogCoverage:
@@ -61,35 +59,29 @@ class LogCoverage(NamedTuple):
         contested = [
             log for log in in_capture if not MAY_HIDE_OPEN.isdisjoint(problem.kind for problem in log.problems)
         ]
-        return cls(bool(in_capture), _names(contested), _names(filter(_is_emptied, in_capture)))
-
-    @property
-    def is_blind(self) -> bool:
-        """Something may be open that is not listed, whatever is."""
-        return bool(self.contested or self.emptied)
+        return cls(
+            not all(map(_is_cut_to_nothing, in_capture)),
+            tuple(sorted(f"{log.topic}-{log.partition}" for log in contested)),
+        )
 
     @property
     def missing(self) -> str | None:
         """What keeps the run from the answer that nothing hangs, in words; None where nothing does."""
         if not self.has_logs:
             return NO_LOGS
-        what, places = (CONTESTED, self.contested) if self.contested else (EMPTIED, self.emptied)
-        return f"{what} {listed([*places], _MOST_PLACES)}" if places else None
+        return f"{CONTESTED} on {listed([*self.contested], _MOST_PLACES)}" if self.contested else None
 
 
-def _is_emptied(log: PartitionHealth) -> bool:
-    end = log.end_offset
-    return end is not None and log.first_offset in {None, end} and (log.high_watermark or 0) > end
-
-
-def _names(logs: Iterable[PartitionHealth]) -> tuple[str, ...]:
-    return tuple(sorted(f"{log.topic}-{log.partition}" for log in logs))
+def _is_cut_to_nothing(log: PartitionHealth) -> bool:
+    """The copy has no batch of it, and its broker's high watermark lies beyond its end."""
+    end_offset = log.end_offset
+    has_no_batch = end_offset is not None and log.first_offset in {None, end_offset}
+    return has_no_batch and (log.high_watermark or 0) > (end_offset or 0)
 
 
 ALL_COVERED = LogCoverage()
 NO_LOGS = "no log of a partition is in this capture"
-CONTESTED = "lines of a dump that may be text of a client would open a transaction on"
-EMPTIED = "the copy holds none of the records that its checkpoints count of"
+CONTESTED = "lines of a dump that may be text of a client would open a transaction"
 _MOST_PLACES = 5
 
 _EXIT_CODES = {Outcome.CLEAN: 0, Outcome.FINDINGS: 1, Outcome.COULD_NOT_TELL: 3}
@@ -167,6 +159,6 @@ def outcome_of(
     every = list(findings)
     if any(finding.verdict.severity >= fail_on.severity for finding in every):
         return Outcome.FINDINGS
-    is_seen = not logs.is_blind and (logs.has_logs or every)
+    is_seen = not logs.contested and (logs.has_logs or every)
     is_known = is_seen and not in_doubt(every, has_state=has_state)
     return Outcome.CLEAN if is_known else Outcome.COULD_NOT_TELL

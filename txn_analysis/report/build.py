@@ -126,7 +126,7 @@ def _outcome(report: AuditReport) -> OutcomeItem:
     """What it came out as, of all that is in it but its own outcome."""
     doubtful, answer, logs = report.doubtful, report.outcome_at(), report.log_coverage
     meant = {Outcome.FINDINGS: report.hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, report.findings[:0])
-    is_blind = logs.is_blind or not report.unaccepted
+    is_blind = bool(logs.contested) or not report.unaccepted
     of_logs = _what_shows(logs) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
     return OutcomeItem(
         answer=answer,
@@ -245,7 +245,6 @@ def _with_not_understood(state: dict[str, Any], inputs: Iterable[ReadInput]) -> 
 
 _DUMP_DECODED = "dump `__transaction_state` again with `--transaction-log-decoder`"
 _EXPORT_AGAIN = "export it again, without `2>&1`; or give the brokers' own files of `__transaction_state`"
-_LOGS_AGAIN = "copy their logs again"
 _LOGS = "the logs of the partitions, audited together with `__transaction_state`"
 
 
@@ -253,12 +252,8 @@ def _what_shows(logs: LogCoverage) -> tuple[Remedy, ...]:
     """What would let a run see all that could hang; nothing where it did."""
     if logs.missing is None:
         return ()
-    lack, text, partitions = Lack.NO_LOGS, _LOGS, logs.contested or logs.emptied
-    if logs.contested:
-        lack, text = Lack.CONTESTED_LINES, SHALLOW_DUMP
-    elif logs.emptied:
-        lack, text = Lack.LOG_NOT_WHOLE, _LOGS_AGAIN
-    return (Remedy(lack=lack, missing=logs.missing, text=text, transaction_count=0, partitions=partitions),)
+    lack, text = (Lack.CONTESTED_LINES, SHALLOW_DUMP) if logs.contested else (Lack.NO_LOGS, _LOGS)
+    return (Remedy(lack=lack, missing=logs.missing, text=text, transaction_count=0, partitions=logs.contested),)
 
 
 def _remedies(report: AuditReport) -> tuple[Remedy, ...]:

@@ -85,26 +85,25 @@ def test_which_logs_may_hide_an_open_transaction(log: PartitionHealth, contested
 
 
 EMPTY = HEALTH._replace(first_offset=10, end_offset=10, high_watermark=10)
+CUT = EMPTY._replace(high_watermark=11)
 
 
 @cases(
-    "log emptied",
+    "logs has_logs",
     {
-        "all-records-are-deleted": (EMPTY, ()),
-        "no-checkpoint": (EMPTY._replace(high_watermark=None), ()),
-        "cut-to-nothing": (EMPTY._replace(high_watermark=11), ("orders-0",)),
-        "a-snapshot-alone": (EMPTY._replace(first_offset=None, high_watermark=11), ("orders-0",)),
-        "written-on-while-it-was-copied": (EMPTY._replace(first_offset=9, high_watermark=11), ()),
-        "of-an-earlier-capture": (EMPTY._replace(high_watermark=11, is_in_capture=False), ()),
+        "all-records-are-deleted": ([EMPTY], True),
+        "no-checkpoint": ([EMPTY._replace(high_watermark=None)], True),
+        "all-cut-to-nothing": ([CUT, CUT], False),
+        "a-snapshot-alone": ([CUT._replace(first_offset=None)], False),
+        "written-on-while-it-was-copied": ([CUT._replace(first_offset=9)], True),
+        "a-partition-that-began-while-others-were-copied": ([CUT, EMPTY], True),
     },
 )
-def test_a_log_without_the_records_that_its_broker_counts_is_never_green(
-    log: PartitionHealth, emptied: tuple[str, ...]
-) -> None:
-    coverage = LogCoverage.of([log])
-    assert coverage.emptied == emptied
-    expected = Outcome.COULD_NOT_TELL if emptied else Outcome.CLEAN
-    assert outcome_of([LISTED], has_state=True, logs=coverage) is expected
+def test_a_copy_whose_logs_were_all_cut_to_nothing_has_no_log(logs: list[PartitionHealth], has_logs: bool) -> None:
+    coverage = LogCoverage.of(logs)
+    assert coverage.has_logs == has_logs
+    expected = Outcome.CLEAN if has_logs else Outcome.COULD_NOT_TELL
+    assert outcome_of([], has_state=True, logs=coverage) is expected
 
 
 @pytest.mark.parametrize(
