@@ -273,9 +273,8 @@ class _Reader(DataSourceReader):
         content.learn(tables_of(batches))
         content.account(plans)
         # Of an empty file, or one that cannot be unpacked, there is no span: the row says why.
-        without = [
-            plan for plan in plans if plan.problem is not None and plan.input_id not in content.rejects_by_input()
-        ]
+        with_span = content.rejects_by_input()
+        without = [plan for plan in plans if plan.problem is not None and plan.input_id not in with_span]
         content.rejects += [RejectedSpan(p.input_id, None, p.text_bytes, 0, p.problem or "") for p in without]
         yield batch_of(RejectedSpan, content.rejects, REJECTS.arrow_schema, ingest_id="")
 

@@ -300,9 +300,9 @@ def _of_bucket(
 
 def _inputs(in_bucket: pa.Table, name: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The rows of one input: a row of a bucket is of one of them, and NULL in the columns of the others."""
-    for batch in in_bucket.to_batches():
-        rows = batch.filter(batch[name].is_valid())
+    names = [each for each in (name, name + _MATCHED) if each in in_bucket.column_names]
+    for batch in in_bucket.select(names).to_batches():
+        rows = batch.filter(batch[name].is_valid()) if batch[name].null_count else batch  # a filter copies all it keeps
         if len(rows):
-            structs = [rows[each] for each in (name, name + _MATCHED) if each in rows.schema.names]
-            columns = {field.name: each.field(field.name) for each in structs for field in each.type}
+            columns = {field.name: struct.field(field.name) for struct in rows.columns for field in struct.type}
             yield typed(pa.RecordBatch.from_arrays([columns[n] for n in schema.names], [*schema.names]), schema)

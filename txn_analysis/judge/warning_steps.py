@@ -178,15 +178,11 @@ def _warnings_of_aborts(history: History) -> Iterator[Warned]:
             yield _warned(kind, history[-1].transactional_id, count)
 
 
-LAST_RECORDS = pa.schema(
-    [
-        NEWEST_RECORDS.field(name)
-        for name in (
-            *("transactional_id", "is_tombstone", "is_hidden", "state"),
-            *("producer_epoch", "timeout_ms", "last_update_ms", "start_ms"),
-        )
-    ]
+_OF_LAST = (
+    *("transactional_id", "is_tombstone", "is_hidden", "state"),
+    *("producer_epoch", "timeout_ms", "last_update_ms", "start_ms"),
 )
+LAST_RECORDS = pa.schema([*map(NEWEST_RECORDS.field, _OF_LAST)])
 """One row is the newest record of a transactional id, as far as it can be warned of."""
 OF_APPLICATION = pa.schema([("application", pa.string()), ("flagged", pa.binary())])
 """One row is some warnings about ids of one application, pickled."""

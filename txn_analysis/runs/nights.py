@@ -6,6 +6,7 @@ from collections import defaultdict
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import by_key, tuples_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.plan.standing import TOLD, Night, ToldFinding, since
 from txn_analysis.runs.prunes import prunes_of
@@ -61,23 +62,26 @@ def withdrawn(
         run: the run.
         records: its plan, or a part of it.
     """
-    every = warehouse.records(RunRecord, RUNS, cluster=[run.cluster]) if records else []
-    dated = [(one.as_of_ms, one.run_number, one) for one in every if one.as_of_ms is not None]
-    after = {one.run_id: one for at_ms, _, one in sorted(dated) if run.as_of_ms is not None and at_ms > run.as_of_ms}
+    if run.as_of_ms is None or not records:
+        return
+    every = warehouse.records(RunRecord, RUNS, cluster=[run.cluster])
+    of_later_copies = (one for one in every if one.as_of_ms is not None and one.as_of_ms > run.as_of_ms)
+    after = {one.run_id: one for one in sorted(of_later_copies, key=attrgetter("as_of_ms", "run_number"))}
     if not after:
         return
-    places = warehouse.records(_Seen, PARTITION_HEALTH, run_id=[*after], topic=[record.topic for record in records])
+    topics = {record.topic for record in records}
+    seen = by_key(warehouse.records(_Seen, PARTITION_HEALTH, run_id=[*after], topic=topics), attrgetter("run_id"))
+    newest = {
+        (one.topic, one.partition): later for later in after.values() for one in seen[later.run_id] if one.is_in_capture
+    }
     no_other_answer = [Verdict.HANGING.value, Verdict.INCONCLUSIVE.value]
-    ids = [record.finding_id for record in records]
-    still = warehouse.rows(
-        FINDINGS, "run_id", "finding_id", run_id=[*after], finding_id=ids, verdict=no_other_answer
-    ).to_pylist()
+    ids, key = [record.finding_id for record in records], ("run_id", "finding_id")
+    rows = warehouse.rows(FINDINGS, *key, run_id=[*after], finding_id=ids, verdict=no_other_answer)
+    still = {*tuples_of(rows, key)}
     for record in records:
-        place = record.topic, record.partition
-        seen_by = {one.run_id for one in places if one.is_in_capture and (one.topic, one.partition) == place}
-        newest = next((one for run_id, one in reversed(after.items()) if run_id in seen_by), None)
-        if newest is not None and {"run_id": newest.run_id, "finding_id": record.finding_id} not in still:
-            yield record, newest
+        later = newest.get((record.topic, record.partition))
+        if later is not None and (later.run_id, record.finding_id) not in still:
+            yield record, later
 
 
 def since_last_night(warehouse: Warehouse, run: RunRecord, findings: FindingRows) -> Since | None:
