@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.names import TRANSACTIONS
+from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
 from txn_analysis.tables import ABORT_PLAN, AbortRecord, Finding
 from txn_analysis.text import escape, json_in_ascii, shell_option
 from txn_analysis.verdict import Verdict
@@ -27,6 +28,8 @@ _ROWS_AT_ONCE = 1_000
 _ORDER = ("topic", "partition", "txn_start_offset", "producer_id")
 _CANONICAL_ORDER = ("topic", "partition", "producer_id", "txn_start_offset")
 """Of the text that a fingerprint is of; plans of 1.0 have theirs by it."""
+# What an id has in progress can use up two epochs when it ends (KAFKA-19367), before the fence takes one.
+_LAST_EPOCH_TO_FENCE = EXHAUSTED_EPOCH - 3
 
 # What a record says just as the finding does.
 _AS_FOUND = (
@@ -95,6 +98,24 @@ def whole_plan(rows: Iterable[pa.RecordBatch]) -> pa.Table:
 
 def _sorted(plan: pa.Table, names: Sequence[str]) -> pa.Table:
     return plan.sort_by([(name, "ascending") for name in names])
+
+
+def shown_once_fenced(finding: Finding) -> str:
+    """What `describe` of its id shows once its producer is fenced.
+
+    A fence raises the epoch. Where the epochs are used up, it gives the id another producer id, at epoch 0
+    (`TransactionCoordinator.initProducerId`), and no epoch above the recorded one ever appears.
+    """
+    epoch = finding.producer_epoch
+    epochs = epoch or 0, finding.coordinator_producer_epoch or 0
+    is_another = finding.coordinator_producer_id not in {None, finding.producer_id}
+    may_be_another = is_another or max(epochs) > _LAST_EPOCH_TO_FENCE
+    return f"an epoch above {epoch}{another_producer_id(finding) if may_be_another else ''}"
+
+
+def another_producer_id(planned: Finding | AbortRecord) -> str:
+    """The other sign of a fence, as a `precondition` has it where it can come."""
+    return f" (or another producer id than {planned.producer_id})"
 
 
 def why_not_by_epochs(record: AbortRecord) -> str:
@@ -185,7 +206,7 @@ def _precondition(finding: Finding) -> str:
     return (
         "first end the producer, which may come back and write into the open transaction: stop its application, let "
         f"what its id has in progress end, and fence the id. Then "
-        f"a fresh `{TRANSACTIONS} describe {describe}` must show an epoch above {epoch} and "
+        f"a fresh `{TRANSACTIONS} describe {describe}` must show {shown_once_fenced(finding)} and "
         f"not list {escape(topic)}-{partition}, and {lookup}. Then abort with the recorded epochs, never by "
         "--start-offset, which takes whatever epoch it finds"
     )

@@ -12,7 +12,7 @@ from pydantic import JsonValue, ValidationError
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import TRANSACTIONS
-from txn_analysis.plan.abort_plan import fingerprinted, plan_fingerprint, why_not_by_epochs
+from txn_analysis.plan.abort_plan import another_producer_id, fingerprinted, plan_fingerprint, why_not_by_epochs
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.tables import AbortRecord
 from txn_analysis.text import SCHEMA_DIALECT, clip, count, escape, iso_utc, shell_option
@@ -192,13 +192,14 @@ def producers_to_end(records: Iterable[AbortRecord], max_timeout_ms: int | None 
 def _producer_to_end(record: AbortRecord, max_timeout_ms: int | None) -> str:
     transactional_id = str(record.transactional_id)
     fence = fence_with_kafkas_tool(transactional_id, max_timeout_ms)
+    another = another_producer_id(record)
     return (
         f"first end the producer of {record.topic_partition}, transactional id {escape(transactional_id)}: what it "
         f"writes there before the abort would be lost. Stop its application, and let what it has in progress end. Then "
         f"fence its id, by a line that goes on only where nothing is in progress: `{fence.line}` "
         f"({fence.needs}; the runbook has lines for older ones). Then a fresh "
         f"`{TRANSACTIONS} describe {shell_option('--transactional-id', transactional_id)}` must show an epoch above "
-        f"{record.producer_epoch} and not list the partition"
+        f"{record.producer_epoch}{another if another in record.precondition else ''} and not list the partition"
     )
 
 

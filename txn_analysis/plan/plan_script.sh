@@ -312,8 +312,11 @@ is_ended_now() {
         ;;
     *) refuse "its id is in state $(shown "$3"), which a fence does not end: wait, and run this again" || return ;;
     esac
+    # Another producer id fences as well, the smaller number too: ids come in blocks, one for each broker. The coordinator
+    # takes partitions for the current one alone, and gives an id none a second time. One that is deposed may answer with
+    # an earlier one; it answers for seconds, and the plan's time begins long after the data's own id was given.
     if [ "$1" = "$producer_id" ] && [ "$2" -le "$producer_epoch" ]; then
-        refuse "its producer is not fenced: the coordinator's epoch is $2, and must be above $producer_epoch"
+        refuse "its producer is not fenced: the coordinator's epoch is $2, and must be above $producer_epoch, or of another producer id"
         say_how_to_fence
         return 1
     fi

@@ -15,7 +15,7 @@ from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.kafka.transactions import COMPLETE_ABORT, ONGOING, PREPARED, ending_of
-from txn_analysis.plan.abort_plan import window
+from txn_analysis.plan.abort_plan import shown_once_fenced, window
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.figures import (
     consequences,
@@ -206,7 +206,7 @@ def _to_do(scene: Scene, finding: Finding, reader: Reader, act: Callable[..., Pa
         yield act("do", f"{clip(f'Stop {stop}', _OWNER_WIDTH)}{live}. {_before_the_fence(finding, name)}")
         if not _is_fenced(finding):
             yield act("fence", command=fence_with_kafkas_tool(name, scene.run.max_timeout_ms).line)
-        must_show = f"an epoch above {finding.producer_epoch}, and must not list {escape(finding.topic_partition)}"
+        must_show = f"{shown_once_fenced(finding)}, and must not list {escape(finding.topic_partition)}"
         describe = f"{TRANSACTIONS} describe {shell_option('--transactional-id', name)}"
         yield act("check", f"must show {must_show}", command=describe)
     else:

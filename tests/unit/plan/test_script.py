@@ -198,10 +198,12 @@ def test_an_ended_producer_is_looked_at_and_its_recorded_epochs_are_sent(executo
 @pytest.mark.parametrize(
     ("seen", "says"),
     [
-        (transaction("billing", 987_654_321, 3), "not fenced: the coordinator's epoch is 3, and must be above 3"),
+        (transaction("billing", 987_654_321, 3), "the coordinator's epoch is 3, and must be above 3, or of another"),
         (transaction("billing", 987_654_321, 2), "not fenced"),
         (transaction("billing", 987_654_321, 4, "orders-2"), "the coordinator lists orders-2"),
         (transaction("billing", 987_654_321, 4, "orders-1", "orders-2", "x-0"), "the coordinator lists orders-2"),
+        (transaction("billing", 987_654_999, 0, "x-0", state="Ongoing"), "a transaction in progress: producer id 9876"),
+        (transaction("billing", 987_654_999, 0, "x-0", state="PrepareAbort"), "in state PrepareAbort, which a fence"),
         (transaction("billing2", 987_654_321, 4), "is not understood"),
         (Said(FENCED.out.splitlines()[0]), "is not understood"),
         (Said(), "is not understood"),
@@ -221,6 +223,7 @@ def test_a_producer_that_the_coordinator_has_not_ended_keeps_its_data(
     "seen",
     [
         transaction("billing", 987_654_999, 0),  # its epochs were used up: it has another producer id now
+        transaction("billing", 1_999, 0),  # the same, of a block that its broker was given earlier
         Said("WARN a word of Log4j\n" + FENCED.out),
         Said(FENCED.out.replace("\t", " ")),
     ],
