@@ -10,10 +10,12 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from txn_analysis.columns.arrays import by_key
 from txn_analysis.plan.standing import TOLD
 from txn_analysis.questions import verify as repairs
 from txn_analysis.questions.old_evidence import OldEvidence, partitions_of
 from txn_analysis.report.model import Item
+from txn_analysis.runs.nights import withdrawn
 from txn_analysis.runs.prunes import TakenInput, clear, keys_of, take
 from txn_analysis.runs.run_tables import captures, run_tables
 from txn_analysis.tables import FINDINGS, INPUTS, RUNS, Prune
@@ -179,7 +181,9 @@ def _age_ms(capture: Capture, runs: Sequence[RunRecord]) -> int | None:
 
 
 def _needed_runs(warehouse: Warehouse, cluster: str, newest: RunRecord, runs: Sequence[RunRecord]) -> set[str]:
-    """Old runs that newer answers name: the first that saw what is still open, and plans that are not known done."""
+    """Old runs that newer answers name: the first that saw what is still open, plans that are not known done, and what
+    speaks against these.
+    """
     tables = run_tables(warehouse, cluster, newest.run_id)
     ids = sorted(finding.finding_id for finding in tables.findings() if finding.verdict in TOLD)
     order = {run.run_id: (run.as_of_ms or 0, run.run_number) for run in runs}
@@ -189,8 +193,9 @@ def _needed_runs(warehouse: Warehouse, cluster: str, newest: RunRecord, runs: Se
         for run_id, name in zip(*(column.to_pylist() for column in finding_rows.columns), strict=True):
             first[name] = min(first.get(name, run_id), run_id, key=order.__getitem__)
     known = repairs.nights(warehouse, cluster, newest.run_id)
-    still = {outcome.record.run_id for outcome in repairs.verify(known) if not outcome.repair.is_done}
-    return {*first.values(), *still}
+    plans = by_key((one.record for one in repairs.verify(known) if not one.repair.is_done), attrgetter("run_id"))
+    against = {later.run_id for run in runs for _, later in withdrawn(warehouse, run, plans.get(run.run_id, ()))}
+    return {*first.values(), *plans, *against}
 
 
 def _record(

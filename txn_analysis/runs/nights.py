@@ -10,14 +10,16 @@ from txn_analysis.columns.arrays import by_key, tuples_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.plan.standing import TOLD, Night, ToldFinding, since
 from txn_analysis.runs.prunes import prunes_of
+from txn_analysis.runs.run_tables import captures
 from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from txn_analysis.plan.repair import Recommended
     from txn_analysis.plan.standing import Since
     from txn_analysis.tables import AbortRecord, Prune
     from txn_analysis.tables.finding_rows import FindingRows
@@ -27,6 +29,7 @@ MOST_NIGHTS = 30
 """So many runs behind one are looked at to count how many nights a finding is there; it says where it may be more."""
 _FEW = 4  # of them are read at once, and twice as many each time
 _MANY = 100  # runs whose findings are in memory at once
+_NO_OTHER_ANSWER = (Verdict.HANGING.value, Verdict.INCONCLUSIVE.value)
 
 
 def runs_behind(warehouse: Warehouse, last: RunRecord) -> list[RunRecord]:
@@ -50,12 +53,14 @@ class _Seen(NamedTuple):
 
 
 def withdrawn(
-    warehouse: Warehouse, run: RunRecord, records: Sequence[AbortRecord]
-) -> Iterator[tuple[AbortRecord, RunRecord]]:
+    warehouse: Warehouse, run: RunRecord, records: Sequence[AbortRecord | Recommended]
+) -> Iterator[tuple[AbortRecord | Recommended, RunRecord]]:
     """Of the aborts that a run recommends those that a later copy speaks against, each with the run that judged it.
 
     There the transaction has ended, or its coordinator, or a lost commit, explains it. A later copy without an answer
-    speaks against nothing.
+    speaks against nothing, and for nothing either: what an earlier one showed stays so. A copy is later by when it was
+    copied, or by its brokers' clocks, as those of a broker that was down may be copied last; and a capture with
+    more files is later than it was with fewer.
 
     Args:
         warehouse: that holds the runs.
@@ -64,24 +69,34 @@ def withdrawn(
     """
     if run.as_of_ms is None or not records:
         return
+    moments = {one.name: one.newest_moment_ms for one in captures(warehouse, run.cluster)}
     every = warehouse.records(RunRecord, RUNS, cluster=[run.cluster])
-    of_later_copies = (one for one in every if one.as_of_ms is not None and one.as_of_ms > run.as_of_ms)
-    after = {one.run_id: one for one in sorted(of_later_copies, key=attrgetter("as_of_ms", "run_number"))}
+    after = {one.run_id: one for one in sorted(every, key=attrgetter("run_number")) if _is_later(one, run, moments)}
     if not after:
         return
     topics = {record.topic for record in records}
-    seen = by_key(warehouse.records(_Seen, PARTITION_HEALTH, run_id=[*after], topic=topics), attrgetter("run_id"))
-    newest = {
-        (one.topic, one.partition): later for later in after.values() for one in seen[later.run_id] if one.is_in_capture
-    }
-    no_other_answer = [Verdict.HANGING.value, Verdict.INCONCLUSIVE.value]
+    seen = warehouse.records(_Seen, PARTITION_HEALTH, run_id=[*after], topic=topics)
+    waiting = by_key(records, attrgetter("topic", "partition"))
     ids, key = [record.finding_id for record in records], ("run_id", "finding_id")
-    rows = warehouse.rows(FINDINGS, *key, run_id=[*after], finding_id=ids, verdict=no_other_answer)
-    still = {*tuples_of(rows, key)}
+    rows = warehouse.rows(FINDINGS, *key, run_id=[*after], finding_id=ids, verdict=_NO_OTHER_ANSWER)
+    no_other = {*tuples_of(rows, key)}
+    against = dict[str, RunRecord]()
+    for one in sorted(seen, key=lambda one: after[one.run_id].run_number):
+        for record in waiting.get((one.topic, one.partition), ()) if one.is_in_capture else ():
+            if (one.run_id, record.finding_id) not in no_other:
+                against[record.finding_id] = after[one.run_id]
     for record in records:
-        later = newest.get((record.topic, record.partition))
-        if later is not None and (later.run_id, record.finding_id) not in still:
-            yield record, later
+        if record.finding_id in against:
+            yield record, against[record.finding_id]
+
+
+def _is_later(one: RunRecord, run: RunRecord, moments: Mapping[str, int | None]) -> bool:
+    if one.as_of_ms is None or run.as_of_ms is None:
+        return False
+    is_again = one.capture == run.capture and one.input_count > run.input_count
+    moment_ms, own_ms = moments.get(one.capture), moments.get(run.capture)
+    is_newer = moment_ms is not None and own_ms is not None and moment_ms > own_ms
+    return is_again or is_newer or one.as_of_ms > run.as_of_ms
 
 
 def since_last_night(warehouse: Warehouse, run: RunRecord, findings: FindingRows) -> Since | None:
