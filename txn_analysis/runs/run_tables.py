@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from txn_analysis.columns.records import records_of
+from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.judge.outcome import LogCoverage
@@ -167,14 +167,15 @@ class RunTables(RunRows):
     def forgotten_captures(self) -> tuple[str, ...]:
         """Of the captures behind the run those that somebody took out of the warehouse since, oldest first.
 
-        Age takes captures as well: nobody doubts those.
+        Other files may have come under the same name. Age takes captures as well: nobody doubts those.
         """
         if not self.run.earlier_captures:
             return ()
         present = {*self.warehouse.rows(INPUTS, "capture", cluster=[self.run.cluster])["capture"].to_pylist()}
-        gone = [name for name in self.run.earlier_captures if name not in present]
-        pruned = {name for prune in self.prunes for name in prune.captures} if gone else ()
-        return tuple(name for name in gone if name not in pruned)
+        gone = {name for name in self.run.earlier_captures if name not in present}  # 1.0 marked no run
+        pruned = {name for prune in self.prunes for name in prune.captures} if gone else set()
+        forgotten = (gone - pruned).union(self.run.forgotten_captures or ())
+        return tuple(name for name in self.run.earlier_captures if name in forgotten)
 
     @cached_property
     def believed_inputs(self) -> dict[str, str]:
@@ -262,23 +263,39 @@ def forget(warehouse: Warehouse, cluster: str, capture: str) -> Forgotten:
     Raises:
         WarehouseError: there is no such capture, or the warehouse cannot be written.
     """
-    by_name = {each.name: each for each in captures(warehouse, cluster)}
-    if capture not in by_name:
+    by_name = {each.name: each.input_count for each in captures(warehouse, cluster)}
+    runs = sorted(warehouse.records(RunRecord, RUNS, cluster=[cluster]), key=attrgetter("run_number"))
+    # Age leaves runs without the files of their captures, and those that rest on them.
+    known = by_name.keys() | {name for run in runs for name in (run.capture, *(run.earlier_captures or ()))}
+    if capture not in known:
         there = listed([escape(name) for name in by_name], _MOST_CAPTURES) or "none"
         raise WarehouseError(
             f"{warehouse.root}: cluster {escape(cluster)} has no capture {escape(capture)}; it has {there}. "
             f"`txn-analysis captures {shell_option('--warehouse', str(warehouse.root))}` lists those of all clusters"
         )
-    runs = sorted(warehouse.records(RunRecord, RUNS, cluster=[cluster]), key=attrgetter("run_number"))
     judged = tuple(run.run_id for run in runs if run.capture == capture)
     abort_count = len(warehouse.rows(ABORT_PLAN, "finding_id", run_id=judged)["finding_id"].unique()) if judged else 0
-    warehouse.replace([], RUNS, cluster=cluster, capture=capture)
+    warehouse.revise(RUNS, partial(_without, cluster=cluster, capture=capture))
     warehouse.replace([], INPUTS, cluster=cluster, capture=capture)
     return Forgotten(
         cluster,
         capture,
-        by_name[capture].input_count,
+        by_name.get(capture, 0),
         judged,
         abort_count,
         tuple(run.run_id for run in runs if capture in (run.earlier_captures or ())),
+    )
+
+
+def _without(rows: pa.Table, cluster: str, capture: str) -> pa.Table:
+    """Rows of `runs` without those that judged a capture; those that had it behind them say so."""
+    stay = [run for run in records_of(RunRecord, rows) if (run.cluster, run.capture) != (cluster, capture)]
+    marked = [_resting(run, capture) if run.cluster == cluster else run for run in stay]
+    return pa.Table.from_batches([batch_of(RunRecord, marked, RUNS.arrow_schema)])
+
+
+def _resting(run: RunRecord, capture: str) -> RunRecord:
+    forgotten = {*(run.forgotten_captures or ()), capture}
+    return run._replace(
+        forgotten_captures=tuple(name for name in run.earlier_captures or () if name in forgotten) or None
     )

@@ -304,6 +304,7 @@ class RunRecord(NamedTuple):
         "number of the newest reading that its version knew: what it read too trustingly is known since. NULL: that of "
         "1.0.0",
     ] = None
+    forgotten_captures: Annotated[tuple[str, ...] | None, "of those behind it the ones forgotten since"] = None
 
     @property
     def coverage(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A capture is taken out of a warehouse: later audits judge as if it had never been there, earlier ones say so."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,17 @@ def test_every_verb_says_what_a_run_rests_on_and_no_plan_of_it_is_printed(
     words = "This run rests on capture kafka-4.2-capture-1, forgotten since: audit its own files again"
     assert " ".join((err if notes else out).split()).count(words) == (2 if verb == "abort-plan" else 1)
     assert bool(out) == (verb != "abort-plan")
+
+
+def test_it_stays_forgotten_where_other_files_come_under_its_name(resting: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(resting, tmp_path / "warehouse")
+    (run_id,) = (run["run_id"] for run in listed(opened(folder), RUNS))
+    right_files = [str(CASES / SECOND / part) for part in PARTS]
+    steps.ingest(no_session, right_files, Settings(warehouse=str(folder), capture=name(FIRST)))
+    assert load_report(opened(folder), Settings(warehouse=str(folder)), run_id).run.forgotten_captures == (name(FIRST),)
+    assert program("abort-plan", "--expired", "--run", run_id, "--warehouse", folder).code == 2
+    again = audited(folder, THIRD)
+    assert (again.run.run_id != run_id, again.run.forgotten_captures) == (True, ())
 
 
 @pytest.mark.parametrize("nights", [(FIRST,), (FIRST, SECOND)], ids=["the only one", "one of two"])

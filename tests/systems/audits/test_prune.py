@@ -20,7 +20,7 @@ from txn_analysis.questions.loaded_report import load_report
 from txn_analysis.questions.pruning import PruneAnswer, prune
 from txn_analysis.report.model import AuditReport
 from txn_analysis.runs.prunes import prunes_of, unpruned_name
-from txn_analysis.runs.run_tables import captures
+from txn_analysis.runs.run_tables import captures, forget
 from txn_analysis.settings import Settings
 from txn_analysis.tables import ALL_TABLES, FINDINGS, INPUTS, LOG_PIECES, PRUNES, RUNS
 from txn_analysis.verdict import Verdict
@@ -125,6 +125,15 @@ def test_a_night_whose_run_stays_is_listed_without_its_files(nights: Path) -> No
     assert [(night.capture.name, night.capture.runs, night.answer) for night in after] == [
         (night.capture.name, night.capture.runs, night.answer) for night in before
     ]
+
+
+def test_a_capture_whose_files_age_took_is_forgotten_all_the_same(nights: Path) -> None:
+    pruned(nights)
+    resting = forget(opened(nights), "default", "day-000").resting_runs
+    assert resting
+    for run_id in resting:
+        run = load_report(opened(nights), Settings(warehouse=str(nights)), run_id).run
+        assert run.forgotten_captures == ("day-000",)
 
 
 def test_the_newest_capture_is_judged_as_before(nights: Path) -> None:
