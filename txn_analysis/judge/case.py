@@ -139,23 +139,25 @@ class Case:
         """*Late*: strictly beyond the bound."""
         return more(self.late_by_ms, 0)
 
+    @property
+    def copied_ms(self) -> int | None:
+        """When it was: as stated, unless a broker's clock shows a later moment; else by a broker's manifest."""
+        stated_ms, manifest_ms = self.settings.as_of_ms, self.copied.copied_ms.get(self.where)
+        if stated_ms is not None and not is_before(stated_ms, self.moments.newest_ms):
+            return stated_ms
+        is_behind = is_before(plus(manifest_ms, self.settings.max_clock_skew_ms), self.log.last_moment_ms)
+        return None if is_behind else manifest_ms
+
     @cached_property
     def is_recent(self) -> bool:
         """Brokers' clocks prove that its first batch is younger than the bound at the moment of the copy.
 
-        That moment is the stated one, unless a broker's clock shows a later moment; else what a broker's manifest says.
         A moment later than the copy proves nothing: some clock has jumped.
         """
-        settings, skew_ms, began_ms = self.settings, self.settings.max_clock_skew_ms, self.exact_after_ms
-        if settings.as_of_ms is not None and not is_before(settings.as_of_ms, self.moments.newest_ms):
-            copied_ms: int | None = settings.as_of_ms
-        else:
-            copied_ms = self.copied.copied_ms.get(self.where)
-            if is_before(plus(copied_ms, skew_ms), self.log.last_moment_ms):
-                return False
+        began_ms, copied_ms = self.exact_after_ms, self.copied_ms
         if began_ms is None or copied_ms is None or began_ms > copied_ms:
             return False
-        return copied_ms + skew_ms - began_ms < settings.late_after_ms
+        return copied_ms + self.settings.max_clock_skew_ms - began_ms < self.settings.late_after_ms
 
     @property
     def is_long_open(self) -> Truth:

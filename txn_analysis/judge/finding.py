@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from txn_analysis.judge import rules
 from txn_analysis.judge.applications import NO_GROUPS, ConnectGroups, application_of, remark_on
-from txn_analysis.judge.sentences import clocks_remark
+from txn_analysis.judge.sentences import clocks_remark, moment_of_the_copy
 from txn_analysis.judge.words import WORDS
 from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS, TopicConfig
 from txn_analysis.logic import minus
@@ -43,6 +43,8 @@ def finding_of(
     clocks = clocks_remark(case) if rule.verdict in _BY_CLOCKS else None
     before = rules.RULES[: rules.RULES.index(rule)]
     evidence, missing = judged.words.evidence_in(case), judged.words.missing_in(case)
+    if rule.verdict is Verdict.INCONCLUSIVE and (moment := moment_of_the_copy(case)) is not None:
+        missing = *missing, moment
     return Finding(
         run_id=run_id,
         finding_id=finding_id,

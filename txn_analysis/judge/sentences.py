@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.judge.lacks import TRUE_IF
 from txn_analysis.kafka.transactions import TOMBSTONE
-from txn_analysis.logic import UNBOUNDED_MS
+from txn_analysis.logic import UNBOUNDED_MS, is_before, plus
 from txn_analysis.settings import flag_name
 from txn_analysis.text import if_known, utc
 
@@ -21,6 +21,7 @@ _CLOCKS = {"last_timestamp": "its last timestamp", "broker_clock": "the brokers'
 
 RENAMED = "was its folder renamed?"
 """How the sentence ends that no record of the state names a topic."""
+MOMENT_OF_THE_COPY = "or the moment of the copy (--as-of)"
 
 
 # Sentences of several rules.
@@ -40,6 +41,15 @@ def clocks_remark(c: Case) -> str | None:
         since = utc(c.txn.first_appended_before_ms)
         return f"it is not late by its last timestamp, and holds the last stable offset since {since} or before"
     return None
+
+
+def moment_of_the_copy(c: Case) -> str | None:
+    """That it would settle what may have been too young then, and when; None where it is known, or would not."""
+    young_before_ms = plus(c.exact_after_ms, c.settings.late_after_ms - c.settings.max_clock_skew_ms)
+    may_be_young = c.copied_ms is None and is_before(c.moments.newest_ms, young_before_ms)
+    if not may_be_young or c.is_late is False or not c.state.seen_count:
+        return None
+    return f"{MOMENT_OF_THE_COPY}, if that was before {utc(young_before_ms)}: it is too young to be judged then"
 
 
 def coordinator_says(c: Case) -> str | None:

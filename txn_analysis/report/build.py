@@ -11,13 +11,17 @@ import json
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pyarrow.compute as pc
+
 from txn_analysis.judge.lacks import Lack, Settling, lack_of_log
 from txn_analysis.judge.outcome import LogCoverage, Outcome
 from txn_analysis.judge.rules import evidence_broken
+from txn_analysis.judge.sentences import MOMENT_OF_THE_COPY
 from txn_analysis.judge.settling import SHALLOW_DUMP, Doubtful
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_KINDS, LOG, STATE_TOPIC
 from txn_analysis.kafka.problems import ProblemKind
+from txn_analysis.logic import minus
 from txn_analysis.plan.standing import ToldFinding
 from txn_analysis.report.model import (
     AuditReport,
@@ -34,7 +38,7 @@ from txn_analysis.report.upcoming import upcoming_of
 from txn_analysis.tables import Impact, Problem  # noqa: TC001 records are made by the types of their fields
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
-from txn_analysis.text import count, listed, shell_option, shell_word
+from txn_analysis.text import count, duration, listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -270,10 +274,13 @@ def _remedies(report: AuditReport) -> tuple[Remedy, ...]:
         for one in doubtful.records(ToldFinding)
     ]
     of_kind = {kind: doubtful.where([kind == of_finding for of_finding in kinds]) for kind in sorted({*kinds})}
-    is_vouched, is_part = bool(run.parameters.get("transaction_state_complete")), bool(coverage.asked)
+    is_vouched = bool(run.parameters.get("transaction_state_complete"))
+    or_all = _OR_ALL if coverage.asked else ""
     remedies = [
         _remedy(
-            rule, Doubtful(rows, state, run.as_of_ms, is_vouched, lack, _strange(rows, problems)), is_partial=is_part
+            rule,
+            Doubtful(rows, state, run.as_of_ms, is_vouched, lack, _strange(rows, problems)),
+            (_or_as_of(rows, run) if words_named(rule) else "") + or_all,
         )
         for (rule, lack), rows in of_kind.items()
     ]
@@ -296,7 +303,18 @@ def _kind(name: str, state: Mapping[str, Any], of_log: Lack) -> tuple[str, Lack]
     return name if state.get("seen") else _NO_STATE, Lack.LOG_NOT_WHOLE
 
 
-def _remedy(kind: str, doubtful: Doubtful, *, is_partial: bool) -> Remedy:
+def _or_as_of(findings: FindingRows, run: RunItem) -> str:
+    """The moment of the copy, where it may show that one of them is too young to be judged."""
+    # What was not even written to so lately did not begin so lately.
+    is_young = pc.greater(findings.column("appended_after_ms"), minus(run.as_of_ms, run.late_after_ms))
+    young = findings.where(pc.fill_null(is_young, False))
+    if not any(missing.startswith(MOMENT_OF_THE_COPY) for one in young for missing in one.missing_evidence):
+        return ""
+    began = f"began less than {duration(run.late_after_ms)} before it, by the brokers' clocks"
+    return f"; or `--as-of TIME` with the moment of the copy, for what {began}"
+
+
+def _remedy(kind: str, doubtful: Doubtful, others: str) -> Remedy:
     words = words_named(kind)
     settling = (
         doubtful.not_understood or _NO_STATE_GIVEN
@@ -305,7 +323,7 @@ def _remedy(kind: str, doubtful: Doubtful, *, is_partial: bool) -> Remedy:
         if words is None
         else words.settling(doubtful)
     )
-    return _remedy_of(doubtful.findings, settling._replace(text=settling.text + (_OR_ALL if is_partial else "")))
+    return _remedy_of(doubtful.findings, settling._replace(text=settling.text + others))
 
 
 def _remedy_of(findings: FindingRows, settling: Settling) -> Remedy:

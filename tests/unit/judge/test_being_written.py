@@ -33,6 +33,7 @@ from txn_analysis.judge.judgement import judgement_of
 from txn_analysis.judge.outcome import Outcome, outcome_of
 from txn_analysis.judge.warning_steps import near_bound
 from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.text import iso_utc
 from txn_analysis.verdict import Verdict
 
 TWO_HOURS_MS = 120 * MINUTE_MS
@@ -109,6 +110,36 @@ def test_a_cluster_that_stands_still_does_not_date_its_copy() -> None:
     """Without --as-of the newest moment counts as that of the copy, and stands still as well."""
     still = but(NOT_WHOLE, settings={"state_copied_last": True})
     assert outcome(still) is Outcome.COULD_NOT_TELL
+
+
+@pytest.mark.parametrize(("copied_ms", "expected"), [(-1, Outcome.CLEAN), (0, Outcome.COULD_NOT_TELL)])
+def test_where_nothing_dates_the_copy_it_says_which_moment_settles_it(copied_ms: int, expected: Outcome) -> None:
+    young_before_ms = BEGAN_MS + LATE_MS - SKEW_MS
+    undated = but(NOT_WHOLE, settings={"state_copied_last": True})
+    asked = finding_of(undated.judged(), "run", "finding", None).missing_evidence[-1]
+    when = iso_utc(young_before_ms)
+    assert asked == f"or the moment of the copy (--as-of), if that was before {when}: it is too young to be judged then"
+    at_ms = young_before_ms + copied_ms
+    assert outcome(but(undated, as_of_ms=at_ms, settings=undated.settings | {"as_of_ms": at_ms})) is expected
+
+
+@cases(
+    "case",
+    {
+        "it-is-known": NOT_WHOLE,
+        "it-began-too-long-ago": but(
+            NOT_WHOLE,
+            moved={"first_appended_after_ms": NOW_MS - LATE_MS + SKEW_MS},
+            settings={"state_copied_last": True},
+        ),
+        "nothing-dates-its-start": but(
+            NOT_WHOLE, moved={"is_txn_start_exact": False}, settings={"state_copied_last": True}
+        ),
+        "it-is-not-late": but(NOT_WHOLE, moved={"last_timestamp_ms": NOW_MS}, settings={"state_copied_last": True}),
+    },
+)
+def test_the_moment_of_the_copy_is_asked_for_where_it_settles_something_alone(case: Case) -> None:
+    assert not any("--as-of" in one for one in finding_of(case.judged(), "run", "finding", None).missing_evidence)
 
 
 def test_a_clock_that_jumped_ahead_makes_nothing_young() -> None:

@@ -77,6 +77,22 @@ def test_what_is_too_young_to_be_judged_hides_behind_no_all_clear() -> None:
     assert report.impact.partitions_blocked == 0
 
 
+def test_where_nothing_dates_the_copy_the_headline_asks_for_its_moment() -> None:
+    moment = "or the moment of the copy (--as-of), if that was before 2026-11-21T03:20:00Z"
+    young = rows.inconclusive(
+        rule="log_may_end_early", missing_evidence=["a later copy", moment], appended_after_ms=rows.AS_OF_MS - 1_000
+    )
+    report = build_report(
+        rows.run(), [], [rows.health()], [young, rows.inconclusive(rule="log_may_end_early", partition=3)]
+    )
+    assert report.outcome.answer is Outcome.COULD_NOT_TELL
+    as_of = (
+        "or `--as-of TIME` with the moment of the copy, for what began less than 20 min 0 s before it, by the brokers'"
+    )
+    assert as_of in what_settles(report)
+    assert as_of in " ".join(text_report(report).split())
+
+
 @pytest.mark.parametrize(("appended_before_ms", "is_asked"), [(None, True), (rows.AS_OF_MS - 1, False)])
 def test_of_a_cluster_that_wrote_nothing_more_the_moment_of_the_copy_is_asked_for(
     appended_before_ms: int | None, is_asked: bool

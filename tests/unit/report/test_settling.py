@@ -108,7 +108,7 @@ def test_a_state_that_is_all_there_may_be_vouched_for() -> None:
     text = settled(rows.inconclusive())[0].text
     assert text.startswith("copy all files of all its partitions")  # a word is never the first remedy
     assert "`--transaction-state-complete`: compaction leaves such holes, so it is true if " in text
-    vouched = json.dumps({"transaction_state_complete": True})
+    vouched = json.dumps(rows.PARAMETERS | {"transaction_state_complete": True})
     assert "--transaction-state-complete" not in settled(rows.inconclusive(), parameters=vouched)[0].text
 
 
