@@ -160,7 +160,7 @@ def _of_histories(
     of_id = sorted(named | {one.producer_id for one in opened})
     producers = [name] if isinstance(name, int) else of_id
     written = _written(tables, producers)
-    missing = [] if known else [*_missing_of_state(tables, homes or range(int(tables.run.coverage["expected"])))]
+    missing = [*_missing_of_state(tables, known, homes or range(int(tables.run.coverage["expected"])), name)]
     if not (known or opened or missing or (written and isinstance(name, int))):
         what = "producer" if isinstance(name, int) else "id"
         flag = kind.value.replace("_", "-")
@@ -203,13 +203,38 @@ def _home(run: PastRun, transactional_id: str, history: Iterable[StateRecord]) -
     return next(seen, state_partition(java_hash(transactional_id), run.placing.partition_count))
 
 
-def _missing_of_state(tables: RunTables, wanted: Iterable[int]) -> Iterator[str]:
-    """Which of some partitions of the state were not given whole."""
-    whole = {p["partition"] for p in tables.run.coverage.get("partitions") or () if p["is_seen"] and p["is_complete"]}
-    lacking = [number for number in wanted if number not in whole]
-    if lacking:
-        shown = listed([f"{STATE_TOPIC}-{number}" for number in lacking], _MOST_NAMED)
-        yield f"not given, or not whole: {shown}. The records that say whose it is may be there"
+def _missing_of_state(
+    tables: RunTables, known: dict[str, History], wanted: Iterable[int], name: str | int
+) -> Iterator[str]:
+    """Which of some partitions of the state have records that could not be decoded, or were not given whole."""
+    parts = {p["partition"]: p for p in tables.run.coverage.get("partitions") or ()}
+    wanted = [*wanted]
+    may_be = [number for number in wanted if number in parts and parts[number].get("undecodable")]
+    undecoded = _undecoded(tables.finished, known, may_be, name) if may_be else []
+    if undecoded:
+        yield f"could not be decoded: records in {_listed(undecoded)} that may be of it. What it has open is not known"
+    whole = {number for number, part in parts.items() if part["is_seen"] and part["is_complete"]}
+    lacking = [number for number in wanted if number not in {*whole, *undecoded}]
+    if lacking and not known:
+        yield f"not given, or not whole: {_listed(lacking)}. The records that say whose it is may be there"
+
+
+def _undecoded(run: PastRun, known: dict[str, History], partitions: list[int], name: str | int) -> list[int]:
+    """Those partitions that have undecodable records which may be its: of its id and newer, or of no id that is known.
+
+    Of a producer id without a transactional id that is any of them.
+    """
+    if not known and isinstance(name, int):
+        return partitions
+    hidden = [one for one, history in known.items() if history[-1].is_hidden] if known else [name]
+    may_be = f"transactional_id IS NULL OR {is_one_of({'transactional_id': hidden})}"
+    found = ask(run, f"SELECT DISTINCT state_partition FROM transaction_states WHERE is_undecodable AND ({may_be})")  # noqa: S608 ours
+    of_those = {*found["state_partition"].to_pylist()}
+    return [number for number in partitions if of_those & {number, None}]  # an export does not name it
+
+
+def _listed(partitions: Iterable[int]) -> str:
+    return listed([f"{STATE_TOPIC}-{number}" for number in partitions], _MOST_NAMED)
 
 
 def _opened(run: PastRun, **one_of: Any) -> list[Opened]:

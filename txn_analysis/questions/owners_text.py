@@ -86,7 +86,9 @@ def _facts(answer: OwnerAnswer) -> Iterator[tuple[str, str]]:
         yield "state", _state(answer.changes[-1])
     yield from (("missing", f"- {escape(fact)}") for fact in answer.missing)
     yield from (("open", _opened(one, others)) for one, others in _together(answer.opened))
-    if not answer.opened and answer.kind is not Kind.GROUP:
+    if answer.missing and answer.kind is Kind.TRANSACTIONAL_ID:
+        yield "open", "what else it has is not known" if answer.opened else "not known"
+    elif not answer.opened and answer.kind is not Kind.GROUP:
         yield "open", "nothing, in the logs that were read"
     yield from (("commits", _commit(commit)) for commit in answer.commits)
     yield from (("wrote", _written(one)) for one in answer.written[:_MOST_WRITTEN])
