@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from txn_analysis.columns.arrays import by_key
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import STATE_TOPIC
+from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
 from txn_analysis.questions.owners import Blocks, Kind
 from txn_analysis.report.finding_text import explain_command
 from txn_analysis.report.owner import owner_sentence
@@ -28,6 +29,8 @@ _MOST_WRITTEN = 8
 _MOST_CHANGES = 5
 """Of the last records; the JSON form has more."""
 _TITLES = {Kind.GROUP: "group", Kind.TRANSACTIONAL_ID: "transactional id", Kind.PRODUCER_ID: "producer id"}
+# `TransactionMetadata.isDistributedTwoPhaseCommitTxn`: `timedOutTransactions` leaves these out.
+_NO_TIMEOUT = "none: its coordinator never aborts it (two-phase commit, KIP-939)"
 _NEVER = "Never recreate the group, under this name or another: it forgets its offsets"
 
 _OF_GROUP = {
@@ -118,8 +121,9 @@ def _ids(answer: OwnerAnswer) -> str:
 
 
 def _state(change: Change) -> str:
-    timeout = "" if change.timeout_ms is None else f"; transaction timeout {duration(change.timeout_ms)}"
-    return f"{_change(change, is_named=False)}{timeout}"
+    timeout = _NO_TIMEOUT if change.timeout_ms == NEVER_TIMES_OUT_MS else duration(change.timeout_ms)
+    of_it = "" if change.timeout_ms is None else f"; transaction timeout {timeout}"
+    return f"{_change(change, is_named=False)}{of_it}"
 
 
 def _change(change: Change, *, is_named: bool) -> str:
