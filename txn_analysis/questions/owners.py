@@ -228,8 +228,8 @@ def _undecoded(run: PastRun, known: dict[str, History], partitions: list[int], n
         return partitions
     hidden = [one for one, history in known.items() if history[-1].is_hidden] if known else [name]
     may_be = f"transactional_id IS NULL OR {is_one_of({'transactional_id': hidden})}"
-    found = ask(run, f"SELECT DISTINCT state_partition FROM transaction_states WHERE is_undecodable AND ({may_be})")  # noqa: S608 ours
-    of_those = {*found["state_partition"].to_pylist()}
+    rows = ask(run, f"SELECT DISTINCT state_partition FROM transaction_states WHERE is_undecodable AND ({may_be})")  # noqa: S608 ours
+    of_those = {*rows["state_partition"].to_pylist()}
     return [number for number in partitions if of_those & {number, None}]  # an export does not name it
 
 
