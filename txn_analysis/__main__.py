@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 
 from txn_analysis import __version__
 from txn_analysis.spark.hidden_pandas import hide_pandas
@@ -17,8 +18,9 @@ def main() -> None:
     """Run the command line; ends the process with the exit code of the verb."""
     _reopen_closed_streams()
     if sys.argv[1:] == ["--version"]:  # whoever asks for nothing else need not wait for the options of all verbs
-        print(f"txn-analysis {__version__}")
-        return
+        with suppress(OSError):  # which the command line says
+            print(f"txn-analysis {__version__}", flush=True)
+            return
     hide_pandas()
     gc.set_threshold(_MANY_OBJECTS)  # a question makes fewer: to look for garbage among them is a tenth of its time
     with ending_at_once():

@@ -20,7 +20,7 @@ import click
 
 from txn_analysis.cli.old_words import of_today
 from txn_analysis.cli.options import ENDING, HEADINGS, JUDGING, Forms, Request, output_options, setting_options
-from txn_analysis.cli.output import note, targets_of
+from txn_analysis.cli.output import note, quiet_pipe, targets_of
 from txn_analysis.cli.spark import quietly
 from txn_analysis.columns.memory import keep_little_memory, take_from_one_heap
 from txn_analysis.errors import AuditError
@@ -94,11 +94,27 @@ class CommandLine(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **about: Any) -> Any:
         """Runs it, and ends the process."""
-        return super().main(of_today(sys.argv[1:] if args is None else args), *more, **about)
+        with _told_if_stdout_is_full():
+            return super().main(of_today(sys.argv[1:] if args is None else args), *more, **about)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 as Click asks
         """The verbs as `--help` lists them."""
         return [*self.commands]
+
+
+@contextmanager
+def _told_if_stdout_is_full() -> Iterator[None]:
+    """What Click prints, such as help, meets a full disk as a report does: one line, and exit code 2."""
+    try:
+        with quiet_pipe(sys.stdout) as stream:
+            try:
+                yield
+            except SystemExit:
+                stream.flush()
+                raise
+    except AuditError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 class Script(Verb):
@@ -106,7 +122,7 @@ class Script(Verb):
 
     def main(self, *args: Any, **about: Any) -> Any:
         """Runs it, and ends the process."""
-        with ending_at_once(), stderr_on_drivers_log():
+        with ending_at_once(), stderr_on_drivers_log(), _told_if_stdout_is_full():
             return super().main(*args, **about)
 
 

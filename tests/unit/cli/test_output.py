@@ -36,6 +36,16 @@ def test_a_full_disk_behind_stdout_is_said_in_words() -> None:
         stream.write("line\n")
 
 
+@pytest.mark.parametrize(
+    "words", ["--help", "", "--version", "--version --verbose", "list --help", "abort-plan --help"]
+)
+def test_help_on_a_full_disk_is_one_line_and_exit_code_2(words: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        called = [sys.executable, "-m", "txn_analysis", *words.split()]
+        done = subprocess.run(called, check=False, stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"error: stdout cannot be written: No space left on device\n")
+
+
 def test_what_goes_to_a_closed_stdout_is_lost_and_nothing_else_is_said() -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", '"$0" -m txn_analysis copy-kit >&-', sys.executable], check=False, capture_output=True
