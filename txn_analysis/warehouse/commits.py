@@ -42,7 +42,8 @@ def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput
 def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], prior: Sequence[ReadInput]) -> None:
     """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
 
-    An input that its capture holds already stays as it is. Where another ingest has read the same content, that one
+    An input that its capture holds already stays as it is, but for the cluster.id of its folder, which may have been
+    copied since. Where another ingest has read the same content, that one
     keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `prior` are the
     rows of `inputs` of their contents from before, of all captures; who commits in the meantime is seen.
 
@@ -52,8 +53,9 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], prior: Sequ
     newer = {
         row.content: row for row in inputs if any(row.is_newer_than(old) for old in prior if old.content == row.content)
     }
-    if newer:
-        warehouse.revise(INPUTS, lambda rows: _as_read_by(rows, newer))
+    given = {(row.cluster, row.capture, row.input_id): row.cluster_id for row in inputs if row.cluster_id is not None}
+    if newer or any(_in_cluster(row, given) != row for row in prior):
+        warehouse.revise(INPUTS, lambda rows: _as_read_by(rows, newer, given))
 
     def fresh(stored: pa.Table) -> pa.RecordBatch:
         rows = records_of(ReadInput, stored)
@@ -66,11 +68,19 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], prior: Sequ
     warehouse.insert(INPUTS, fresh, input_id=[row.input_id for row in inputs])
 
 
-def _as_read_by(rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput]) -> pa.Table:
-    """Rows of `inputs`, those of some contents as a newer reading found them."""
+def _as_read_by(
+    rows: pa.Table, newer: Mapping[tuple[str, str | None], ReadInput], given: Mapping[tuple[str, str, str], str]
+) -> pa.Table:
+    """Rows of `inputs`, those of some contents as a newer reading found them, and with what their folders state now."""
     input_rows = records_of(ReadInput, rows)
-    revised = [_revised(row, newer.get(row.content, row)) for row in input_rows]
+    revised = [_revised(_in_cluster(row, given), newer.get(row.content, row)) for row in input_rows]
     return pa.Table.from_batches([batch_of(ReadInput, revised, INPUTS.arrow_schema)])
+
+
+def _in_cluster(row: ReadInput, given: Mapping[tuple[str, str, str], str]) -> ReadInput:
+    """An input with the cluster.id of the folder in which its capture was given it again; of two it has none."""
+    cluster_id = given.get((row.cluster, row.capture, row.input_id), row.cluster_id)
+    return row._replace(cluster_id=cluster_id if row.cluster_id in {None, cluster_id} else None)
 
 
 def _revised(row: ReadInput, newer: ReadInput) -> ReadInput:

@@ -59,3 +59,15 @@ def test_logs_and_state_may_come_in_two_calls(warehouse: str, tmp_path: Path) ->
     settings = Settings(warehouse=warehouse, capture="night")
     pipeline.ingest(no_session, [logs], settings)
     assert of_the_orphan([state], warehouse, capture="night")["rule"] == "unknown_producer"
+
+
+def test_meta_properties_that_is_copied_afterwards_settles_it_in_the_same_capture(
+    warehouse: str, tmp_path: Path
+) -> None:
+    paths = cut_behind_the_orphan(tmp_path)
+    again: dict[str, Any] = {"capture": "tonight", "cluster": "copied afterwards"}
+    assert of_the_orphan(paths, warehouse, **again)["rule"] == "state_incomplete"
+    for stated, expected in ((META, "hanging"), (META.replace(b"cluster.id=", b"cluster.id=not-"), "inconclusive")):
+        for path in paths:
+            (tmp_path / path / "meta.properties").write_bytes(stated)
+        assert of_the_orphan(paths, warehouse, **again)["verdict"] == expected
