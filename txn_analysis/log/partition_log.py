@@ -33,7 +33,8 @@ class PartitionLog:
         problems: why it is not whole.
         witnesses: copies that agree with it.
         remarks: what explains it without making it less whole.
-        after_gap: by first offset of the batch range behind it, the last offset of a range that no file holds.
+        after_gap: by first offset of the batch range, or empty last file, behind it, the last offset of a range that no
+            file holds.
         after_break: first offsets of batch ranges before which their own file lacks batches.
         compacted: by the offset up to which they reach, batch ranges of another copy from before compaction.
         others: what other copies hold.
@@ -186,6 +187,7 @@ def _find_gaps(log: PartitionLog) -> None:
     end = log.summaries[-1].last_offset + 1 if log.summaries else None
     empty = max([s.first_offset for s in log.segments if not s.summaries], default=None)
     if end is not None and empty is not None and empty > end:
+        log.after_gap[empty] = empty - 1
         log.problems.append(gap(end, empty - 1))
 
 

@@ -136,6 +136,14 @@ def test_what_may_be_open_below_the_first_file_is_said(first_name: int, snapshot
     assert (2 in open_starts(found)) is not is_said
 
 
+@pytest.mark.parametrize(("says", "starts"), [(None, []), ({"current_txn_start_offset": 0}, [0])])
+def test_retention_emptied_a_log_of_which_an_earlier_night_saw_something_open(says: Row, starts: list[int]) -> None:
+    """Only an empty file is left, and the snapshot beside it says what became of that."""
+    whole = (data(0), data(1), marker(2), data(3, producer=OTHER_PRODUCER), marker(4, producer=OTHER_PRODUCER))
+    found = link((0, whole[:2]), (5, ()), whole=whole, snapshot=5, says=says)
+    assert (open_starts(found), gaps(found), found.health.end_offset) == (starts, [], 5)
+
+
 TAKEN = (data(0), marker(1), data(2), data(3), marker(4))
 
 
