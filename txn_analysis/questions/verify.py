@@ -77,7 +77,9 @@ class Nights:
         rows = self.tables.warehouse.rows(FINDINGS, *names, run_id=runs, producer_id=producers)
         return [finding for finding in records_of(Finding, rows) if finding.producer_place in places]
 
-    def health_of(self, runs: Sequence[str], findings: Iterable[Finding]) -> dict[_PlaceInRun, SeenPartition]:
+    def health_of(
+        self, runs: Sequence[str], findings: Iterable[Finding | Recommended]
+    ) -> dict[_PlaceInRun, SeenPartition]:
         """The health of the partitions of some findings in some of the runs, by run, topic and partition."""
         wanted = {(finding.topic, finding.partition) for finding in findings}
         topics = sorted({topic for topic, _ in wanted})
@@ -128,8 +130,8 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
 
     Args:
         known: the run that looks, and those behind it.
-        since: the run whose plan is looked at; by default every abort that a run behind recommended, unless the newest
-            of those runs saw it done already.
+        since: the run whose plan is looked at; by default every abort that a run behind recommended, unless one of
+            those runs saw it done already.
 
     Raises:
         WarehouseError: `since` is neither behind nor the run itself.
@@ -143,16 +145,24 @@ def verify(known: Nights, since: str | None = None) -> list[Outcome]:
         )
     plans = [run for run in known.earlier if since in {None, run.run_id}]
     outcomes = _outcomes(known, plans)
-    if since is None and known.earlier:
-        seen_to_ms = known.earlier[-1].as_of_ms
-        return [outcome for outcome in outcomes if not _was_done(outcome, seen_to_ms)]
-    return outcomes
+    seen = _seen_done(known, outcomes) if since is None else set()
+    return [outcome for outcome in outcomes if outcome.record.finding_id not in seen]
 
 
-def _was_done(outcome: Outcome, by_ms: int | None) -> bool:
-    if outcome.marker_ms is None or by_ms is None:
-        return False
-    return outcome.repair.is_done and outcome.marker_ms <= by_ms
+def _seen_done(known: Nights, outcomes: Iterable[Outcome]) -> set[str]:
+    """The findings of outcomes that are done, and that a run behind saw done, after the one that recommended it."""
+    waiting = [(one.record, one.marker_ms) for one in outcomes if one.repair.is_done and one.marker_ms is not None]
+    seen = set[str]()
+    for run in reversed(known.earlier):  # the newest one saw most
+        copied_ms, number = run.as_of_ms or 0, known.order[run.run_id]
+        waiting = [one for one in waiting if one[1] <= copied_ms and known.order[one[0].run_id] < number]
+        if not waiting:
+            break
+        health = known.health_of([run.run_id], [record for record, _ in waiting])
+        covered = {(one.topic, one.partition) for one in health.values() if one.is_in_capture}
+        seen |= {record.finding_id for record, _ in waiting if (record.topic, record.partition) in covered}
+        waiting = [one for one in waiting if one[0].finding_id not in seen]
+    return seen
 
 
 def unaccepted(known: Nights, outcomes: Iterable[Outcome], settings: Settings) -> list[Outcome]:
