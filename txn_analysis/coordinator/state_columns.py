@@ -97,6 +97,7 @@ def in_order(rows: pa.Table, group: Array, dumped_rank: Array, compared: Sequenc
         is_hidden = (np.bincount(number, may_be_later, len(is_hidden)) > 0)[last >= 0]
         order = order[~is_lost]
     order = _each_once(rows, order, is_other(order, keys), compared)
+    order = order[~_are_exported_again(rows, order, group, compared)]
     return InOrder(order, np.flatnonzero(is_other(order, keys[:1])), is_hidden)
 
 
@@ -151,6 +152,28 @@ def _each_once(rows: pa.Table, order: Array, is_at_other_place: Array, compared:
         is_left[start + len(once) : stop] = False
         order[start : start + len(once)] = [row for _, row in sorted(once.items())]
     return order[is_left]
+
+
+def _are_exported_again(rows: pa.Table, order: Array, group: Array, compared: Sequence[str]) -> Array:
+    """Of each record in order, whether a later export has it as well: the newest export says where it stands.
+
+    Exports print no offsets, so that each night's repeats the last one's. A tombstone does not say which one it is.
+    """
+    is_again = np.zeros(len(order), bool)
+    is_exported = pc.and_(rows["state_partition"].is_null(), pc.invert(rows["is_tombstone"])).to_numpy()
+    exported = np.flatnonzero(is_exported[order])
+    row, source = order[exported], codes_of(rows["input_id"])[order[exported]]
+    if not len(row) or source.min() == source.max():
+        return is_again
+    listed = pc.fill_null(pc.list_value_length(rows["topic_partitions"]), 0).to_numpy()
+    updated_ms, state = numbers(rows["last_update_ms"], NO_TIME), codes_of(rows["state"])
+    keys = [group[row], updated_ms[row], state[row], listed[row]]
+    by_key = np.lexsort(keys[::-1])
+    one, other = by_key[:-1], by_key[1:]
+    is_copy = ~is_other(by_key, keys)[1:] & (source[one] != source[other])
+    is_copy[is_copy] = _are_alike(rows.select([*compared]), row[one[is_copy]], row[other[is_copy]])
+    is_again[exported[one[is_copy]]] = True
+    return is_again
 
 
 def _are_alike(rows: pa.Table, one: Array, other: Array) -> Array:

@@ -1,10 +1,17 @@
-"""Console exports carry no offsets: which of two speaks last for an id is told by the brokers' clock."""
+"""Console exports carry no offsets: which of two speaks last for an id is told by the brokers' clock, and a record that
+two of them have is one.
+"""
 
 from pathlib import Path
 
+import pytest
+
+from tests.tools.forms.dump_writer import Tool
 from tests.tools.forms.model import StateRecord, StateValue
 from tests.tools.forms.state_writer import console_text
 from tests.tools.sessions import no_session, opened
+from tests.tools.stories import histories
+from tests.tools.world.texts import copy_of
 from txn_analysis.pipeline import steps as pipeline
 from txn_analysis.runs.asked_states import current_states
 from txn_analysis.runs.past_run import Evidence, PastRun
@@ -33,3 +40,36 @@ def test_of_two_exports_in_one_capture_the_later_one_counts(warehouse: str, tmp_
     current = dict(zip(found["transactional_id"].to_pylist(), found["state"].to_pylist(), strict=True))
     assert current["orders-tx"] == "Ongoing"
     assert len(current) == 51
+
+
+def copied(folder: Path, form: str, until_ms: int) -> list[str]:
+    """An id committed, and wrote on right after its marker; until then others commit every hour."""
+    place, listed = ("orders", 0), [{"topic": "orders", "partition": 0}]
+    world = histories.World(logs={place: []})
+
+    def commit(name: str, producer_id: int, at_ms: int) -> None:
+        states = ("Empty", 0), ("Ongoing", 10), ("PrepareCommit", 20), ("CompleteCommit", 40)
+        for state, after_ms in states:
+            of_it = listed if after_ms in {10, 20} else []
+            world.record(histories.record(name, state, producer_id, at_ms + after_ms, topic_partitions=of_it))
+        world.logs[place] += [histories.data(producer_id, at_ms + 15), histories.marker(producer_id, at_ms + 30)]
+
+    commit("a", 1, NOON_MS)
+    world.logs[place].append(histories.data(1, NOON_MS + 35))
+    for number, at_ms in enumerate(range(NOON_MS + 60 * MINUTE_MS, until_ms, 60 * MINUTE_MS)):
+        commit(f"other-{number}", 10 + number, at_ms)
+    folder.mkdir()
+    for name, text in copy_of(world).files(Tool(deep=True), form).items():
+        (folder / name).write_bytes(text)
+    return [str(folder)]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_commit_that_the_exports_of_two_nights_have_is_one(warehouse: str, tmp_path: Path, form: str) -> None:
+    """Its second copy stood for another commit, whose marker was lost: from then on what hangs had no answer."""
+    words = {"transaction_state_partitions": 1, "transaction_state_complete": True, "no_records_lost": True}
+    settings = Settings.model_validate({"warehouse": warehouse, "cluster": f"exported every night as {form}"} | words)
+    for night, hours in enumerate((3, 5)):
+        files = copied(tmp_path / f"night-{night}", form, NOON_MS + hours * 60 * MINUTE_MS)
+        report = pipeline.audit(no_session, files, settings)
+        assert report.findings.column("rule").to_pylist() == ["partition_not_in_transaction"]
