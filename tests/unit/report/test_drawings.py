@@ -1,11 +1,21 @@
 """Pictures as charts; how they look, the golden page shows."""
 
+import pytest
+
 from tests.tools import report_rows as rows
 from txn_analysis.report.build import build_report
 from txn_analysis.report.html.drawings import ended, nights, sections
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.model import AuditReport
-from txn_analysis.report.pictures import IdTimeline, LogPoint, NightPoint, PartitionTimeline, Pictures, StateChange
+from txn_analysis.report.pictures import (
+    IdTimeline,
+    LogPoint,
+    MarkerPoint,
+    NightPoint,
+    PartitionTimeline,
+    Pictures,
+    StateChange,
+)
 
 DAY_MS = 86_400_000
 FIRST_MS = 1_795_230_000_000  # 2026-11-21T03:00:00Z
@@ -31,6 +41,23 @@ def test_a_night_that_could_not_tell_is_grey() -> None:
     assert [mark.look for mark in chart.marks] == ["night", "night unknown"]
     assert "the last one found an unknown number of hidden records" in chart.words
     assert chart.words.endswith("Grey: the files did not say how many.")
+
+
+@pytest.mark.parametrize("first_offset", [0, 2**60, 2**63 - 1000])
+def test_offsets_that_no_double_holds_are_drawn_as_small_ones_are(first_offset: int) -> None:
+    """A log of 200 offsets: Kafka's are 64 bits wide, and the nearest doubles up there lie 256 apart."""
+    begin, end, stable = (first_offset + n for n in (10, 210, 155))
+    log = (LogPoint(FIRST_MS, begin, begin), LogPoint(FIRST_MS + DAY_MS, end, stable))
+    markers = tuple(MarkerPoint(FIRST_MS, first_offset + n, "COMMIT", 1) for n in (60, 110))
+    open_here = rows.health(end_offset=end, last_stable_offset=stable, open_transaction_count=1)
+    report = build_report(rows.run(as_of_ms=FIRST_MS + DAY_MS), [], [open_here], [])
+    pictures = Pictures((PartitionTimeline("orders", open_here.partition, True, log, markers),))
+    (chart,) = (one for section in sections(report, pictures, None) if section.name == "log" for one in section.charts)
+    labels = [int(label.replace(",", "")) for _, label in chart.frame.y.ticks_of(chart.frame.y)]
+    assert labels == [n for n in range(begin, end + 1) if n % 50 == 0]
+    left, right = chart.frame.x.start, chart.frame.x.stop
+    places = [float(mark.path[1:].split(" ")[0]) for mark in chart.marks if mark.look == "ring"]
+    assert places == [pytest.approx(left + (right - left) * n / 200, abs=0.1) for n in (51, 101)]
 
 
 def report_on(partitions: int) -> AuditReport:

@@ -89,7 +89,7 @@ def _count_ticks(scale: Scale, most: int) -> list[Tick]:
     span = max(scale.high - scale.low, 1)
     power = 10 ** max(math.floor(math.log10(span / most)), 0)
     step = next(power * n for n in (1, 2, 5, 10, 20) if span / (power * n) <= most)
-    first = math.ceil(scale.low / step) * step
+    first = -(-scale.low // step) * step  # whole numbers of 64 bits, of which a quotient would lose some
     return [(scale(value), f"{value:,}") for value in range(int(first), int(scale.high) + 1, int(step))]
 
 

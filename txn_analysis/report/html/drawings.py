@@ -89,7 +89,9 @@ def log(report: AuditReport, timeline: PartitionTimeline) -> Chart | None:
     points = [*timeline.points]
     if item is None or not points:
         return None
-    at_ms = partial(np.interp, xp=[point.end_offset for point in points], fp=[point.time_ms for point in points])
+    first, moments = points[0].end_offset, [point.time_ms for point in points]
+    behind = [point.end_offset - first for point in points]  # an offset of 64 bits would lose some as a double
+    at_ms = partial(np.interp, xp=behind, fp=moments)
     end_ms = max(report.run.as_of_ms or 0, points[-1].time_ms)
     # The last batches may carry no broker's time: they came before the copy.
     points.append(LogPoint(end_ms, item.end_offset or points[-1].end_offset, points[-1].last_stable_offset))
@@ -105,9 +107,9 @@ def log(report: AuditReport, timeline: PartitionTimeline) -> Chart | None:
         look, shape = ("cross", CROSS) if marker.outcome == "ABORT" else ("ring", disc(2.5))
         more = "" if marker.marker_count == 1 else f", the last of {marker.marker_count} close together"
         title = f"{marker.outcome} at offset {marker.offset}, {iso_utc(marker.time_ms)}{more}"
-        marks.append(frame.at(look, at_ms(marker.offset + 1), marker.offset + 1, shape, title))
+        marks.append(frame.at(look, at_ms(marker.offset + 1 - first), marker.offset + 1, shape, title))
     for one in here[:_MOST_OPEN]:
-        begin = at_ms(one.txn_start_offset), one.txn_start_offset
+        begin = at_ms(one.txn_start_offset - first), one.txn_start_offset
         since = f"open from offset {one.txn_start_offset}, idle {duration(one.idle_ms)}"
         title = f"{one.verdict.value}: producer id {one.producer_id} has been {since}"
         marks.append(frame.line(f"dash {one.verdict.value}", [begin, (end_ms, one.txn_start_offset)], title))
