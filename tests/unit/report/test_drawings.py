@@ -8,6 +8,7 @@ from txn_analysis.report.html.drawings import ended, nights, sections
 from txn_analysis.report.html.page import html_report
 from txn_analysis.report.model import AuditReport
 from txn_analysis.report.pictures import (
+    EndedSlice,
     IdTimeline,
     LogPoint,
     MarkerPoint,
@@ -58,6 +59,12 @@ def test_offsets_that_no_double_holds_are_drawn_as_small_ones_are(first_offset: 
     left, right = chart.frame.x.start, chart.frame.x.stop
     places = [float(mark.path[1:].split(" ")[0]) for mark in chart.marks if mark.look == "ring"]
     assert places == [pytest.approx(left + (right - left) * n / 200, abs=0.1) for n in (51, 101)]
+
+
+def test_a_bar_of_less_than_a_second_is_said_in_milliseconds() -> None:
+    chart = ended([EndedSlice(FIRST_MS + n, FIRST_MS + n + 40, 1, 0, 0) for n in (0, 40)], None)
+    assert chart is not None
+    assert chart.words.endswith("; a bar is 40 ms.")
 
 
 def report_on(partitions: int) -> AuditReport:

@@ -293,7 +293,8 @@ def ended(slices: Sequence[EndedSlice], stats_command: str | None) -> Chart | No
     committed, aborted, unknown = (sum(column) for column in zip(*(one[2:] for one in slices), strict=True))
     not_printed = f", {unknown} of which the dump does not print how they ended" if unknown else ""
     span = f"from {iso_utc(slices[0].from_ms)} to {iso_utc(slices[-1].to_ms)}"
-    step = duration(slices[0].to_ms - slices[0].from_ms)
+    step_ms = slices[0].to_ms - slices[0].from_ms
+    step = f"{step_ms} ms" if step_ms < 1000 else duration(step_ms)
     rows = tuple((iso_utc(one.from_ms), *one[2:]) for one in slices if one.ended_count)
     more = f" By which application, and why, says: `{stats_command}`" if stats_command else ""
     return Chart(
