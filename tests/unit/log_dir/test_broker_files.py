@@ -51,6 +51,13 @@ def test_segments_are_known_by_what_they_begin_with(tmp_path: Path, name: str, c
     assert what == whole_file(kind, name, len(content), topic, 12, 17)
 
 
+@pytest.mark.parametrize("offset", [2**56, 2**63 - 2])
+def test_a_segment_is_one_at_any_offset_of_64_bits(tmp_path: Path, offset: int) -> None:
+    name, content = f"orders-0/{offset:020}.log", offset.to_bytes(8) + SEGMENT[8:]
+    (what,) = found(tmp_path, {name: content}).values()
+    assert what == whole_file("log", name, len(content), "orders", 0, offset)
+
+
 def test_what_lies_beside_segments_is_known_by_its_name(tmp_path: Path) -> None:
     checkpoint = b"0\n1\norders 0 5\n"
     what = found(

@@ -67,7 +67,7 @@ _NO_EVIDENCE = re.compile(
 _SNAPSHOT_DUMP = re.compile(r"\.snapshot(?:\.|$)")
 _TOPIC_ID_HEAD = b"version: 0\ntopic_id: "
 _REMOTE_CACHE = "remote-log-index-cache"
-_BINARY_STARTS = {b"\0", b""}  # offsets and versions begin with it, no text does
+_BINARY_STARTS = {b"\0", b""}  # versions begin with it, and offsets below 2^56; no text does
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def _in_partition(seen: _Seen, partition: DumpedFile) -> Sorted:
         return of_partition if size_bytes else PassedOver("checkpoints without evidence")  # made, and not written yet
     file = parse_dump_path(seen.place)
     is_log = isinstance(file, DumpedFile) and file.kind == LOG
-    if not isinstance(file, DumpedFile) or seen.head[:1] not in _BINARY_STARTS or (is_log and not seen.is_segment):
+    if not isinstance(file, DumpedFile) or not (seen.is_segment if is_log else seen.head[:1] in _BINARY_STARTS):
         return None
     if file.kind == SNAPSHOT and not size_bytes:
         return PassedOver("empty .snapshot files")
