@@ -158,10 +158,12 @@ def foreign_state(doubtful: Doubtful) -> Settling:
     if doubtful.has_misplaced_ids and doubtful.fitting is not None:
         used = f"ids in `__transaction_state` do not lie where they would among {doubtful.state['expected']} partitions"
         return Settling(Lack.STATE_COUNT_WRONG, used, doubtful.right_count)
+    sooner = "; or `--transactional-id-expiration-ms N`, if the brokers' is below 7 days"
     return Settling(
         Lack.STATE_OF_ANOTHER,
         "`__transaction_state` does not fit the logs",
-        "copy `__transaction_state` of the cluster that the logs are from, all its partitions",
+        "copy `__transaction_state` of the cluster that the logs are from, all its partitions"
+        f"{sooner if doubtful.asks_for('transactional_id_expiration_ms') else ''}",
     )
 
 

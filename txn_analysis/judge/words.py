@@ -18,6 +18,7 @@ from txn_analysis.judge.settling import (
 )
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION, TRANSACTIONS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, TWO_PHASE_COMMIT
+from txn_analysis.settings import Settings
 from txn_analysis.text import if_known, utc
 
 if TYPE_CHECKING:
@@ -74,6 +75,15 @@ class Words:
             return Settling(Lack.NO_RULE, "its coordinator is in a state that no rule knows", remedy)
         return self.settled_by(doubtful)
 
+
+def _or_forgotten_sooner(case: Case) -> str:
+    """An id that the state lacks may have expired, where the operator did not say when ids do."""
+    is_said = case.settings.transactional_id_expiration_ms != _WEEK_MS
+    word = ", or --transactional-id-expiration-ms, if the brokers' is below 7 days"
+    return "" if is_said or case.state.fit.in_any_case else word
+
+
+_WEEK_MS = Settings.model_fields["transactional_id_expiration_ms"].default
 
 WORDS: dict[str, Words] = {
     "evidence_broken": Words(
@@ -137,7 +147,7 @@ WORDS: dict[str, Words] = {
         evidence=lambda c: [say.coordinator_says(c), say.state_seen(c)],
         missing=lambda c: [
             *c.misfits,
-            "all of __transaction_state of the cluster that these logs are from",
+            "all of __transaction_state of the cluster that these logs are from" + _or_forgotten_sooner(c),
         ],
         why_not=lambda _: "no end marker of the logs contradicts __transaction_state",
         reason="Producer ids are small numbers, so those of two clusters overlap. With another cluster's state, or "

@@ -430,3 +430,22 @@ def test_a_partition_that_is_not_decoded_beside_others_is_given_and_not_missing(
 def read(report: AuditReport) -> str:
     """What was read, as the report says it, its lines glued."""
     return " ".join(text_report(report).partition("-- What was read")[2].split())
+
+
+def expired(text: str, transactional_id: str) -> str:
+    """A decoded dump of the state without all records of an id, as compaction leaves it when the id has expired."""
+    head, *batches = re.split(r"(?m)^(?=baseOffset: )", text)
+    position, kept = 0, [head]
+    for batch in batches:
+        if f'"transactionalId":"{transactional_id}"' not in batch:
+            kept.append(re.sub(r" position: \d+ ", f" position: {position} ", batch, count=1))
+            position += int(batch.partition(" size: ")[2].split()[0])
+    return "".join(kept)
+
+
+def test_a_state_that_lacks_what_has_expired_is_settled_by_when_ids_do(tmp_path: Path, empty_warehouse: Path) -> None:
+    lab = Lab(tmp_path, empty_warehouse)
+    changed(STATE_1, lambda text: expired(text, "order-service-2"))(lab)
+    remedies = {remedy.lack: remedy.text for remedy in lab.audit(**WORDS).outcome.settled_by}
+    assert "or `--transactional-id-expiration-ms N`, if" in remedies[Lack.STATE_OF_ANOTHER]
+    assert Lack.STATE_OF_ANOTHER not in lacks(lab.audit(**WORDS, transactional_id_expiration_ms=30_000))

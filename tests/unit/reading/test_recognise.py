@@ -56,6 +56,16 @@ def test_exports_of_the_console_consumer(head: bytes, kind: str, grammar: str) -
     assert recognise(head, len(head)) == Recognition(kind, 0, grammar)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"consumer.config", b"command-config"), (b"property", b"formatter-property")]
+)
+def test_an_export_may_follow_what_the_console_consumer_says_of_its_options(old: bytes, new: bytes) -> None:
+    """Tools 4.2 and newer say on stdout which option is the new one."""
+    noise = b"Option --%s is deprecated and will be removed in a future version. Use --%s instead.\n" % (old, new)
+    head = noise + b'{"key":{"type":0,"data":{"transactionalId":"x"}},"value":null}'
+    assert recognise(head, len(head)) == Recognition("console_json", len(noise), "4.0+")
+
+
 SEGMENT = struct.pack(">qiib", 0, 100, 0, 2) + bytes(95)
 SNAPSHOT = struct.pack(">hIi", 1, 7, 1) + bytes(46)
 TXNINDEX = struct.pack(">hqqqq", 0, 5, 1, 2, 3)

@@ -13,6 +13,7 @@ from txn_analysis.tables import Finding
 
 NO_STATE = json.dumps({"expected": 50, "seen": 0, "missing": list(range(50))})
 COPIED_LAST = "__transaction_state up to a later moment, or --state-copied-last"
+NOT_FORGOTTEN = "all of __transaction_state, or --transactional-id-expiration-ms, if the brokers' is below 7 days"
 NOT_LOST = "the records of __transaction_state that are gone, from an earlier copy, or --no-records-lost"
 
 
@@ -52,6 +53,7 @@ def test_without_a_state_the_headline_asks_for_one() -> None:
     [
         ("state_older_than_log", COPIED_LAST, "--state-copied-last"),
         ("commit_may_be_missing", NOT_LOST, "--no-records-lost"),
+        ("state_does_not_fit", NOT_FORGOTTEN, "--transactional-id-expiration-ms N"),
     ],
 )
 def test_a_word_is_asked_for_where_it_can_be_true(rule: str, missing: str, option: str) -> None:

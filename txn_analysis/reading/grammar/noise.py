@@ -33,6 +33,7 @@ _FORMS = (
     rb"(?=SLF4J(?:\([TDIW]\))?: |" + _logged(_BELOW_ERROR) + b")" + _SAYS_MORE + rb"[^\n]*",
     rb"(?:NOTE: )?Picked up \w*(?:JAVA|JDK)\w*: [^\n]*|(?:OpenJDK|Java HotSpot)[^\n]* warning: [^\n]*",
     DEPRECATED.loose(),
+    rb"Option --[\w.-]{1,64} is deprecated and will be removed in a future version\. Use --[\w.-]{1,64} instead\.",
     rb"Mismatches in :[^\n]*|Found timestamp mismatch in :[^\n]*|Found out of order timestamp in :[^\n]*",
     rb"  Index (?:offset|timestamp): [^\n]*|The following indexed offsets are not found in the log\.",
     rb"Indexed offset: \d+, found log offset: \d+|Non-consecutive offsets in [^\n]*|  -?\d+ is followed by -?\d+",
