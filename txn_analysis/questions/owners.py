@@ -212,7 +212,7 @@ def _missing_of_state(
     may_be = [number for number in wanted if number in parts and parts[number].get("undecodable")]
     undecoded = _undecoded(tables.finished, known, may_be, name) if may_be else []
     if undecoded:
-        yield f"could not be decoded: records in {_listed(undecoded)} that may be of it. What it has open is not known"
+        yield f"could not be decoded: records in {_listed(undecoded)} that may be of it"
     whole = {number for number, part in parts.items() if part["is_seen"] and part["is_complete"]}
     lacking = [number for number in wanted if number not in {*whole, *undecoded}]
     if lacking and not known:

@@ -16,7 +16,7 @@ from txn_analysis.runs.run_tables import RunTables, run_tables
 CAPTURE = CASES / "kafka-4.2/capture-1"
 STATE_1 = "n2.__transaction_state-1.txt"
 NAME = '"transactionalId":"order-service-2"'
-NOT_DECODED = "could not be decoded: records in __transaction_state-1 that may be of it. What it has open is not known"
+NOT_DECODED = "could not be decoded: records in __transaction_state-1 that may be of it"
 Told = Callable[[str, Callable[[str], str]], RunTables]
 
 
