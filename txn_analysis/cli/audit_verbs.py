@@ -43,7 +43,7 @@ from txn_analysis.cli.output import (
     quiet_pipe,
     rows,
 )
-from txn_analysis.cli.spark import believed, check_new_warehouse, progress, spark_when_needed, stored
+from txn_analysis.cli.spark import check_new_warehouse, note_loaded, progress, spark_when_needed, stored
 from txn_analysis.cli.verbs import exit_code, note_ignored, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.files.places import SHOWN_SCHEMES
@@ -249,8 +249,7 @@ def report(asked: _Report) -> int:
         from txn_analysis.runs.run_tables import run_tables
 
         loaded = load_report(warehouse, settings, asked.run_id, asked.topics)
-        for words in believed(run_tables(warehouse, settings.cluster, loaded.run.run_id)):
-            note(words)
+        note_loaded(run_tables(warehouse, settings.cluster, loaded.run.run_id), asked.run_id)
         pictures = _pictures(warehouse, loaded) if asked.prints("html") else None
         if key is not None:
             from txn_analysis.report.anonymous import anonymized

@@ -28,7 +28,7 @@ from txn_analysis.cli.options import (
     transaction,
 )
 from txn_analysis.cli.output import deliver, deliver_text, note, now_ms, rows
-from txn_analysis.cli.spark import asked_run, doubts_of, note_evidence, stored
+from txn_analysis.cli.spark import asked_run, doubts_of, note_evidence, note_newer, stored
 from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
@@ -242,6 +242,7 @@ def verify(asked: _Verify) -> int:
 
         known = repairs.nights(warehouse, settings.cluster, asked.run_id)
         note_evidence(known.tables)
+        note_newer(known.tables, asked.run_id)
         if asked.history:
             past = repairs.past(known)
             outcomes, answer = [item.outcome for item in past], answer_of(HISTORY, past)

@@ -184,7 +184,22 @@ def asked_run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
 
         tables = run_tables(warehouse, settings.cluster, run_id)
         note_evidence(tables)
+        note_newer(tables, run_id)
         yield tables
+
+
+def note_newer(tables: RunTables, run_id: str | None) -> None:
+    """Says on stderr, where no run was asked for, that the last one is of an older copy, which came late."""
+    if run_id is None and (newer := tables.newer_run) is not None:
+        captures = f"of capture {escape(tables.run.capture)}; capture {escape(newer.capture)} is newer"
+        note(f"this is the last run, {captures}: --run {newer.run_id}")
+
+
+def note_loaded(tables: RunTables, run_id: str | None) -> None:
+    """Says on stderr what a report does not say of its own evidence."""
+    for words in believed(tables):
+        note(words)
+    note_newer(tables, run_id)
 
 
 def note_evidence(tables: RunTables) -> None:

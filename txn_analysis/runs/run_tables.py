@@ -178,6 +178,14 @@ class RunTables(RunRows):
         return tuple(name for name in self.run.earlier_captures if name in forgotten)
 
     @cached_property
+    def newer_run(self) -> RunRecord | None:
+        """The last run of the newest capture that was judged whole, where that is newer than the run's own."""
+        place = {one.name: number for number, one in enumerate(captures(self.warehouse, self.run.cluster))}
+        runs = self.warehouse.records(RunRecord, RUNS, cluster=[self.run.cluster])
+        newest = max(runs, key=lambda run: (run.asked is None, place.get(run.capture, -1), run.run_number))
+        return newest if place.get(newest.capture, -1) > place.get(self.run.capture, -1) else None
+
+    @cached_property
     def believed_inputs(self) -> dict[str, str]:
         """The files of the run of which its version believed what today's does not, by path; each with what it does.
 

@@ -109,3 +109,13 @@ def test_a_plan_that_a_later_copy_speaks_against_is_not_printed(tmp_path: Path) 
         assert f"orders-0@161: run {third.run.run_id} judged a later copy, and recommends no abort of it" in refused.err
         still_there = program(*words, "ledger.events-1@135")
         assert "judged a later copy" not in still_there.err
+
+
+def test_the_last_run_says_where_it_is_of_an_older_copy_that_came_late(tmp_path: Path) -> None:
+    third, first = (audited(tmp_path, night, capture=night) for night in (THIRD, FIRST))
+    newer = f"note: this is the last run, of capture {FIRST}; capture {THIRD} is newer: --run {third.run.run_id}\n"
+    for verb in ("report", "find-hanging", "verify", "list", "captures"):
+        words = (verb, "--warehouse", tmp_path / "w")
+        assert program(*words).err.count(newer) == (verb != "captures")
+        if verb != "captures":
+            assert newer not in program(*words, "--run", first.run.run_id).err

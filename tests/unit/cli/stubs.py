@@ -21,7 +21,7 @@ class Library:
         monkeypatch.setattr("txn_analysis.cli.audit_verbs.spark_when_needed", self._no_session)
         monkeypatch.setattr("txn_analysis.cli.spark.check_warehouse", lambda _: None)
         monkeypatch.setattr("txn_analysis.warehouse.opening.open_warehouse", lambda _, root: ("warehouse", root))
-        tables = SimpleNamespace(believed_inputs={})
+        tables = SimpleNamespace(believed_inputs={}, newer_run=None)
         monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", lambda *_: tables)
         # `import` looks a submodule up in its package first, where the real one may be already.
         self.module("txn_analysis.pipeline.steps")

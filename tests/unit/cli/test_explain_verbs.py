@@ -56,4 +56,6 @@ def test_what_a_timeout_can_have_cost_stands_on_stderr(
 
 
 def rows_of_a_run() -> SimpleNamespace:
-    return SimpleNamespace(forgotten_captures=(), believed_inputs={}, run=rows.run(cluster="east"), finished=None)
+    return SimpleNamespace(
+        forgotten_captures=(), believed_inputs={}, newer_run=None, run=rows.run(cluster="east"), finished=None
+    )

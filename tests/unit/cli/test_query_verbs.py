@@ -44,6 +44,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             log_coverage=ALL_COVERED,
             forgotten_captures=(),
             believed_inputs={},
+            newer_run=None,
             run=rows.run(cluster="east"),
             warehouse=warehouse,
         )

@@ -41,7 +41,9 @@ def ended_as(monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
             repairs,
             "nights",
             lambda *_: SimpleNamespace(
-                tables=SimpleNamespace(forgotten_captures=(), believed_inputs={}, run=SimpleNamespace(asked=None))
+                tables=SimpleNamespace(
+                    forgotten_captures=(), believed_inputs={}, newer_run=None, run=SimpleNamespace(asked=None)
+                )
             ),
         )
         monkeypatch.setattr(repairs, "verify", verify)
