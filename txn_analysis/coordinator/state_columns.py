@@ -97,7 +97,7 @@ def in_order(rows: pa.Table, group: Array, dumped_rank: Array, compared: Sequenc
         is_hidden = (np.bincount(number, may_be_later, len(is_hidden)) > 0)[last >= 0]
         order = order[~is_lost]
     order = _each_once(rows, order, is_other(order, keys), compared)
-    order = order[~_are_exported_again(rows, order, group, compared)]
+    order = _united(rows, order, group, compared)
     return InOrder(order, np.flatnonzero(is_other(order, keys[:1])), is_hidden)
 
 
@@ -154,26 +154,48 @@ def _each_once(rows: pa.Table, order: Array, is_at_other_place: Array, compared:
     return order[is_left]
 
 
-def _are_exported_again(rows: pa.Table, order: Array, group: Array, compared: Sequence[str]) -> Array:
-    """Of each record in order, whether a later export has it as well: the newest export says where it stands.
+def _united(rows: pa.Table, order: Array, group: Array, compared: Sequence[str]) -> Array:
+    """The records in order without those that an export repeats: where the last copy stands, as a dump has it.
 
-    Exports print no offsets, so that each night's repeats the last one's. A tombstone does not say which one it is.
+    Exports print no offsets, so that each repeats those before it, and what was dumped. A tombstone does not say which
+    one it is.
     """
-    is_again = np.zeros(len(order), bool)
-    is_exported = pc.and_(rows["state_partition"].is_null(), pc.invert(rows["is_tombstone"])).to_numpy()
-    exported = np.flatnonzero(is_exported[order])
-    row, source = order[exported], codes_of(rows["input_id"])[order[exported]]
-    if not len(row) or source.min() == source.max():
-        return is_again
+    source = np.where(rows["state_partition"].is_null().to_numpy(), codes_of(rows["input_id"]), ABSENT)
+    place = np.flatnonzero(~rows["is_tombstone"].to_numpy()[order])
+    row = order[place]
+    if not len(row) or source[row].min() == source[row].max():
+        return order
     listed = pc.fill_null(pc.list_value_length(rows["topic_partitions"]), 0).to_numpy()
     updated_ms, state = numbers(rows["last_update_ms"], NO_TIME), codes_of(rows["state"])
     keys = [group[row], updated_ms[row], state[row], listed[row]]
     by_key = np.lexsort(keys[::-1])
-    one, other = by_key[:-1], by_key[1:]
-    is_copy = ~is_other(by_key, keys)[1:] & (source[one] != source[other])
-    is_copy[is_copy] = _are_alike(rows.select([*compared]), row[one[is_copy]], row[other[is_copy]])
-    is_again[exported[one[is_copy]]] = True
-    return is_again
+    place, row = place[by_key], row[by_key]
+    is_again = ~is_other(by_key, keys) & (source[row] != np.append(ABSENT, source[row[:-1]]))
+    again = np.flatnonzero(is_again)
+    is_again[again] = _is_one_record(rows, source, row[again - 1], row[again], compared)
+    is_last = np.append(~is_again[1:], True)
+    number, kept = np.cumsum(~is_again) - 1, row[is_last]
+    is_dumped = source[row] == ABSENT
+    kept[number[is_dumped]] = row[is_dumped]
+    united = order.copy()
+    united[place[is_last]] = kept
+    return np.delete(united, place[~is_last])
+
+
+_OF_A_DUMP = ("state_partition", "recorded_ms", "offset", "leader_epoch", "start_ms")
+_OF_SOME_FORMS = ("previous_producer_id", "next_producer_id", "client_transaction_version")
+
+
+def _is_one_record(rows: pa.Table, source: Array, one: Array, other: Array, compared: Sequence[str]) -> Array:
+    """Whether pairs say the same, as far as both forms print it, and the copy that goes says nothing of its own."""
+    printed = [name for name in compared if name not in {*_OF_A_DUMP, *_OF_SOME_FORMS}]
+    is_same = _are_alike(rows.select(printed), one, other)
+    start_ms = numbers(rows["start_ms"], NO_TIME)
+    is_same &= (start_ms[one] == start_ms[other]) | (start_ms[one] == NO_TIME) | (start_ms[other] == NO_TIME)
+    goes, stays = np.where(source[one] == ABSENT, (other, one), (one, other))
+    for values in (numbers(rows[name], ABSENT) for name in _OF_SOME_FORMS):
+        is_same &= (values[goes] == ABSENT) | (values[goes] == values[stays])
+    return is_same
 
 
 def _are_alike(rows: pa.Table, one: Array, other: Array) -> Array:
