@@ -32,7 +32,6 @@ from txn_analysis.kafka.address import Address
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from txn_analysis.questions.ended import Window
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.run_tables import RunTables
 
@@ -167,21 +166,13 @@ class _Ended(OfProducers):
         "--outcome", "Only those that ended like this. [ABORT]", type=click.Choice(("ABORT", "COMMIT", "any"))
     )
     cause: str | None = option("--cause NAME", "Only this cause, such as coordinator_timeout.")
-    stale: bool = option("--stale", "Only those with records of an older transaction, whatever their outcome.")
+    is_stale: bool = option("--stale", "Only those with records of an older transaction, whatever their outcome.")
     since_ms: int | None = option("--since TIME", "Only what ended then or later.", type=moment)
     until_ms: int | None = option("--until TIME", "Only what ended before.", type=moment)
     limit: int | None = option(
         "--limit N", "At most so many, the newest first. [1000; 50 with --by]", type=count_of_rows
     )
     schema: bool = schema()
-
-    def window(self) -> Window:
-        """Of which times those are that are asked for."""
-        from txn_analysis.questions.ended import Window
-
-        if self.since_ms is not None and self.until_ms is not None and self.since_ms >= self.until_ms:
-            raise ConfigError("--until must be later than --since: what ends at --until is left out")
-        return Window(self.since_ms, self.until_ms)
 
 
 @verb(
@@ -203,27 +194,20 @@ def ended(asked: _Ended) -> int:
 
     Exit code: 0, or 2 where there is no such run, topic or the like.
     """
-    if asked.by is not None and (asked.outcome is not None or asked.cause is not None or asked.stale):
+    if asked.by is not None and (asked.outcome is not None or asked.cause is not None or asked.is_stale):
         raise ConfigError("--outcome, --cause and --stale list transactions: leave them out, or --by")
     if asked.by is None and asked.schema:
         raise ConfigError("--schema is of counts: give --by application, id or topic")
     filters = asked.filters()
     if asked.by is not None:
         return _ended_by(asked, filters, asked.by)
-    from txn_analysis.questions.ended import EndedFilters, cost_of_timeouts, ended_answer
+    from txn_analysis.questions.ended import cost_of_timeouts, ended_answer
     from txn_analysis.questions.filters import check_seen
 
-    outcome = asked.outcome or "ABORT"
-    wanted = EndedFilters(
-        None if outcome == "any" or asked.stale else outcome,
-        asked.cause,
-        asked.stale,
-        asked.limit or 1000,
-        asked.window(),
-    )
+    outcome = None if asked.outcome == "any" or asked.is_stale else asked.outcome or "ABORT"
     with asked_run(asked.settings(), asked.run_id) as tables:
         check_seen(tables, filters)
-        answer, left_out_count = ended_answer(tables.finished, filters, wanted)
+        answer, left_out_count = ended_answer(tables.finished, filters, outcome, asked.limit or 1000)
     deliver(asked.targets, rows(answer))
     if left_out_count:
         note(f"{left_out_count} older ones are not shown; raise --limit or say more")
@@ -240,10 +224,9 @@ def _ended_by(asked: _Ended, filters: Filters, by: str) -> int:
 
     if asked.schema:
         return deliver_schema(asked.targets, StatsAnswer)
-    window = asked.window()
     with asked_run(asked.settings(), asked.run_id) as tables:
         check_seen(tables, filters)
-        answer = stats_of(tables, filters, By(by), window, asked.limit or 50)
+        answer = stats_of(tables, filters, By(by), asked.limit or 50)
     groups = Answer(tuple(map(Column, Group._fields)), answer.groups)
     deliver(asked.targets, rows(groups) | one(answer, lambda: stats_text(answer)))
     if answer.left_out_count and any(target.form in {"csv", "ndjson"} for target in asked.targets):

@@ -1,5 +1,5 @@
 -- What `ended` asks, in this process. $wanted is what is asked of ended transactions, $whose of transactional ids, and
--- $own of the producers that have, or had, such an id.
+-- $own of the producers that have, or had, such an id; $stored are the columns of an ended transaction.
 
 -- One row per transactional id and producer id that any record of it names.
 CREATE VIEW pairs AS
@@ -30,7 +30,7 @@ FROM producers p
 RIGHT JOIN wanted e ON e.producer_id = p.producer_id;
 
 CREATE VIEW with_records AS
-SELECT * FROM dated WHERE has_records AND $own;
+SELECT $stored, state_record_count FROM dated WHERE has_records AND $own;
 
 CREATE VIEW without_records AS
 SELECT * FROM dated WHERE NOT has_records AND $whose;
@@ -40,6 +40,21 @@ CREATE VIEW sizes AS
 SELECT producer_id, count(*) AS ended_count, min(state_record_count) AS state_record_count
 FROM with_records
 GROUP BY producer_id;
+
+-- How many rows the view $of has, and the time of the last of the newest $limit; NULL where it has none.
+CREATE VIEW reach AS
+SELECT (SELECT count(*) FROM $of) AS number,
+       CASE WHEN count(end_timestamp_ms) = $limit THEN min(end_timestamp_ms) END AS since_ms
+FROM (SELECT end_timestamp_ms FROM $of ORDER BY end_timestamp_ms DESC NULLS LAST LIMIT $limit) times;
+
+-- Its newest $limit rows, each with how many records of the coordinator its producer's ids have. Sorting holds whole
+-- batches, so that only those are sorted that are no older than the last of them.
+CREATE VIEW newest AS
+SELECT n.*, p.state_record_count
+FROM producers p
+RIGHT JOIN (SELECT $stored FROM $of WHERE end_timestamp_ms >= $since_ms OR $since_ms IS NULL
+            ORDER BY end_timestamp_ms DESC NULLS LAST, topic, `partition`, end_offset DESC LIMIT $limit) n
+     ON n.producer_id = p.producer_id;
 
 -- What `ended --by` counts. Rows that say when their first batch was written are counted in one pass; of $parts parts of
 -- the others, so that each fits into memory, it is $part.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from txn_analysis.errors import ConfigError
+from txn_analysis.judge.endings import ENDINGS
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.runs.ask import ask, is_one_of, views_in
 from txn_analysis.runs.asked_places import NEEDS_TOPIC, check_places
@@ -20,6 +21,7 @@ from txn_analysis.text import clip, ranges
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from txn_analysis.judge.endings import Ended
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.tables import Finding
 
@@ -31,7 +33,8 @@ class Filters:
     """Which rows are wanted; an empty tuple, or None, asks for all, and several values for any of them.
 
     A pattern must match the whole id, as Kafka's does. `duration_ms` asks for what has lasted longer than that
-    (strictly). `state_partitions` are partitions of `__transaction_state`.
+    (strictly). `state_partitions` are partitions of `__transaction_state`. What ended is asked for from `since_ms` to
+    before `until_ms`, by a cause, and stale.
     """
 
     topics: tuple[str, ...] = ()
@@ -41,12 +44,17 @@ class Filters:
     duration_ms: int | None = None
     transactional_id_patterns: tuple[str, ...] = ()
     state_partitions: tuple[int, ...] = ()
+    since_ms: int | None = None
+    until_ms: int | None = None
+    cause: str | None = None
+    is_stale: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what could only give a wrong answer.
 
         Raises:
-            ConfigError: a partition without its topic, or a pattern that is no regular expression.
+            ConfigError: a partition without its topic, a pattern that is no regular expression, a time that ends before
+                it begins, or a cause that does not exist.
         """
         if self.partitions and not self.topics:
             raise ConfigError(NEEDS_TOPIC)
@@ -58,6 +66,10 @@ class Filters:
                     f"--transactional-id-pattern {clip(pattern, _NAME_WIDTH)}: is not a regular expression: {error}; a "
                     "backslash before a sign makes it stand for itself"
                 ) from error
+        if self.since_ms is not None and self.until_ms is not None and self.since_ms >= self.until_ms:
+            raise ConfigError("--until must be later than --since: what ends at --until is left out")
+        if self.cause is not None and self.cause not in ENDINGS:
+            raise ConfigError(f"--cause {self.cause}: unknown; the causes of an end are {', '.join(ENDINGS)}")
 
     def has_id(self, transactional_id: str | None) -> bool:
         """Whether the id is wanted; an unknown id matches no pattern."""
@@ -85,6 +97,18 @@ class Filters:
         idle_ms = finding.idle_ms
         is_long = self.duration_ms is None or (in_doubt if idle_ms is None else idle_ms > self.duration_ms)
         return is_named and is_id and is_long
+
+    def has_ended(self, one: Ended) -> bool:
+        """Whether an ended transaction is wanted for why it ended, and whose it is."""
+        fits_cause = self.cause in {None, one.ending.cause.name}
+        fits_stale = not self.is_stale or one.ending.stale_because is not None
+        return fits_cause and fits_stale and self.has_id(one.transactional_id)
+
+    @property
+    def window(self) -> str:
+        """That something ended at a wanted time, as a condition; without a bound also where its time is not known."""
+        bounds = ((">=", self.since_ms), ("<", self.until_ms))
+        return " AND ".join(["TRUE", *(f"end_timestamp_ms {sign} {ms}" for sign, ms in bounds if ms is not None)])
 
     @property
     def places(self) -> dict[str, tuple[Any, ...]]:

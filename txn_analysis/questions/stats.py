@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from txn_analysis.judge.applications import ConnectGroups
     from txn_analysis.judge.endings import Ended
-    from txn_analysis.questions.ended import Window
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.past_run import PastRun
     from txn_analysis.runs.run_tables import RunTables
@@ -46,18 +45,17 @@ _HOW = {
 _ROWS = pa.schema([("topic", pa.string()), *((name, pa.int64()) for name in ("producer_id", *_HOW))])
 
 
-def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit: int) -> StatsAnswer:
+def stats_of(tables: RunTables, filters: Filters, by: By, limit: int) -> StatsAnswer:
     """What the wanted transactions of a run did.
 
     Args:
         tables: the run.
-        filters: which are wanted: topics, partitions, producer ids and patterns of transactional ids.
+        filters: which are wanted: topics, partitions, producer ids, patterns of transactional ids, and when they ended.
         by: how they are put together.
-        window: when they ended.
         limit: at most so many groups.
     """
     run = tables.finished
-    asked = {**asked_ended(run, filters, window.sql), "window": window.sql, "most": str(MOST_LONGEST)}
+    asked = {**asked_ended(run, filters), "most": str(MOST_LONGEST)}
     bounds = _bounds(run, asked)
     count = bounds["untimed_count"] // _PART_ROWS + 1
     parts = [{**asked, "parts": str(count), "part": str(part)} for part in range(count)]
@@ -67,19 +65,19 @@ def stats_of(tables: RunTables, filters: Filters, by: By, window: Window, limit:
     rows = _together([*did, decided])  # adding up by producer first would hold many times as much
     groups = _groups(_named(run, rows, by), by, tables.connect_groups)
     (summed,) = _added_up(rows, []).to_pylist()
-    total = _group(summed, {})
+    total, is_in_window = _group(summed, {}), (filters.since_ms, filters.until_ms) != (None, None)
     return StatsAnswer(
         run_id=run.run_id,
         by=by,
-        since_ms=window.since_ms,
-        until_ms=window.until_ms,
+        since_ms=filters.since_ms,
+        until_ms=filters.until_ms,
         total=total,
         groups=tuple(groups[:limit]),
         left_out_count=max(len(groups) - limit, 0),
         longest=tuple(nsmallest(MOST_LONGEST, longest, key=_longest_first)),
         longest_by_coordinator=longest_by_coordinator,
         over_time=_slices(run, asked, bounds),
-        cannot_say=tuple(cannot_say(total, has_state=tables.has_state, is_in_window=window.is_bounded)),
+        cannot_say=tuple(cannot_say(total, has_state=tables.has_state, is_in_window=is_in_window)),
     )
 
 

@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from txn_analysis.tables import Table
 
 _MEMORY = "200M"
+_SETTINGS = (
+    f"runtime.memory_limit = '{_MEMORY}'",
+    # Else a filtered UNION of columns that the tables comment differently is refused.
+    "execution.skip_physical_aggregate_schema_check = true",
+    # Else a file is filtered by what the other side of a join has, if that is read first, as text of another type.
+    "optimizer.enable_join_dynamic_filter_pushdown = false",
+    # Columns of a condition that are kept for the answer: up to 100 MB beside the limit, and no faster.
+    "execution.parquet.max_predicate_cache_size = 0",
+)
 _STORED = "stored_"
 _VIEW = re.compile(r"CREATE VIEW (\w+) AS\n(.*?);", re.DOTALL)
 # Literals and comments; and as the group what holds a name, and may hold an apostrophe.
@@ -90,11 +99,8 @@ def _in_words() -> Iterator[None]:
 def _reader(run: PastRun, sql: str, more: Mapping[str, str] | None) -> pa.RecordBatchReader:
     text, selects = question(sql), {**views(), **(more or {})}
     builder = QueryBuilder()
-    builder.execute(f"SET datafusion.runtime.memory_limit = '{_MEMORY}'").read_all()
-    # Else a filtered UNION of columns that the tables comment differently is refused.
-    builder.execute("SET datafusion.execution.skip_physical_aggregate_schema_check = true").read_all()
-    # Else a file is filtered by what the other side of a join has, if that is read first, as text of another type.
-    builder.execute("SET datafusion.optimizer.enable_join_dynamic_filter_pushdown = false").read_all()
+    for setting in _SETTINGS:
+        builder.execute(f"SET datafusion.{setting}").read_all()
     for name in needed(text, more):
         stored = name.removeprefix(_STORED)
         if name.startswith(_STORED):

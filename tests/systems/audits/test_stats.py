@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.tools.captures import SEGMENTS, TablesOf, Variant
-from txn_analysis.questions.ended import Window
 from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.stats import stats_of
 from txn_analysis.questions.stats_answer import By, Group, StatsAnswer, stats_text
@@ -45,8 +44,7 @@ def counted(tables_of: TablesOf) -> Counted:
     """What `stats` answers about a capture."""
 
     def answer(variant: Variant, by: By = By.APPLICATION, limit: int = 100, **asked: Any) -> StatsAnswer:
-        window = Window(asked.pop("since_ms", None), asked.pop("until_ms", None))
-        return stats_of(tables_of(variant), Filters(**asked), by, window, limit)
+        return stats_of(tables_of(variant), Filters(**asked), by, limit)
 
     return answer
 

@@ -18,7 +18,8 @@ Row = dict[str, Any]
 STORED = [name for name in EndedTransaction._fields if name != "previous_end_ms"]
 SCHEMA = pa.schema([TRANSACTIONS.arrow_schema.field(name) for name in STORED])
 NO_RUN: Any = None
-ORDER = itemgetter("topic", "partition", "producer_id")
+KEY = ("topic", "partition", "producer_id")
+ORDER = itemgetter(*KEY)
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +44,16 @@ def ended_at(offset: int, chance: random.Random) -> Row:
 
 
 def batches(rows: list[Row], at_once: int = 7) -> Iterator[pa.RecordBatch]:
-    yield from pa.Table.from_pylist(rows, SCHEMA).to_batches(at_once)
+    table = pa.Table.from_pylist(rows, SCHEMA)
+    end = table.select([*KEY, "end_offset", "end_offset", "end_timestamp_ms"])
+    yield from end.rename_columns([*KEY, "below", "before_offset", "before_ms"]).to_batches(at_once)
 
 
 def test_the_end_before_is_that_of_the_same_producer_and_partition(
     rows: list[Row], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ended, "asked_batches", lambda *_: batches(rows))
+    monkeypatch.setattr(ended, "_ENDS_AT_ONCE", 20)
     aborted = [row for row in rows if row["outcome"] == "ABORT"]
     found = with_previous_ends(NO_RUN, pa.Table.from_pylist(aborted, SCHEMA))
     known = {(one.topic_partition, one.producer_id, one.end_offset): one.previous_end_ms for one in found}
