@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from txn_analysis.kafka.names import STATE_TOPIC
-from txn_analysis.kafka.problems import MAY_HIDE_OPEN
+from txn_analysis.kafka.problems import MAY_HIDE_OPEN, ProblemKind
 from txn_analysis.text import listed
 from txn_analysis.verdict import Verdict
 
@@ -47,29 +47,41 @@ class LogCoverage(NamedTuple):
         has_logs: the capture has the log of at least one partition whose topic is not the coordinator's, and not only
             some that were cut to nothing.
         contested: partitions whose dumps have lines that a client may have made, and that may open a transaction.
+        unread: partitions whose dumps have lines that are none of the tool's behind the last batch, or in the producer
+            snapshot that stands for what is older: what it printed may be among them, as where a part of a text has
+            other line ends, or it may have stopped.
     """
 
     has_logs: bool = True
     contested: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, logs: Iterable[PartitionHealth]) -> LogCoverage:
         """Of all logs of a run."""
         in_capture = [log for log in logs if log.is_in_capture and log.topic != STATE_TOPIC]
-        contested = [
-            log for log in in_capture if not MAY_HIDE_OPEN.isdisjoint(problem.kind for problem in log.problems)
-        ]
-        return cls(
-            not all(map(_is_cut_to_nothing, in_capture)),
-            tuple(sorted(f"{log.topic}-{log.partition}" for log in contested)),
+        contested, unread = (
+            [log for log in in_capture if not kinds.isdisjoint(problem.kind for problem in log.problems)]
+            for kinds in (MAY_HIDE_OPEN, {ProblemKind.LINES_OF_OTHERS})
         )
+        return cls(not all(map(_is_cut_to_nothing, in_capture)), _names(contested), _names(unread))
+
+    @property
+    def is_blind(self) -> bool:
+        """Something may be open that is not listed, whatever is."""
+        return bool(self.contested or self.unread)
 
     @property
     def missing(self) -> str | None:
         """What keeps the run from the answer that nothing hangs, in words; None where nothing does."""
         if not self.has_logs:
             return NO_LOGS
-        return f"{CONTESTED} on {listed([*self.contested], _MOST_PLACES)}" if self.contested else None
+        what, places = (CONTESTED, self.contested) if self.contested else (UNREAD, self.unread)
+        return f"{what} {listed([*places], _MOST_PLACES)}" if places else None
+
+
+def _names(logs: Iterable[PartitionHealth]) -> tuple[str, ...]:
+    return tuple(sorted(f"{log.topic}-{log.partition}" for log in logs))
 
 
 def _is_cut_to_nothing(log: PartitionHealth) -> bool:
@@ -81,7 +93,8 @@ def _is_cut_to_nothing(log: PartitionHealth) -> bool:
 
 ALL_COVERED = LogCoverage()
 NO_LOGS = "no log of a partition is in this capture"
-CONTESTED = "lines of a dump that may be text of a client would open a transaction"
+CONTESTED = "lines of a dump that may be text of a client would open a transaction on"
+UNREAD = "lines that kafka-dump-log does not print may hide an open transaction of"
 _MOST_PLACES = 5
 
 _EXIT_CODES = {Outcome.CLEAN: 0, Outcome.FINDINGS: 1, Outcome.COULD_NOT_TELL: 3}
@@ -159,6 +172,6 @@ def outcome_of(
     every = list(findings)
     if any(finding.verdict.severity >= fail_on.severity for finding in every):
         return Outcome.FINDINGS
-    is_seen = not logs.contested and (logs.has_logs or every)
+    is_seen = not logs.is_blind and (logs.has_logs or every)
     is_known = is_seen and not in_doubt(every, has_state=has_state)
     return Outcome.CLEAN if is_known else Outcome.COULD_NOT_TELL

@@ -27,7 +27,7 @@ from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.tables import BatchRangeSummary, PartitionHealth, Problem, UsedBatchRange
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from txn_analysis.log.snapshots import Snapshot, Stated
     from txn_analysis.tables.inputs import InputSection
@@ -106,6 +106,7 @@ def rebuild_producer_state(given: PartitionEvidence) -> RebuiltPartition:
     problems += [p for each in described if not each.capture_rank for p in each.problems(state, log.end_offset)]
     if base is not None and log.first_offset is not None and base.offset < log.first_offset:
         problems.append(gap(base.offset, log.first_offset - 1))
+    problems += _unread(base, snapshots)
     if _may_hide_what_is_open(partition, log, state, [*witnesses, *([base] if base is not None else [])]):
         log.remarks.append(_NOT_SEEN)
     is_in_capture = any(s.capture_rank == 0 and not proves_nothing(s) for s in of_topic)
@@ -157,6 +158,16 @@ _EMPTY_DUMP = (
     "the dump of the snapshot at offset {} lists no producer: it proves nothing, as that of one that the tool could "
     "not read looks alike"
 )
+
+
+def _unread(base: Snapshot | None, snapshots: Sequence[Snapshot]) -> Iterable[Problem]:
+    """What was open below the first batch may be in a line of the base snapshot's dump that was not understood."""
+    unread = [] if base is None else [each.unread_bytes for each in snapshots if each.offset == base.offset]
+    if base is not None and unread and all(unread):
+        reason = (
+            f"snapshot {base.offset}: {min(unread)} bytes of its dump were not understood; dump it again, without 2>&1"
+        )
+        yield Problem(base.offset - 1, ProblemKind.LINES_OF_OTHERS, reason)
 
 
 _NOT_SEEN = (

@@ -55,16 +55,19 @@ _PYTHON_US_OF_OPEN = 0.2  # for each other one
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One producer snapshot file, which states everything below `offset`."""
+    """One producer snapshot file, which states everything below `offset`; of a dump some may not be understood."""
 
     offset: int
     capture_rank: int
     stated: Array
+    unread_bytes: int = 0
 
 
 def snapshots_of(sections: Iterable[InputSection], stated: Stated) -> list[Snapshot]:
     """The snapshots of some sections with what they state; by offset, the newest capture's last."""
-    snapshots = [Snapshot(s.file_base_offset, s.capture_rank, stated.get(s.key, NOTHING_STATED)) for s in sections]
+    snapshots = [
+        Snapshot(s.file_base_offset, s.capture_rank, stated.get(s.key, NOTHING_STATED), s.torn_bytes) for s in sections
+    ]
     return sorted(snapshots, key=by_offset)
 
 

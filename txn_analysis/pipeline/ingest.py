@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from hashlib import blake2b
 from operator import attrgetter
@@ -15,7 +15,7 @@ from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.errors import ConfigError, InputError
 from txn_analysis.files.remote_file import ahead
-from txn_analysis.kafka.names import LOG, LOG_KINDS
+from txn_analysis.kafka.names import LOG, LOG_KINDS, SNAPSHOT
 from txn_analysis.log.segments import certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import PLACES, read_tasks
 from txn_analysis.reading.inputs.accounting import (
@@ -199,8 +199,7 @@ def _account(
     capture = settings.capture or "capture-" + _digest(named)[:12]
     rows = []
     for planned in settled:
-        rejected = rejected_bytes(planned, rejects[planned.input_id])
-        row = read_input(planned, settings.cluster, capture, content, rejected, asked)
+        row = read_input(planned, settings.cluster, capture, content, rejects[planned.input_id], asked)
         row = row._replace(cluster_id=clusters.get(planned.input_id))
         rows.append(row.as_read_by(known.get(row.content, row)))
     return rows
@@ -313,9 +312,17 @@ def _records_named(kind: type[Record], task_rows: Mapping[str, pa.Table], name: 
 
 
 def read_input(
-    planned: PlannedInput, cluster: str, capture: str, content: Content, rejected: int, asked: Asked | None = None
+    planned: PlannedInput,
+    cluster: str,
+    capture: str,
+    content: Content,
+    rejects: Sequence[RejectedSpan],
+    asked: Asked | None = None,
 ) -> ReadInput:
-    """What came of one input; `rejected` are bytes of it, and `asked` the partitions that its capture is asked for."""
+    """What came of one input, and what of it was not understood; `asked` are the partitions that its capture is asked
+    for.
+    """
+    rejected = rejected_bytes(planned, rejects)
     of_reading = {
         "cluster": cluster,
         "capture": capture,
@@ -324,16 +331,21 @@ def read_input(
         "parsed_bytes": planned.text_bytes - rejected,
         "rejected_bytes": rejected,
         "newest_moment_ms": content.moments_ms.get(planned.input_id),
-        "sections": tuple([read_section(planned, section, content) for section in planned.sections]),
+        "sections": tuple([read_section(planned, section, content, rejects) for section in planned.sections]),
         "asked": asked,
         "reading_version": READING_VERSION,
     }
     return ReadInput(**(_alike(planned, ReadInput) | of_reading))
 
 
-def read_section(planned: PlannedInput, section: Section, content: Content) -> ReadSection:
-    """What came of one section of an input."""
+def read_section(
+    planned: PlannedInput, section: Section, content: Content, rejects: Iterable[RejectedSpan]
+) -> ReadSection:
+    """What came of one section of an input; the dump of a snapshot is torn where a line was not understood."""
     key = planned.input_id, section.index
+    if section.kind == SNAPSHOT and not planned.is_broker_file:
+        unread_bytes = sum(span.length_bytes for span in rejects if span.section_index == section.index)
+        section = replace(section, torn_bytes=unread_bytes)
     first_offset, end_offset = content.offsets(key)
     epochs = [p.leader_epoch for p in content.pieces.get(key, []) if p.leader_epoch is not None]
     return ReadSection(

@@ -130,15 +130,17 @@ def _outcome(report: AuditReport) -> OutcomeItem:
     """What it came out as, of all that is in it but its own outcome."""
     doubtful, answer, logs = report.doubtful, report.outcome_at(), report.log_coverage
     meant = {Outcome.FINDINGS: report.hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, report.findings[:0])
-    is_blind = bool(logs.contested) or not report.unaccepted
+    is_blind = logs.is_blind or not report.unaccepted
+    remedies = _remedies(report)
     of_logs = _what_shows(logs) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
+    of_logs = tuple(one for one in of_logs if one.lack not in {remedy.lack for remedy in remedies})
     return OutcomeItem(
         answer=answer,
         transaction_count=len(meant),
         partitions=tuple(sorted(meant.topic_partitions)),
         doubtful_count=len(doubtful),
         doubtful_partitions=tuple(sorted(doubtful.topic_partitions)),
-        settled_by=(*_remedies(report), *of_logs),
+        settled_by=(*remedies, *of_logs),
     )
 
 
@@ -256,8 +258,12 @@ def _what_shows(logs: LogCoverage) -> tuple[Remedy, ...]:
     """What would let a run see all that could hang; nothing where it did."""
     if logs.missing is None:
         return ()
-    lack, text = (Lack.CONTESTED_LINES, SHALLOW_DUMP) if logs.contested else (Lack.NO_LOGS, _LOGS)
-    return (Remedy(lack=lack, missing=logs.missing, text=text, transaction_count=0, partitions=logs.contested),)
+    lack, text, places = Lack.NO_LOGS, _LOGS, logs.contested or logs.unread
+    if logs.contested:
+        lack, text = Lack.CONTESTED_LINES, SHALLOW_DUMP
+    elif places:
+        lack, text = Lack.LINES_OF_OTHERS, f"dump {listed([*places], _MOST_FOLDERS)} again, without `2>&1`"
+    return (Remedy(lack=lack, missing=logs.missing, text=text, transaction_count=0, partitions=places),)
 
 
 def _remedies(report: AuditReport) -> tuple[Remedy, ...]:

@@ -94,6 +94,9 @@ LESSONS: dict[Refused, Lesson] = {
     Refused.NO_FIRST_LINE: Lesson(
         dump(SHALLOW[len(HEADER) :]), "Give it the whole text of kafka-dump-log, from its first line on", AGAIN
     ),
+    Refused.NO_FIRST_RECORD: Lesson(
+        dump((EXPORT.strip() + EXPORT)[100:]), "Export that partition again", {"state.json": EXPORT}
+    ),
     Refused.CR_LF: Lesson(dump(SHALLOW.replace(b"\n", b"\r\n")), "tr -d '\\r'"),
     Refused.UTF_16: Lesson(dump(SHALLOW.decode().encode("utf-16")), "iconv -f UTF-16"),
     Refused.BYTE_ORDER_MARK: by_command("byte order mark"),

@@ -24,6 +24,7 @@ from tests.unit.log.test_header_keys import DEEP, SHALLOW, data, marker
 from txn_analysis.judge import rules, words
 from txn_analysis.judge.case import Case
 from txn_analysis.judge.lacks import LACK_OF_PROBLEM, Lack
+from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.rules import Rule
 from txn_analysis.kafka.names import java_hash, state_partition
 from txn_analysis.kafka.problems import ProblemKind
@@ -364,6 +365,26 @@ def test_what_the_remedy_says_settles_it(lack: Lack, tmp_path: Path, empty_wareh
     lesson.do(lab)
     after = lab.audit(fresh=not lesson.is_same_warehouse, **lesson.settings | lesson.then)
     assert lack not in lacks(after)
+
+
+def test_a_log_that_goes_on_with_other_line_ends_is_never_green(tmp_path: Path, empty_warehouse: Path) -> None:
+    """Nobody sees what is open behind them."""
+    lab = Lab(tmp_path, empty_warehouse).copy(FOUR_TWO, "transaction-state")
+    before, mark, behind = (CASES / FOUR_TWO / ORDERS_0).read_text().partition("baseOffset: 113 ")
+    lab.write("log.txt", before + (mark + behind).replace("\n", "\r\n"))
+    report = lab.audit()
+    assert (report.outcome.answer, lacks(report)) == (Outcome.COULD_NOT_TELL, {Lack.LINES_OF_OTHERS})
+
+
+def test_a_line_of_a_snapshot_that_is_not_understood_is_never_green(tmp_path: Path, empty_warehouse: Path) -> None:
+    """The data of producer 3 is deleted: that its transaction is open stands in this line alone."""
+    edge = "kafka-4.2-edge/capture-2"
+    lab = Lab(tmp_path, empty_warehouse).copy(edge, "transaction-state")
+    for part in ("segments", "producer-snapshots"):
+        text = (CASES / edge / part / "n1.trades-0.txt").read_text()
+        lab.write(f"{part}.txt", text.replace("\nproducerId: 3 ", "\n> producerId: 3 "))
+    report = lab.audit()
+    assert (report.outcome.answer, lacks(report)) == (Outcome.COULD_NOT_TELL, {Lack.LINES_OF_OTHERS})
 
 
 def _is_no_word_first(remedy: Remedy) -> bool:

@@ -31,6 +31,7 @@ NOT_YET_A_QUESTION = Opened(Verdict.INCONCLUSIVE, YOUNG)
 
 
 NO_LOG, CONTESTED = LogCoverage(has_logs=False), LogCoverage(contested=("orders-0",))
+UNREAD = LogCoverage(unread=("orders-0",))
 
 
 def log(*kinds: str) -> PartitionHealth:
@@ -63,25 +64,27 @@ def test_without_any_log_nothing_was_looked_at_that_could_hang() -> None:
     assert outcome_of([HANGS], has_state=True, logs=NO_LOG) is Outcome.FINDINGS
 
 
+@pytest.mark.parametrize("logs", [CONTESTED, UNREAD])
 @pytest.mark.parametrize("findings", [[], [LISTED]])
-def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[Opened]) -> None:
-    assert outcome_of(findings, has_state=True, logs=CONTESTED) is Outcome.COULD_NOT_TELL
-    assert outcome_of([*findings, HANGS], has_state=True, logs=CONTESTED) is Outcome.FINDINGS
+def test_lines_that_may_hide_an_open_transaction_are_never_green(findings: list[Opened], logs: LogCoverage) -> None:
+    assert outcome_of(findings, has_state=True, logs=logs) is Outcome.COULD_NOT_TELL
+    assert outcome_of([*findings, HANGS], has_state=True, logs=logs) is Outcome.FINDINGS
 
 
 @cases(
-    "log contested",
+    "log coverage",
     {
-        "two-lines-claim-one-place": (log(ProblemKind.CONTESTED_LINE), ("orders-0",)),
-        "text-of-a-client-would-open-one": (log(ProblemKind.HEADER_KEYS_MAY_OPEN), ("orders-0",)),
-        "text-of-a-client-opens-none": (log(ProblemKind.MAY_BE_HEADER_KEYS), ()),
-        "another-problem": (log(ProblemKind.TORN_TAIL), ()),
-        "of-an-earlier-capture": (log(ProblemKind.CONTESTED_LINE)._replace(is_in_capture=False), ()),
-        "of-the-coordinator": (log(ProblemKind.CONTESTED_LINE)._replace(topic=STATE_TOPIC), ()),
+        "two-lines-claim-one-place": (log(ProblemKind.CONTESTED_LINE), CONTESTED),
+        "text-of-a-client-would-open-one": (log(ProblemKind.HEADER_KEYS_MAY_OPEN), CONTESTED),
+        "text-of-a-client-opens-none": (log(ProblemKind.MAY_BE_HEADER_KEYS), LogCoverage()),
+        "its-dump-goes-on-unread": (log(ProblemKind.LINES_OF_OTHERS), UNREAD),
+        "another-problem": (log(ProblemKind.TORN_TAIL), LogCoverage()),
+        "of-an-earlier-capture": (log(ProblemKind.CONTESTED_LINE)._replace(is_in_capture=False), NO_LOG),
+        "of-the-coordinator": (log(ProblemKind.CONTESTED_LINE)._replace(topic=STATE_TOPIC), NO_LOG),
     },
 )
-def test_which_logs_may_hide_an_open_transaction(log: PartitionHealth, contested: tuple[str, ...]) -> None:
-    assert LogCoverage.of([log]).contested == contested
+def test_which_logs_may_hide_an_open_transaction(log: PartitionHealth, coverage: LogCoverage) -> None:
+    assert LogCoverage.of([log]) == coverage
 
 
 EMPTY = HEALTH._replace(first_offset=10, end_offset=10, high_watermark=10)

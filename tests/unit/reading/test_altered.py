@@ -4,11 +4,14 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
 from tests.tools.cases import cases
 from tests.tools.dump_texts import plan
+from tests.tools.forms.model import StateRecord, StateValue
+from tests.tools.forms.state_writer import console_json, console_text
 from tests.tools.noisy import said
 from tests.tools.repository import CASES
 
@@ -24,6 +27,10 @@ def each(prefix: bytes, text: bytes = SHALLOW) -> bytes:
 
 def numbered(form: bytes) -> bytes:
     return b"".join(form % number + line for number, line in enumerate(SHALLOW.splitlines(keepends=True), 1))
+
+
+IDS = "order-service-3", "billing"
+STATE = console_text([StateRecord(name, StateValue(7, 3, "Ongoing", (), 1795, 60000, 1790)) for name in IDS]).encode()
 
 
 UNDONE = {
@@ -44,12 +51,26 @@ UNDONE = {
         "`a | ` stands in front of its lines",
     ),
     "glued": (SNAPSHOT.replace(b".snapshot\n", b".snapshot"), "without a newline"),
+    "an export in Windows' lines": (STATE.replace(b"\n", b"\r\n"), "CR LF"),
+    "an export behind a prompt": (b"$ kafka-console-consumer.sh\n" + STATE, "which is line 2"),
+    "an export through compose": (each(b"kafka-1  | ", STATE), "`kafka-1  | ` stands in front of what line 1 says"),
     "comments": (SNAPSHOT.replace(b"producerId", b"# producerId"), "`# ` stands in front of its lines"),
 }
 
 
+@pytest.mark.parametrize("write", [console_json, console_text])
+def test_an_export_without_its_front_is_never_cut_into_one_that_looks_whole(
+    write: Callable[[list[StateRecord]], str],
+) -> None:
+    records = [StateRecord(name, StateValue(7, 3, "Ongoing", (), 1795, 60000, 1790)) for name in IDS]
+    first, text = write(records[:1]).encode().rstrip(b"\n"), write(records).encode()
+    for cut in range(1, len(first)):
+        assert plan(text[cut:]).problem is not None
+        assert "NEW_FILE" not in (plan(text[cut:]).problem or ""), text[cut : cut + 40]
+
+
 def undone_by(command: str, text: bytes) -> bytes:
-    typed = ["sh", "-c", command.removesuffix(" FILE > NEW_FILE")]
+    typed = ["sh", "-c", command.removesuffix(" FILE > NEW_FILE").removesuffix(" <")]
     return subprocess.run(typed, input=text, capture_output=True, check=True).stdout
 
 
@@ -74,7 +95,7 @@ def test_the_printed_command_undoes_it(how: str) -> None:
     assert problem is not None
     assert reason in problem
     undone = undone_by(problem.rpartition(": ")[2], text)
-    assert said(undone) == said(SNAPSHOT if b".snapshot" in text else SHALLOW)
+    assert said(undone) == said(SNAPSHOT if b".snapshot" in text else STATE if IDS[0].encode() in text else SHALLOW)
 
 
 @cases(

@@ -1,3 +1,5 @@
+import gzip
+import lzma
 import struct
 
 import google_crc32c
@@ -91,6 +93,9 @@ BOOKKEEPER = b"BKLO\x00\x00\x00\x01".ljust(1024, b"\x00")
         (b"orders-0/0.txt".ljust(257, b"\x00") + b"ustar\x0000", "a tar archive", "Unpack it"),
         (b"orders-0/0.txt".ljust(257, b"\x00") + b"ustar  \x00", "a tar archive", "Unpack it"),
         (b"PK\x03\x04\x14\x00", "a zip archive", "Unpack it"),
+        (gzip.compress(b"Dumping", mtime=0), "a gzip archive", "Unpack it"),
+        (lzma.compress(b"Dumping"), "an xz archive", "Unpack it"),
+        ("Dumping a".encode("utf-16-le"), "UTF-16 text", "iconv -f UTF-16"),
         (b"\xff\xd8\xff\xe0 no text", "binary data", "leave the file out"),
         (DUMP.decode().encode("utf-16"), "UTF-16", "iconv"),
         (DUMP.replace(b"\n", b"\r\n"), "CR LF", "tr -d"),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.tools.cases import cases
-from tests.tools.dump_texts import BATCH_SIZE, batch, dumping, plan, record
+from tests.tools.dump_texts import BATCH_SIZE, batch, dumping, plan, record, shallow
 from tests.tools.log_evidence import MemoryText
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.text.section import ScanRange
@@ -40,6 +40,49 @@ def test_a_line_that_repeats_an_offset_of_the_one_before_is_no_batch(repeated: i
     """Though it stands where the next one would: offsets rise from batch to batch."""
     text = dumping(FOLDER) + batch(0, 3, 0) + batch(repeated, 1, BATCH_SIZE) + batch(3, 1, 2 * BATCH_SIZE)
     assert [(row["base_offset"], row["last_offset"]) for row in scanned(text)] == [(0, 2), (3, 3)]
+
+
+OF_2_8 = (
+    " baseOffset: 1 lastOffset: 1 baseSequence: -1 lastSequence: -1 producerEpoch: -1 partitionLeaderEpoch: -1 "
+    "batchSize: 90 magic: 1 compressType: NONE position: 0 crc: 5 isvalid: true"
+)
+
+
+@cases(
+    "line content",
+    {
+        "3.0 on": (
+            "| offset: {} CreateTime: 1 keySize: 1 valueSize: 3 isValid: true crc: 5}}",
+            " key: k payload: a\nb",
+        ),
+        "compressed": ("| offset: {} CreateTime: 1 keySize: -1 valueSize: 1", " payload: v"),
+        "2.8": (
+            "| offset: {} isValid: true crc: 5 keySize: 1 valueSize: 1 CreateTime: 1" + OF_2_8,
+            " key: k payload: v",
+        ),
+        "2.2 to 2.7": ("| offset: {} NoTimestampType: -1 keysize: 1 valuesize: -1 crc: 5 isvalid: true", " key: k"),
+    },
+)
+@pytest.mark.parametrize("printed", [True, False])
+def test_records_of_message_formats_0_and_1_are_understood(line: str, content: str, *, printed: bool) -> None:
+    batch_line = "offset: 1 position: 0 CreateTime: 1 size: 90 magic: 1 compresscodec: NONE crc: 5 isvalid: true\n"
+    records = "".join(line.format(offset) + content * printed + "\n" for offset in (0, 1))
+    text = dumping(FOLDER) + (batch_line + records).encode()
+    assert unproven_bytes(text) == 0
+    assert [section.is_start_proven for section in plan(text + shallow("orders-1")).sections] == [True, True]
+
+
+@pytest.mark.parametrize("printed", ["controlType: LEADER_CHANGE(2)", 'LeaderChange: {"leaderId":1}'])
+def test_each_tools_words_for_a_change_of_the_leader_are_understood(printed: str) -> None:
+    line = batch(0, 1, 0).replace(b"isControl: false", b"isControl: true")
+    text = (
+        dumping(FOLDER)
+        + line
+        + (b"| offset: 0 CreateTime: 1 keySize: 4 valueSize: 9 sequence: -1 headerKeys: [] " + printed.encode() + b"\n")
+    )
+    assert unproven_bytes(text) == 0
+    assert [row["marker"] for row in scanned(text)] == ["LEADER_CHANGE"]
+    assert [section.is_start_proven for section in plan(text + shallow("orders-1")).sections] == [True, True]
 
 
 @pytest.mark.parametrize("printed", [True, False])

@@ -17,7 +17,17 @@ def zstd(text: bytes) -> bytes:
     return bytes(pa.Codec("zstd").compress(text, asbytes=True))
 
 
-PACKERS: list[tuple[str | None, Callable[[bytes], bytes]]] = [(None, bytes), (GZIP, gzip.compress), (ZSTD, zstd)]
+def pzstd(text: bytes) -> bytes:
+    """As `pzstd` begins: with a frame to be skipped, which says how long the next one is."""
+    return b"\x50\x2a\x4d\x18\x04\x00\x00\x00size" + zstd(text)
+
+
+PACKERS: list[tuple[str | None, Callable[[bytes], bytes]]] = [
+    (None, bytes),
+    (GZIP, gzip.compress),
+    (ZSTD, zstd),
+    (ZSTD, pzstd),
+]
 
 
 @pytest.mark.parametrize(("compression", "packed"), [(name, pack) for name, pack in PACKERS])

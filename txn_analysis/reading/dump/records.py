@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
 from txn_analysis.reading.grammar.forms import (
     BARE_RECORD_FORMS,
     BATCH_LINE_START,
     KEY,
     LEGACY_BATCH_LINE_START,
+    LEGACY_RECORD,
     PAYLOAD,
     RECORD_LINE_START,
 )
@@ -168,6 +170,16 @@ def sized_end(data: bytes, at: int, stop: int, sizes: tuple[int, int]) -> int | 
     return bare + 1 if data.startswith(b"\n", bare, stop) else None
 
 
+def legacy_end(data: bytes, at: int, stop: int) -> int:
+    """Where the records of message format 0 or 1 end that begin at a byte; they have no header keys."""
+    while head := LEGACY_RECORD.match(data, at, stop):
+        end = sized_end(data, head.end(), stop, (int(head["key_bytes"]), int(head["value_bytes"])))
+        if end is None or REPLACED in data[at:end]:  # whose sizes say nothing of what is printed
+            break
+        at = end
+    return at
+
+
 class _Ends(NamedTuple):
     """Where a content may end that has other bytes than its record: 0 for nowhere."""
 
@@ -290,6 +302,8 @@ def read_batch_text(
     is_bare = _are_bare(lines, candidates, regions)
     end, record_count = np.where(is_bare, stop, start), np.where(is_bare, count, 0)
     marked = np.flatnonzero(is_marker)
+    for k in np.flatnonzero(candidates.columns["record_count"] == ABSENT).tolist():  # of message format 0 or 1
+        end[k] = legacy_end(lines.data, int(start[k]), int(stop[k]))
     end[marked], record_count[marked] = lines.stops[candidates.line[marked] + 1], 1
     is_kept = np.ones(len(candidates), bool)
     is_inside, is_claim = np.zeros(len(candidates), bool), np.zeros(len(candidates), bool)

@@ -136,6 +136,14 @@ RECORD_2_8 = LineForm(
     )
 ).at((2, 8))
 """The record line of tool 2.8."""
+LEGACY_RECORD = re.compile(
+    (RECORD.part("offset").bounded() + b"(?:" + RECORD_2_8.part("is_valid", "crc").bounded() + b")?")
+    + (b"(?:" + RECORD.part("timestamp_type", "timestamp").bounded() + b")?")
+    + RECORD.part("key_bytes", "value_bytes").bounded("key_bytes", "value_bytes")
+    + (b"(?:" + RECORD_2_8.part("timestamp_type", "position").bounded(magic=b"[01]") + b")?")
+    + rb"(?: isValid: \w+ crc: \d+\}| crc: (?:null|\d+) isvalid: \w+)?"
+)
+"""The record line of message format 0 or 1 under its batch's line, up to its key: of tools 2.2 on."""
 OLD_RECORD = LineForm(
     (
         Field(b"offset: ", "offset", _NATURAL_64),
@@ -171,6 +179,21 @@ OTHER_CONTROL = LineForm(
     )
 )
 """What stands behind the record line of any other control record."""
+CONTROL_NAMES = {
+    b"LeaderChange": "LEADER_CHANGE",
+    b"SnapshotHeader": "SNAPSHOT_HEADER",
+    b"SnapshotFooter": "SNAPSHOT_FOOTER",
+    b"KRaftVersion": "KRAFT_VERSION",
+    b"KRaftVoters": "KRAFT_VOTERS",
+}
+"""What newer tools call those that they print the content of, in JSON: 3.3 and 3.8 on, and of a leader 4.1 on."""
+NAMED_CONTROL = LineForm(
+    (
+        Field(b" ", "control_name", text(*[b"(?:" + b"|".join(CONTROL_NAMES) + b")"] * 2)),
+        Field(b"", "content", text(rb":? \{[^\n]*", rb":? \{[^\n]*")),
+    )
+)
+"""What stands behind the record lines of these."""
 
 _MARKER = {
     "key_bytes": str(CONTROL_KEY_BYTES),
@@ -268,10 +291,7 @@ OLD_DEEP = "2.1-deep"
 _STARTS = (RECORD_LINE_START, BATCH_LINE_START, LEGACY_BATCH_LINE_START)
 # The newline before a line that a reader must look at; all other lines are alike to it.
 LINE_START = re.compile(rb"\n(?=" + b"|".join(map(re.escape, _STARTS)) + b")")
-_CONTROL_LABELS = (
-    *(form.fields[0].before.strip(b" :") for form in (END_MARKER, OTHER_CONTROL)),
-    *(b"LeaderChange", rb"Snapshot\w+", rb"KRaft\w+"),
-)
+_CONTROL_LABELS = *(form.fields[0].before.strip(b" :") for form in (END_MARKER, OTHER_CONTROL)), *CONTROL_NAMES
 CONTROL_SUFFIX = re.compile(b" (?:" + b"|".join(_CONTROL_LABELS) + rb"):? ?[^\n]*\n|\n")
 
 KEY_HEAD_BYTES = 4  # of the key in the log: record type and string length, int16 each, before the id

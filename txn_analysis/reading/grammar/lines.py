@@ -24,9 +24,11 @@ from txn_analysis.kafka.names import (
 from txn_analysis.reading.grammar.field_reader import NO_FORM, index_lines, read_every_line, read_lines, read_run
 from txn_analysis.reading.grammar.forms import (
     ANY_BATCH,
+    CONTROL_NAMES,
     END_MARKER,
     LINE_STARTS,
     MARKER_FORMS,
+    NAMED_CONTROL,
     OLD_RECORD,
     OTHER_CONTROL,
     RECORD,
@@ -229,6 +231,7 @@ _MARKER = re.compile(
     + either(
         END_MARKER.bounded("marker", "coordinator_epoch", coordinator_epoch=rb"-1|\d{1,10}"),
         OTHER_CONTROL.bounded("control_type"),
+        NAMED_CONTROL.bounded("control_name"),
     )
 )
 """What stands behind the header keys of a control record, which has none."""
@@ -297,7 +300,7 @@ def _read_marker(line: bytes, offset: int) -> tuple[str, int] | None:
     if head.key_bytes != CONTROL_KEY_BYTES or head.value_bytes < 0 or b" sequence: -1 headerKeys: []" not in line:
         return None
     if printed["marker"] is None:
-        return printed["control_type"].decode(), ABSENT
+        return CONTROL_NAMES.get(printed["control_name"]) or printed["control_type"].decode(), ABSENT
     epoch = int(printed["coordinator_epoch"])
     return (
         (printed["marker"].decode(), epoch) if head.value_bytes == MARKER_VALUE_BYTES and epoch <= INT32_MAX else None

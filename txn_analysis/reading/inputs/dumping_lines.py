@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.kafka.batch_headers import HEADER_BYTES
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, INT64_MAX
-from txn_analysis.reading.dump.records import REPLACED, BatchRange, least_bytes, sized_end, walk_records
+from txn_analysis.reading.dump.records import REPLACED, BatchRange, least_bytes, legacy_end, sized_end, walk_records
 from txn_analysis.reading.grammar.forms import (
     ABORTED_TRANSACTION,
     ANY_DECODER_ERROR,
@@ -29,6 +29,7 @@ from txn_analysis.reading.grammar.forms import (
     KEY,
     LEGACY_BATCH,
     METADATA_SNAPSHOT,
+    NAMED_CONTROL,
     OTHER_CONTROL,
     PAYLOAD,
     PRODUCER,
@@ -63,7 +64,7 @@ _LEGACY_BATCH = re.compile(
     + (LEGACY_BATCH.part("size", "magic").bounded().lstrip() + b" " + REST_OF_LINE + rb"\n")
 )
 _HEADER_KEYS = re.compile(rb"[^\]\n]*\]")
-_CONTROL_END = re.compile(either(END_MARKER.loose(), OTHER_CONTROL.loose()) + rb"\n")
+_CONTROL_END = re.compile(either(END_MARKER.loose(), OTHER_CONTROL.loose(), NAMED_CONTROL.loose()) + rb"\n")
 _PRODUCER_START = PRODUCER.part("producer_id").loose() + PRODUCER.label("producer_epoch")
 _ABORTED_START = ABORTED_TRANSACTION.part("version").loose() + ABORTED_TRANSACTION.label("producer_id")
 _FIXED_LINE = re.compile(
@@ -208,7 +209,8 @@ def _step(text: bytes, walk: _Walk) -> _Walk | int:
     if batch := _BATCH.match(text, walk.at):
         return _step_batch(text, walk, batch)
     if legacy := _LEGACY_BATCH.match(text, walk.at):
-        return replace(walk, at=legacy.end(), due=None, next_position=None) if walk.due in {0, None} else _STUCK
+        end = legacy_end(text, legacy.end(), len(text))
+        return replace(walk, at=end, due=None, next_position=None) if walk.due in {0, None} else _STUCK
     if head := read_head(text, walk.at, len(text)) or read_old_head(text, walk.at, len(text)):
         return _step_record(text, walk, head)
     line = NOISE_LINE.match(text, walk.at)  # also between a batch's line and its records

@@ -13,6 +13,7 @@ from txn_analysis.kafka.names import CONSOLE_JSON, CONSOLE_TEXT
 from txn_analysis.reading.grammar.forms import (
     ABORTED_TRANSACTION,
     BATCH,
+    CONSOLE_AFTER_ID,
     CONSOLE_JSON_START,
     CONSOLE_TEXT_START,
     DUMPING_START,
@@ -33,6 +34,8 @@ _MARK = re.compile(
     rb"Dumping [^\n ]{1,4000}\.(?:log|snapshot|txnindex)\b|\bbaseOffset: \d+ lastOffset: |\| offset: \d+ "
     rb'|\bproducerId: \d+ producerEpoch: |\{"key":\{"|::TransactionMetadata\(transactionalId='
 )
+# Without it an export would look whole.
+_PART_OF_RECORD = re.compile(rb"[}\]]\}|\}\s*\Z|(?:\A|\d)\)\n|\"\w+\":|, \w+=|Timestamp=\d|::NULL\n")
 _TABLE = re.compile(
     rb"(?m)^[A-Za-z()| \t]*(?:ProducerId[ \t|]+(?:ProducerEpoch|TransactionState)|CurrentTransactionStartOffset)"
 )
@@ -57,13 +60,30 @@ def altered_text(head: bytes) -> Refusal | None:
     if mark is None:
         is_table = _TABLE.match(head, noise_end(head, 0, len(head)))
         return Refused.TABLE.of() if is_table else None
-    start = head.rfind(b"\n", 0, mark.start()) + 1
-    number, before = head.count(b"\n", 0, start) + 1, head[start : mark.start()]
-    if not before:
-        has_stopped = any(says_stop(line, 0, len(line)) for line in head[:start].splitlines())
-        kind = Refused.STOPPED_IN_FRONT if has_stopped else Refused.LINES_IN_FRONT
-        return kind.of(number, how=f"Take them off: tail -n +{number} FILE > NEW_FILE") if number > 1 else None
-    return _in_front(head, start, number, before)
+    return _before_mark(head, mark)
+
+
+def _before_mark(head: bytes, mark: re.Match[bytes]) -> Refusal | None:
+    """What stands in front of the first line of Kafka's that is seen."""
+    at = _marked_at(head, mark)
+    start = head.rfind(b"\n", 0, at) + 1
+    number, before = head.count(b"\n", 0, start) + 1, head[start:at]
+    is_text_export, is_export = mark[0].startswith(b":"), mark[0].startswith((b":", b"{"))
+    if is_export and (_PART_OF_RECORD.search(head, 0, at) or (is_text_export and at == mark.start())):
+        return Refused.NO_FIRST_RECORD.of()
+    if before:
+        return _in_front(head, start, number, before)
+    if _DUMP_LINE.match(head, at):
+        return Refused.NO_FIRST_LINE.of()
+    has_stopped = any(says_stop(line, 0, len(line)) for line in head[:start].splitlines())
+    kind = Refused.STOPPED_IN_FRONT if has_stopped else Refused.LINES_IN_FRONT
+    return kind.of(number, how=f"Take them off: tail -n +{number} FILE > NEW_FILE") if number > 1 else None
+
+
+def _marked_at(head: bytes, mark: re.Match[bytes]) -> int:
+    """Where the line of a mark begins; a record of an export as text begins with its id, which it prints once more."""
+    name = head[mark.end() : head.find(CONSOLE_AFTER_ID, mark.end())]
+    return mark.start() - len(name) * (mark[0].startswith(b"::") and head.endswith(name, 0, mark.start()))
 
 
 def _in_front(head: bytes, start: int, number: int, before: bytes) -> Refusal:
@@ -124,7 +144,17 @@ def glued_path(line: bytes) -> Refusal | None:
 
 HEAD_BYTES = (1 << 16) + (1 << 10)  # a console export's first record prints its id twice, of 32,767 bytes at most
 # In POSIX and GNU tar the word lies behind the name and the numbers of the first file; zip begins so (APPNOTE 4.3.7).
-_ARCHIVES = (("tar", 257, b"ustar"), ("zip", 0, b"PK\x03\x04"))
+_ARCHIVES = (
+    ("a tar", 257, b"ustar"),
+    ("a zip", 0, b"PK\x03\x04"),
+    ("a gzip", 0, b"\x1f\x8b"),  # these are what was in a compressed text, or compressed otherwise
+    ("a zstd", 0, b"\x28\xb5\x2f\xfd"),
+    ("a bzip2", 0, b"BZh"),
+    ("an xz", 0, b"\xfd7zXZ\x00"),
+    ("an lz4", 0, b"\x04\x22\x4d\x18"),
+    ("a 7z", 0, b"7z\xbc\xaf\x27\x1c"),
+)
+_UTF_16 = b"\xff\xfe", b"\xfe\xff", b"D\0u\0m\0p\0"
 # Other brokers' files: BookKeeper's (`EntryLogger`), and Redpanda's (`model/record_utils.cc`), whose batch headers are
 # in little-endian order and begin with a CRC-32C of the rest.
 _BOOKKEEPER_MAGIC = b"BKLO"
@@ -202,15 +232,16 @@ def _first_record(head: bytes, start: int) -> int:
 def _recognised_export(head: bytes, start: int) -> Recognition | Refusal | None:
     if json := CONSOLE_JSON_START.match(head, start):
         return Recognition(CONSOLE_JSON, start, "3.9" if json[1] == b"version" else "4.0+")
-    if CONSOLE_TEXT_START.match(head, start):
-        return Recognition(CONSOLE_TEXT, start, "0.11-3.9")
+    if text := CONSOLE_TEXT_START.match(head, start):
+        is_cr_lf = head.endswith(b"\r\n", 0, head.find(b"\n", text.end()) + 1)
+        return Refused.CR_LF.of() if is_cr_lf else Recognition(CONSOLE_TEXT, start, "0.11-3.9")
     if _DEFAULT_FORMATTER.match(head, start):
         return Refused.DEFAULT_FORMATTER.of()
     return None
 
 
 def _binary_refusal(head: bytes, text_bytes: int) -> Refusal | None:
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if head.startswith(_UTF_16):
         return Refused.UTF_16.of()
     if (other := _other_broker(head)) is not None:
         return other

@@ -49,6 +49,7 @@ class Refused(Enum):
         "it begins inside a dump, after the `Dumping` line that says which partition it is of",
         "Give it the whole text of kafka-dump-log, from its first line on",
     )
+    NO_FIRST_RECORD = "it begins inside a record of an export", "Export that partition again, from its first record on"
     # Altered on its way.
     CR_LF = "lines end in CR LF, as Windows writes them", "Change them to LF: tr -d '\\r' < FILE > NEW_FILE"
     UTF_16 = (
@@ -117,7 +118,7 @@ class Refused(Enum):
         "Give it as the broker has it, such as orders-0/00000000000000000000.log, or a dump of it by kafka-dump-log",
     )
     NOT_AS_WRITTEN = "not what a broker writes into %s", _UNKNOWN_TEXT
-    ARCHIVE = "a %s archive", "Unpack it, and give what was in it"
+    ARCHIVE = "%s archive", "Unpack it, and give what was in it"
     REDPANDA = (
         "a segment of a Redpanda broker, whose format is not Apache Kafka's",
         "Only Apache Kafka's files are read here: ask Redpanda's own tool, rpk cluster txn describe-producers",

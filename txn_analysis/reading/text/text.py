@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 GZIP = "gzip"
 ZSTD = "zstd"
-_MAGIC = {b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD}
+# A stream of zstd may begin with a frame to be skipped, of one of 16 kinds, as pzstd writes it.
+_SKIPPED = {bytes([kind]) + b"\x2a\x4d\x18": ZSTD for kind in range(0x50, 0x60)}
+_MAGIC = {b"\x1f\x8b": GZIP, b"\x28\xb5\x2f\xfd": ZSTD, **_SKIPPED}
 
 _STEP_BYTES = 1 << 20
 # A reader that looks back for the line before, or re-reads the chunk it is in, must not start the stream again.
