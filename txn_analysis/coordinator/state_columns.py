@@ -160,6 +160,8 @@ def _united(rows: pa.Table, order: Array, group: Array, compared: Sequence[str])
     Exports print no offsets, so that each repeats those before it, and what was dumped. A tombstone does not say which
     one it is.
     """
+    if not rows["state_partition"].null_count:
+        return order
     source = np.where(rows["state_partition"].is_null().to_numpy(), codes_of(rows["input_id"]), ABSENT)
     place = np.flatnonzero(~rows["is_tombstone"].to_numpy()[order])
     row = order[place]
