@@ -55,13 +55,11 @@ def find_hanging(asked: _FindHanging) -> int:
     settings = asked.settings()
     from txn_analysis.plan.standing import unaccepted
     from txn_analysis.questions import answers as queries
-    from txn_analysis.questions.filters import check_seen
     from txn_analysis.report.figures import run_options
     from txn_analysis.runs.decisions import accepted_of
 
     filters = asked.filters()
-    with asked_run(settings, asked.run_id) as tables:
-        check_seen(tables, filters)
+    with asked_run(settings, asked.run_id, filters) as tables:
         known = [] if asked.since_run is None else tables.of(asked.since_run).findings()
         findings, has_state, logs, run = tables.findings(), tables.has_state, tables.log_coverage, tables.run
         answer = queries.find_hanging(findings, filters, known)
@@ -101,11 +99,9 @@ def list_(asked: OfTransactions) -> int:
     copy, and keeps only running transactions whose start is known.
     """
     from txn_analysis.questions.answers import list_transactions
-    from txn_analysis.questions.filters import check_seen
 
     filters = asked.filters()
-    with asked_run(asked.settings(), asked.run_id) as tables:
-        check_seen(tables, filters, of_coordinator=True)
+    with asked_run(asked.settings(), asked.run_id, filters, of_coordinator=True) as tables:
         answer = list_transactions(tables.current_states(), tables.as_of_ms, filters)
     deliver(asked.targets, rows(answer))
     return 0
@@ -187,10 +183,8 @@ def describe_producers(asked: _DescribeProducers) -> int:
         if not asked.is_all and len(given) != 1:
             raise click.BadParameter("give --topic and --partition once each, or --all", param_hint=flag)
     from txn_analysis.questions import answers as queries
-    from txn_analysis.questions.filters import check_seen
 
-    with asked_run(settings, asked.run_id) as tables:
-        check_seen(tables, filters)
+    with asked_run(settings, asked.run_id, filters) as tables:
         answer = queries.describe_producers(tables, filters, is_all=asked.is_all)
     deliver(asked.targets, rows(answer))
     return 0

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.run_tables import RunTables
     from txn_analysis.settings import Settings
     from txn_analysis.spark.jobs import Spark
@@ -172,19 +173,25 @@ def stored(settings: Settings) -> Iterator[Warehouse]:
 
 
 @contextmanager
-def asked_run(settings: Settings, run_id: str | None) -> Iterator[RunTables]:
-    """The tables as a run left them; as the cluster's last one where none is named.
+def asked_run(
+    settings: Settings, run_id: str | None, *wanted: Filters, of_coordinator: bool = False
+) -> Iterator[RunTables]:
+    """The tables as a run left them, if it has seen what is wanted; as the cluster's last one where none is named.
 
     Raises:
+        ConfigError: it has never seen what a filter names; see `check_seen`.
         WarehouseError: there is no such warehouse, or no such run.
     """
     with stored(settings) as warehouse:
         # Not needed for --help.
+        from txn_analysis.questions.filters import check_seen
         from txn_analysis.runs.run_tables import run_tables
 
         tables = run_tables(warehouse, settings.cluster, run_id)
         note_evidence(tables)
         note_newer(tables, run_id)
+        for filters in wanted:
+            check_seen(tables, filters, of_coordinator=of_coordinator)
         yield tables
 
 

@@ -30,7 +30,7 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.kafka.address import Address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.run_tables import RunTables
@@ -88,12 +88,13 @@ def explain(asked: _Explain) -> int:
     Exit code: 0 it is explained, 2 there is no such run or topic, or it was never seen, 3 the files do not tell (see
     --ok-inconclusive).
     """
-    whose = [one for one in (asked.group, asked.transactional_id, asked.producer_id) if one is not None]
+    named = {name: getattr(asked, name) for name in ("group", "transactional_id", "producer_id")}
+    whose = [(kind, name) for kind, name in named.items() if name is not None]
     if len(whose) > 1:
         raise ConfigError("give one of --group, --transactional-id and --producer-id")
     places = asked.places()
     if whose and not (asked.topics or places) and asked.start_offset is None:
-        return _explain_owner(asked)
+        return _explain_owner(asked, *whose[0])
     if asked.group is not None or asked.transactional_id is not None:
         raise ConfigError("--group and --transactional-id ask who it is: leave out address, --topic and --start-offset")
     if places and not places[0].is_transaction:
@@ -101,54 +102,54 @@ def explain(asked: _Explain) -> int:
             raise ConfigError(f"{places[0]}: is an offset of one partition: give it alone")
         return _explain_offset(asked, places[0])
     from txn_analysis.questions import explain as explanations
-    from txn_analysis.questions.filters import Filters, check_seen
 
     if asked.schema:
         return deliver_schema(asked.targets, list[explanations.Explanation])
-    filters = asked.filters(producer_ids=tuple(whose))
-    with asked_run(asked.settings(), asked.run_id) as tables:
-        for place in places:
-            check_seen(tables, Filters((place.topic,), (place.partition,)))
-        check_seen(tables, filters)
+    filters = asked.filters(producer_ids=tuple(name for _, name in whose))
+    with asked_run(asked.settings(), asked.run_id, *_where(places), filters) as tables:
         explained = explanations.explain(tables, filters, asked.start_offset, places)
     deliver(asked.targets, one(explained, lambda: explanations.explanations_text(explained)))
     return 0
 
 
+def _where(places: Sequence[Address]) -> list[Filters]:
+    """What a run must have seen."""
+    from txn_analysis.questions.filters import Filters
+
+    return [Filters((place.topic,), (place.partition,)) for place in places]
+
+
 def _explain_offset(asked: _Explain, place: Address) -> int:
-    from txn_analysis.questions.filters import Filters, check_seen
     from txn_analysis.questions.offset import explain_offset
     from txn_analysis.questions.offset_answer import OffsetAnswer, offset_text
 
     def answer(tables: RunTables) -> OffsetAnswer:
-        check_seen(tables, Filters((place.topic,), (place.partition,)))
         return explain_offset(tables.finished, place.topic, place.partition, place.offset)
 
-    return _print(asked, OffsetAnswer, answer, offset_text)
+    return _print(asked, OffsetAnswer, answer, offset_text, *_where([place]))
 
 
-def _explain_owner(asked: _Explain) -> int:
-    from txn_analysis.questions import owners
+def _explain_owner(asked: _Explain, kind: str, name: str | int) -> int:
+    from txn_analysis.questions.owners import Kind, OwnerAnswer, who_is
     from txn_analysis.questions.owners_text import owner_text
 
-    def answer(tables: RunTables) -> owners.OwnerAnswer:
-        if asked.group is not None:
-            return owners.who_is_group(tables, asked.group)
-        if asked.transactional_id is not None:
-            return owners.who_is_id(tables, asked.transactional_id)
-        return owners.who_is_producer(tables, asked.producer_id or 0)
-
-    return _print(asked, owners.OwnerAnswer, answer, owner_text)
+    return _print(asked, OwnerAnswer, lambda tables: who_is(tables, Kind(kind), name), owner_text)
 
 
-def _print(asked: _Explain, kind: Any, answered: Callable[[RunTables], Any], text_of: Callable[[Any, str], str]) -> int:
+def _print(
+    asked: _Explain,
+    kind: Any,
+    answered: Callable[[RunTables], Any],
+    text_of: Callable[[Any, str], str],
+    *wanted: Filters,
+) -> int:
     """Prints an answer that the files may not tell; its text names commands for the same cluster."""
     from txn_analysis.report.figures import run_options
 
     if asked.schema:
         return deliver_schema(asked.targets, kind)
     settings = asked.settings()
-    with asked_run(settings, asked.run_id) as tables:
+    with asked_run(settings, asked.run_id, *wanted) as tables:
         answer = answered(tables)
     deliver(asked.targets, one(answer, lambda: text_of(answer, run_options(settings, tables.run.cluster))))
     return exit_code(Outcome.CLEAN if answer.is_told else Outcome.COULD_NOT_TELL, settings)
@@ -202,11 +203,9 @@ def ended(asked: _Ended) -> int:
     if asked.by is not None:
         return _ended_by(asked, filters, asked.by)
     from txn_analysis.questions.ended import cost_of_timeouts, ended_answer
-    from txn_analysis.questions.filters import check_seen
 
     outcome = None if asked.outcome == "any" or asked.is_stale else asked.outcome or "ABORT"
-    with asked_run(asked.settings(), asked.run_id) as tables:
-        check_seen(tables, filters)
+    with asked_run(asked.settings(), asked.run_id, filters) as tables:
         answer, left_out_count = ended_answer(tables.finished, filters, outcome, asked.limit or 1000)
     deliver(asked.targets, rows(answer))
     if left_out_count:
@@ -217,15 +216,13 @@ def ended(asked: _Ended) -> int:
 
 
 def _ended_by(asked: _Ended, filters: Filters, by: str) -> int:
-    from txn_analysis.questions.filters import check_seen
     from txn_analysis.questions.stats import stats_of
     from txn_analysis.questions.stats_answer import By, Group, StatsAnswer, stats_text
     from txn_analysis.report.formats import Answer, Column
 
     if asked.schema:
         return deliver_schema(asked.targets, StatsAnswer)
-    with asked_run(asked.settings(), asked.run_id) as tables:
-        check_seen(tables, filters)
+    with asked_run(asked.settings(), asked.run_id, filters) as tables:
         answer = stats_of(tables, filters, By(by), asked.limit or 50)
     groups = Answer(tuple(map(Column, Group._fields)), answer.groups)
     deliver(asked.targets, rows(groups) | one(answer, lambda: stats_text(answer)))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 MOST_CHANGES = 60
 _WIDTH = 80
 _MOST_NAMED = 5
+_NOT_NAMED = f"no record of {STATE_TOPIC}-{{}}, which would hold it, names it; the verb `list` shows all"
 
 
 class Kind(StrEnum):
@@ -127,44 +128,31 @@ class OwnerAnswer(Item):
     missing: tuple[str, ...] = ()
 
 
-def who_is_id(tables: RunTables, transactional_id: str) -> OwnerAnswer:
-    """A transactional id: its partition of the state, its records, and what is open of it.
+def who_is(tables: RunTables, kind: Kind, name: str | int) -> OwnerAnswer:
+    """Who a group, a transactional id or a producer id is.
+
+    Of an id: its partition of the state, its records, and what is open of it; of a producer id the same of the ids that
+    have it, or had it, and where it wrote; of a group what blocks the offsets in its partition of `__consumer_offsets`.
 
     Raises:
-        ConfigError: the run saw the whole partition that would hold it, and no such id.
+        ConfigError: all was read that would hold it, and there is no such group, id or producer.
     """
-    known = of_ids(tables.finished, [transactional_id])
-    held_in = _home(tables.finished, transactional_id, known.get(transactional_id, ()))
-    look = f"no record of {STATE_TOPIC}-{held_in}, which would hold it, names it; the verb `list` shows all"
-    return _of_histories(tables, Kind.TRANSACTIONAL_ID, transactional_id, known, [held_in], look)
-
-
-def who_is_producer(tables: RunTables, producer_id: int) -> OwnerAnswer:
-    """A producer id: the transactional ids that have it, or had it, and where it wrote.
-
-    Raises:
-        ConfigError: neither the logs nor the whole state, all of it given, have such a producer.
-    """
-    known = histories(tables.finished, [producer_id]).get(producer_id, {})
-    homes = sorted({_home(tables.finished, name, history) for name, history in known.items()})
-    return _of_histories(tables, Kind.PRODUCER_ID, producer_id, known, homes, LOOK_FOR["producer"])
-
-
-def _of_histories(
-    tables: RunTables, kind: Kind, name: str | int, known: dict[str, History], homes: Sequence[int], look: str
-) -> OwnerAnswer:
-    """Who an id or a producer is; `homes` are the partitions that keep it, `look` says where others are shown."""
+    if kind is Kind.GROUP:
+        return _who_is_group(tables.finished, str(name))
+    run, is_producer = tables.finished, isinstance(name, int)
+    known = histories(run, [name]).get(name, {}) if isinstance(name, int) else of_ids(run, [name])
+    homes = sorted({_home(run, one, known.get(one, ())) for one in (known if isinstance(name, int) else [name])})
     records = sorted((r for history in known.values() for r in history), key=lambda r: r.moment_ms or 0)
-    opened = _opened(tables.finished, **{kind.value: [name]})
+    opened = _opened(run, **{kind.value: [name]})
     named = {one for record in records for one in record.producer_ids if one is not None}
     of_id = sorted(named | {one.producer_id for one in opened})
     producers = [name] if isinstance(name, int) else of_id
     written = _written(tables, producers)
     missing = [*_missing_of_state(tables, known, homes or range(int(tables.run.coverage["expected"])), name)]
-    if not (known or opened or missing or (written and isinstance(name, int))):
-        what = "producer" if isinstance(name, int) else "id"
+    if not (known or opened or missing or (written and is_producer)):
+        what, there = ("producer", LOOK_FOR["producer"]) if is_producer else ("id", _NOT_NAMED.format(homes[0]))
         flag = kind.value.replace("_", "-")
-        raise ConfigError(f"--{flag} {clip(str(name), _WIDTH)}: this run saw no such {what}; {look}")
+        raise ConfigError(f"--{flag} {clip(str(name), _WIDTH)}: this run saw no such {what}; {there}")
     return OwnerAnswer(
         run_id=tables.run_id,
         kind=kind,
@@ -247,13 +235,8 @@ def _written(tables: RunTables, producer_ids: Sequence[int]) -> list[Written]:
     return records_of(Written, rows.select([*Written._fields]))
 
 
-def who_is_group(tables: RunTables, group_id: str) -> OwnerAnswer:
-    """A consumer group: its partition of `__consumer_offsets`, who committed its offsets, and what blocks them.
-
-    Raises:
-        ConfigError: all records were read of the partition that would hold it, and none is of this group.
-    """
-    run, last = tables.finished, "SELECT `partition`, producer_id, max(last_offset) AS last_offset FROM group_offsets"
+def _who_is_group(run: PastRun, group_id: str) -> OwnerAnswer:
+    last = "SELECT `partition`, producer_id, max(last_offset) AS last_offset FROM group_offsets"
     of_it = f"{last} WHERE {is_one_of({'group_id': [group_id]})} GROUP BY `partition`, producer_id"
     rows, (partitions, basis) = ask(run, of_it).to_pylist(), _group_home(run, group_id)
     homes = sorted({row["partition"] for row in rows} or partitions)

@@ -28,7 +28,6 @@ _MOST_OWNERS = 3
 _MOST_WRITTEN = 8
 _MOST_CHANGES = 5
 """Of the last records; the JSON form has more."""
-_TITLES = {Kind.GROUP: "group", Kind.TRANSACTIONAL_ID: "transactional id", Kind.PRODUCER_ID: "producer id"}
 # `TransactionMetadata.isDistributedTwoPhaseCommitTxn`: `timedOutTransactions` leaves these out.
 _NO_TIMEOUT = "none: its coordinator never aborts it (two-phase commit, KIP-939)"
 _NEVER = "Never recreate the group, under this name or another: it forgets its offsets"
@@ -56,19 +55,24 @@ def owner_text(answer: OwnerAnswer, options: str = "") -> str:
     """
     where = "" if answer.held_in is None else f": held in {answer.held_in}"
     leads = ", whose leader is its coordinator" if where else ""
-    lines = [f"{_TITLES[answer.kind]} {clip(answer.name, _ID_WIDTH)}{where}{leads}"]
-    return "\n".join([*lines, text_of(_paragraphs(answer, options))])
+    title = f"{answer.kind.value.replace('_', ' ')} {clip(answer.name, _ID_WIDTH)}{where}{leads}"
+    return f"{title}\n{text_of(_paragraphs(answer, options))}"
 
 
 def _paragraphs(answer: OwnerAnswer, options: str) -> Iterator[Paragraph]:
-    yield from (Paragraph(label, text) for label, text in _facts(answer))
+    together = _together(answer.opened)
+    yield from (Paragraph(label, text) for label, text in _facts(answer, together))
     for owner in answer.owners[:_MOST_OWNERS]:
         yield from owner_paragraphs(owner)
     if (more := len(answer.owners) - _MOST_OWNERS) > 0:
         yield Paragraph("owner", f"({count(more, 'other id')} left out)")
-    yield from (Paragraph("history", line) for line in _history(answer))
-    shown = [first for first, _ in _together(answer.opened)]
-    yield from (Paragraph("explain", command=_look(answer, one, options)) for one in shown)
+    last = answer.changes[-_MOST_CHANGES:]
+    if more := answer.change_count - len(last):
+        yield Paragraph("history", f"({count(more, 'earlier record')} left out)")
+    for change in last:
+        yield Paragraph("history", _change(change, is_named=len(answer.transactional_ids) > 1))
+    for one, _ in together:
+        yield Paragraph("explain", command=explain_command(Address.of_transaction(one), answer.run_id, options))
 
 
 def owner_paragraphs(owner: Owner) -> Iterator[Paragraph]:
@@ -80,7 +84,7 @@ def owner_paragraphs(owner: Owner) -> Iterator[Paragraph]:
         yield Paragraph(way.result, command=way.command)
 
 
-def _facts(answer: OwnerAnswer) -> Iterator[tuple[str, str]]:
+def _facts(answer: OwnerAnswer, together: list[tuple[Opened, list[Opened]]]) -> Iterator[tuple[str, str]]:
     if answer.blocks is not None:
         yield "blocked", _OF_GROUP[answer.blocks]
     if answer.kind is Kind.PRODUCER_ID:
@@ -88,7 +92,7 @@ def _facts(answer: OwnerAnswer) -> Iterator[tuple[str, str]]:
     if answer.changes:
         yield "state", _state(answer.changes[-1])
     yield from (("missing", f"- {escape(fact)}") for fact in answer.missing)
-    yield from (("open", _opened(one, others)) for one, others in _together(answer.opened))
+    yield from (("open", _opened(one, others)) for one, others in together)
     if answer.missing and answer.kind is Kind.TRANSACTIONAL_ID:
         yield "open", "what else it has is not known" if answer.opened else "not known"
     elif not answer.opened and answer.kind is not Kind.GROUP:
@@ -97,18 +101,6 @@ def _facts(answer: OwnerAnswer) -> Iterator[tuple[str, str]]:
     yield from (("wrote", _written(one)) for one in answer.written[:_MOST_WRITTEN])
     if (more := len(answer.written) - _MOST_WRITTEN) > 0:
         yield "wrote", f"({count(more, 'other partition')} left out)"
-
-
-def _history(answer: OwnerAnswer) -> Iterator[str]:
-    last = answer.changes[-_MOST_CHANGES:]
-    more = answer.change_count - len(last)
-    if more:
-        yield f"({count(more, 'earlier record')} left out)"
-    yield from (_change(change, is_named=len(answer.transactional_ids) > 1) for change in last)
-
-
-def _look(answer: OwnerAnswer, one: Opened, options: str) -> str:
-    return explain_command(Address.of_transaction(one), answer.run_id, options)
 
 
 def _ids(answer: OwnerAnswer) -> str:

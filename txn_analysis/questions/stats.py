@@ -56,7 +56,7 @@ def stats_of(tables: RunTables, filters: Filters, by: By, limit: int) -> StatsAn
     """
     run = tables.finished
     asked = {**asked_ended(run, filters), "most": str(MOST_LONGEST)}
-    bounds = _bounds(run, asked)
+    (bounds,) = _ask(run, "bounds", asked).to_pylist()
     count = bounds["untimed_count"] // _PART_ROWS + 1
     parts = [{**asked, "parts": str(count), "part": str(part)} for part in range(count)]
     did = [*(_ask(run, "did", part) for part in parts), _ask(run, "bare", asked), _ask(run, "still", asked)]
@@ -83,11 +83,6 @@ def stats_of(tables: RunTables, filters: Filters, by: By, limit: int) -> StatsAn
 
 def _ask(run: PastRun, view: str, asked: Mapping[str, str]) -> pa.Table:
     return ask(run, f"SELECT * FROM {view}", views_in(SQL, **asked))  # noqa: S608 ours
-
-
-def _bounds(run: PastRun, asked: Mapping[str, str]) -> dict[str, Any]:
-    (bounds,) = _ask(run, "bounds", asked).to_pylist()
-    return bounds  # type: ignore[no-any-return]
 
 
 def _longest_first(one: LongTransaction) -> tuple[Any, ...]:
@@ -149,7 +144,8 @@ def _measured(counted: str, name: str, ms: int | None) -> dict[str, int]:
 def slices_of(tables: RunTables) -> tuple[EndedSlice, ...]:
     """How many ended when, in slices of one length from the first end marker to the last; none without a time."""
     asked = {"wanted": "TRUE", "own": "TRUE"}
-    return _slices(tables.finished, asked, _bounds(tables.finished, asked))
+    (bounds,) = _ask(tables.finished, "bounds", asked).to_pylist()
+    return _slices(tables.finished, asked, bounds)
 
 
 def _slices(run: PastRun, asked: Mapping[str, str], bounds: Mapping[str, Any]) -> tuple[EndedSlice, ...]:

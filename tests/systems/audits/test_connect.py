@@ -8,7 +8,7 @@ import pytest
 from tests.proof.remedies.lab import Lab
 from tests.tools import report_rows as rows
 from tests.tools.sessions import opened
-from txn_analysis.questions.owners import who_is_id
+from txn_analysis.questions.owners import Kind, who_is
 from txn_analysis.questions.owners_text import owner_text
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
@@ -59,7 +59,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, empty_warehouse: pathlib.Path)
 def test_who_tells_whose_an_id_is(lab: Lab, transactional_id: str, words: str) -> None:
     warehouse = opened(lab.root / f"warehouse-{lab.audits}")
     tables = run_tables(warehouse, "default")
-    assert words in " ".join(owner_text(who_is_id(tables, transactional_id)).split())
+    assert words in " ".join(owner_text(who_is(tables, Kind.TRANSACTIONAL_ID, transactional_id)).split())
 
 
 def told(*findings: Any) -> Any:
@@ -107,6 +107,9 @@ def test_a_task_whose_connector_ends_in_a_number_is_known_by_its_groups_topic_of
     lab.audit()
     tables = run_tables(opened(lab.root / f"warehouse-{lab.audits}"), "default")
     assert tables.connect_groups.offsets == {("etl", "etl-positions")}
-    said = {name: " ".join(owner_text(who_is_id(tables, name)).split()) for name in ("etl-ledger-1-0", "etl-other-1-0")}
+    said = {
+        name: " ".join(owner_text(who_is(tables, Kind.TRANSACTIONAL_ID, name)).split())
+        for name in ("etl-ledger-1-0", "etl-other-1-0")
+    }
     assert "looks like Kafka Connect: etl-ledger-1, group etl, connector ledger-1, task 0" in said["etl-ledger-1-0"]
     assert "looks like Flink: etl-other, subtask 1, number 0" in said["etl-other-1-0"]

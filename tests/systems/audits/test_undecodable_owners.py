@@ -9,7 +9,7 @@ from tests.tools.captures import run_audit
 from tests.tools.cases import cases
 from tests.tools.repository import CASES
 from tests.tools.sessions import no_session, opened
-from txn_analysis.questions.owners import who_is_id, who_is_producer
+from txn_analysis.questions.owners import Kind, who_is
 from txn_analysis.questions.owners_text import owner_text
 from txn_analysis.runs.run_tables import RunTables, run_tables
 
@@ -49,7 +49,7 @@ def unknown_status(line: str) -> str:
 def test_it_is_not_known_what_an_id_has_open(
     told: Told, request: pytest.FixtureRequest, changed: Callable[[str], str]
 ) -> None:
-    answer = who_is_id(told(request.node.callspec.id, changed), "order-service-2")
+    answer = who_is(told(request.node.callspec.id, changed), Kind.TRANSACTIONAL_ID, "order-service-2")
     text = " ".join(owner_text(answer).split())
     assert (answer.is_told, answer.missing[0]) == (False, NOT_DECODED)
     assert "open nothing" not in text
@@ -58,5 +58,9 @@ def test_it_is_not_known_what_an_id_has_open(
 
 def test_the_others_of_its_partition_are_told(told: Told) -> None:
     tables = told("others", lambda line: unknown_status(line) if NAME in line else line)
-    assert who_is_id(tables, "billing-worker-17").is_told
-    assert who_is_producer(tables, 1001).missing[0].startswith("could not be decoded: records in __transaction_state-1")
+    assert who_is(tables, Kind.TRANSACTIONAL_ID, "billing-worker-17").is_told
+    assert (
+        who_is(tables, Kind.PRODUCER_ID, 1001)
+        .missing[0]
+        .startswith("could not be decoded: records in __transaction_state-1")
+    )

@@ -47,7 +47,7 @@ def test_what_a_timeout_can_have_cost_stands_on_stderr(
 ) -> None:
     answer = Answer((Column("TransactionalId"), Column("Cause")), ((transactional_id, cause),))
     monkeypatch.setattr("txn_analysis.runs.run_tables.run_tables", lambda *_: rows_of_a_run())
-    monkeypatch.setattr("txn_analysis.questions.filters.check_seen", lambda *_: None)
+    monkeypatch.setattr("txn_analysis.questions.filters.check_seen", lambda *_, **__: None)
     monkeypatch.setattr("txn_analysis.questions.ended.ended_answer", lambda *_: (answer, 0))
     done = program("ended")
     notes = [line for line in done.err.splitlines() if "of an id like Flink's the timeout aborts" in line]
