@@ -8,6 +8,8 @@ from typing import Any
 from txn_analysis.columns.records import Counts, Record, RecordField, fields_of
 from txn_analysis.tables.inputs import InputSection
 
+_PLAIN = frozenset({bool, int, float, str, bytes, type(None)})
+
 
 def record_of(kind: type[Record], row: Mapping[str, Any]) -> Record:
     """A row as a record; numbers may be beyond what a column holds. What the row lacks is None, or its default."""
@@ -25,6 +27,8 @@ def value_of(field: RecordField, value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """A record as a row of a table: structs are dictionaries, tuples lists, enumerated words words."""
+    if type(value) in _PLAIN:  # most of all that is asked for; to look for fields takes longer
+        return value
     if hasattr(value, "_fields"):
         return {name: plain(each) for name, each in zip(value._fields, value, strict=True)}
     if isinstance(value, (tuple, list)):
