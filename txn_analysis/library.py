@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, overload
 
@@ -15,37 +16,32 @@ import pyarrow as pa
 
 from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.pipeline import steps as pipeline
-from txn_analysis.questions import loaded_report
-from txn_analysis.questions.pruning import prune as prune_warehouse
+from txn_analysis.pipeline.ingest import Ingested
+from txn_analysis.questions import loaded_report, pruning
 from txn_analysis.report.figures import run_options
+from txn_analysis.report.model import AuditReport
 from txn_analysis.runs import decisions
 from txn_analysis.runs.ask import ask, needed, question, views
 from txn_analysis.runs.past_run import Evidence
+from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables, run_tables
 from txn_analysis.runs.run_tables import captures as captures_of
 from txn_analysis.runs.run_tables import forget as forget_capture
-from txn_analysis.runs.run_tables import run_tables
 from txn_analysis.settings import Settings, parse_age, parse_time
+from txn_analysis.spark.jobs import Spark
 from txn_analysis.spark.workers import check_spark
 from txn_analysis.tables import ABORT_PLAN, ALL_TABLES, ENDED_TRANSACTIONS, FINDINGS, INPUTS, PARTITION_HEALTH, RUNS
 from txn_analysis.tables.inputs import RunRecord
-from txn_analysis.tables.keeping import ACCEPTED
+from txn_analysis.tables.keeping import ACCEPTED, Decision
+from txn_analysis.tables.schema import Table
+from txn_analysis.warehouse.delta_tables import Warehouse
 from txn_analysis.warehouse.errors import spark_words, storage_errors_in_words
 from txn_analysis.warehouse.opening import open_warehouse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.pipeline.ingest import Ingested
-    from txn_analysis.questions.pruning import PruneAnswer
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.runs.run_tables import Capture, Forgotten, RunTables
-    from txn_analysis.spark.jobs import Spark
-    from txn_analysis.tables import Decision, Table
-    from txn_analysis.warehouse.delta_tables import Warehouse
 
-    Path = str | os.PathLike[str]
+Path = str | os.PathLike[str]
 
 
 def audit(spark: SparkSession | None, paths: Path | Iterable[Path], settings: Settings) -> AuditReport:
@@ -308,7 +304,7 @@ def forget(spark: SparkSession | None, warehouse: Path, capture: str, *, cluster
 
 def prune(
     spark: SparkSession | None, warehouse: Path, *, keep: str, grace: str = "1d", is_rehearsal: bool = False
-) -> PruneAnswer:
+) -> pruning.PruneAnswer:
     """Take out of a warehouse what is older than an age, as far as nothing newer needs it; see the verb `prune`.
 
     Args:
@@ -329,7 +325,7 @@ def prune(
         raise ConfigError(f"keep {keep}, grace {grace}: {error}") from error
     with _at_work(spark, root) as session:
         now_ms = time.time_ns() // 1_000_000
-        return prune_warehouse(open_warehouse(session, root), keep_ms, now_ms, grace_ms, is_rehearsal=is_rehearsal)
+        return pruning.prune(open_warehouse(session, root), keep_ms, now_ms, grace_ms, is_rehearsal=is_rehearsal)
 
 
 def accept(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum, StrEnum, auto
@@ -19,8 +20,6 @@ from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pydantic_core import ErrorDetails
 
 ENVIRONMENT_PREFIX = "TXN_ANALYSIS_"

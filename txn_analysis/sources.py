@@ -18,12 +18,14 @@ import json
 import os
 import re
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StringType, StructField, StructType
@@ -37,27 +39,19 @@ from txn_analysis.pipeline.ingest_tasks import read_tasks
 from txn_analysis.reading.inputs.accounting import rejected_outside
 from txn_analysis.reading.inputs.find_files import SourceFile, find_files
 from txn_analysis.reading.inputs.manifest import split_manifests
+from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.planning import split_ranges
 from txn_analysis.reading.inputs.survey_files import survey_files
 from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.rows import READ_KINDS, REJECTED, read_ranges
-from txn_analysis.reading.text.section import NO_PARTITION
+from txn_analysis.reading.text.section import NO_PARTITION, Section
 from txn_analysis.settings import Settings
 from txn_analysis.spark.workers import prepare_worker
-from txn_analysis.tables import LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES
+from txn_analysis.tables import LOG_BATCHES, PRODUCER_SNAPSHOTS, REJECTS, TRANSACTION_STATES, Table
 from txn_analysis.tables.batches import Batches, rows_of
 from txn_analysis.tables.inputs import AskedPartition, RejectedSpan
 from txn_analysis.warehouse.rows import BatchesByName, tables_of
 from txn_analysis.warehouse.spark_tasks import spark_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
-    from txn_analysis.reading.text.section import Section
-    from txn_analysis.tables import Table
 
 _SHARE_BYTES, _FILE_BYTES = 32 << 20, 64 << 10  # of one task; to open a file takes as long as to read so much
 _BATCHES_AT_ONCE = 20_000

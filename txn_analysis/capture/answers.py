@@ -6,15 +6,12 @@ No byte of the network is known here. The clocks are those of this machine; test
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from txn_analysis.errors import AuditError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.kafka.transactions import TopicPartition
 
 
 @dataclass(frozen=True)

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from txn_analysis.capture.answers import CaptureError, ClusterGoneError, Patience, UnavailableError
+from txn_analysis.capture.answers import (
+    Brokers,
+    CaptureError,
+    Clock,
+    ClusterGoneError,
+    Leadership,
+    Patience,
+    UnavailableError,
+)
 from txn_analysis.capture.files import CaptureFiles, FileEntry, Manifest, checkpoint, new_folder
 from txn_analysis.capture.partition_capture import Captured, PartitionCapture
 from txn_analysis.capture.triage import Ends, behind
 from txn_analysis.kafka.names import COORDINATORS_FILE, COORDINATORS_FORMAT, STATE_TOPIC
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.text import count, listed, size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from txn_analysis.capture.answers import Brokers, Clock, Leadership
-    from txn_analysis.kafka.transactions import TopicPartition
 
 _SHOWN = 5
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from txn_analysis.capture.answers import (
     CaptureError,
@@ -20,10 +20,6 @@ from txn_analysis.capture.answers import (
     UnavailableError,
 )
 from txn_analysis.kafka.transactions import TopicPartition
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-    from types import TracebackType
 
 try:
     from kafka import errors
@@ -41,6 +37,9 @@ except ImportError as missing:  # pragma: no cover - the extra is installed wher
     raise CaptureError(
         "txn-capture needs its client library: pip install 'txn-analysis[capture]', or pip install 'kafka-python>=3,<4'"
     ) from missing
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from types import TracebackType
 
 from txn_analysis.capture.client_errors import (
     UnknownRequestError,

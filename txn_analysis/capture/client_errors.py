@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from kafka import errors
 
@@ -15,11 +15,7 @@ from txn_analysis.capture.answers import (
     RefusedError,
     UnavailableError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.kafka.transactions import TopicPartition
 
 _CHANGED = (
     errors.NotLeaderForPartitionError,

@@ -10,9 +10,10 @@ import re
 import ssl
 import sys
 import tempfile
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,9 +21,6 @@ from txn_analysis.capture.answers import Clock
 from txn_analysis.capture.capturing import Wanted, capture, summary
 from txn_analysis.errors import AuditError, ConfigError
 from txn_analysis.text import escape
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NOTHING_STUCK = 4
 _FAILED, _INTERRUPTED = 2, 130

@@ -11,21 +11,18 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
-from txn_analysis.capture.answers import CaptureError
+from txn_analysis.capture.answers import CaptureError, Clock, Leadership, ProducerAnswer
 from txn_analysis.kafka.names import DESCRIBED_FORMAT, MANIFEST_FILE, MANIFEST_FORMAT, MANIFEST_VERSION
+from txn_analysis.kafka.transactions import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-    from typing import IO
-
-    from txn_analysis.capture.answers import Clock, Leadership, ProducerAnswer
     from txn_analysis.capture.triage import Ends, RawBatches
-    from txn_analysis.kafka.transactions import TopicPartition
 
 
 @dataclass(frozen=True)

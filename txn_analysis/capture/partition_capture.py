@@ -6,26 +6,31 @@ and is refused under another one (KIP-320), so that no batch is of another leade
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from txn_analysis.capture.answers import (
+    Brokers,
     CaptureError,
     LeaderChangedError,
+    Leadership,
     OffsetGoneError,
+    Patience,
+    ProducerAnswer,
     UnavailableError,
 )
-from txn_analysis.capture.files import confirmed, described_producers, small_files
-from txn_analysis.capture.triage import Ends, fetch_from, look_back, wanted_markers, whole_batches
+from txn_analysis.capture.files import (
+    CaptureFiles,
+    FileEntry,
+    SegmentWriter,
+    confirmed,
+    described_producers,
+    small_files,
+)
+from txn_analysis.capture.triage import Ends, RawBatches, fetch_from, look_back, wanted_markers, whole_batches
 from txn_analysis.kafka.names import DESCRIBED_FILE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.capture.answers import Brokers, Leadership, Patience, ProducerAnswer
-    from txn_analysis.capture.files import CaptureFiles, FileEntry, SegmentWriter
-    from txn_analysis.capture.triage import RawBatches
-    from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.kafka.transactions import TopicPartition
 
 FETCH_BYTES = 8 << 20
 _ATTEMPTS = 5  # each after another change of the leader

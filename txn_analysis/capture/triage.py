@@ -10,18 +10,15 @@ of what is hidden.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from txn_analysis.capture.answers import ProducerAnswer
 from txn_analysis.kafka.batch_headers import CONTROL, Headers, HeaderWalk, Held
+from txn_analysis.kafka.transactions import TopicPartition
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from txn_analysis.capture.answers import ProducerAnswer
-    from txn_analysis.kafka.transactions import TopicPartition
-
-    Fetch = Callable[[int, int], bytes]
+Fetch = Callable[[int, int], bytes]
 
 
 class Ends(NamedTuple):

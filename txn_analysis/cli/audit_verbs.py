@@ -8,6 +8,7 @@ import secrets
 import shutil
 import stat
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,17 +48,13 @@ from txn_analysis.cli.spark import check_new_warehouse, note_loaded, progress, s
 from txn_analysis.cli.verbs import exit_code, note_ignored, verb
 from txn_analysis.errors import ConfigError
 from txn_analysis.files.places import SHOWN_SCHEMES
-from txn_analysis.settings import INPUT, RUNNING
-from txn_analysis.spark.jobs import running
+from txn_analysis.report.pictures import Pictures
+from txn_analysis.settings import INPUT, RUNNING, Settings
+from txn_analysis.spark.jobs import Spark, running
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.pictures import Pictures
-    from txn_analysis.settings import Settings
-    from txn_analysis.spark.jobs import Spark
     from txn_analysis.warehouse.delta_tables import Warehouse
 
 _NARROWEST, _WIDEST = 80, 120  # columns of a report on a terminal, if nobody says

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import textwrap
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic.fields import FieldInfo
 
 from txn_analysis.settings import ASSERTED, EXIT_CODE, INPUT, RUNNING, Flag, Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from pydantic.fields import FieldInfo
 
 _HEAD = """\
 # Settings of txn-analysis, all at their defaults: copy, uncomment what differs, and pass it with `--config FILE`.

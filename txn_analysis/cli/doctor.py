@@ -10,27 +10,23 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from txn_analysis.engine.memory import free_memory_bytes, most_in_memory_bytes
 from txn_analysis.errors import MissingToolError, WarehouseError
 from txn_analysis.files.places import PlaceError, local_path, place_of, shown
+from txn_analysis.settings import Settings
 from txn_analysis.spark.delta import delta_jars
 from txn_analysis.spark.jdk import check_jdk, java_program
 from txn_analysis.text import listed, size
 from txn_analysis.warehouse.opening import check_writable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from txn_analysis.settings import Settings
 
 NAME = "txn-analysis"
 # Of each package that an audit without Spark imports, a module: one that was built for another machine fails here.

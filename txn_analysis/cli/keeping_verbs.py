@@ -23,13 +23,12 @@ from txn_analysis.cli.output import deliver, deliver_schema, deliver_text, note,
 from txn_analysis.cli.spark import asked_run, check_warehouse, spark_when_needed, stored
 from txn_analysis.cli.verbs import verb
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.settings import INPUT
+from txn_analysis.settings import INPUT, Settings
 from txn_analysis.text import count, escape, iso_utc
 
 if TYPE_CHECKING:
     from txn_analysis.questions.pruning import PruneAnswer, PrunedItem
     from txn_analysis.runs.run_tables import Forgotten
-    from txn_analysis.settings import Settings
 
 _DECISIONS = Forms(
     (*ROWS.names, "toml"),

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from txn_analysis.cli.output import note
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
 
 _COMPLETE = "_TXN_ANALYSIS_COMPLETE"  # the variable by which Click is asked for what completes words
 RUNBOOK = Path(__file__).with_name("runbook.md")

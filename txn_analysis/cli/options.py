@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import EnumMeta
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, get_origin
 
 import click
+from pydantic.fields import FieldInfo
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import INT32_MAX, INT64_MAX, MAX_STATE_PARTITIONS
@@ -34,10 +36,6 @@ from txn_analysis.settings import (
 from txn_analysis.text import clip
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-
-    from pydantic.fields import FieldInfo
-
     from txn_analysis.questions.filters import Filters
 
 # Settings that decide how a run judges. A verb that they mean nothing to does not offer them, and says so if given one.

@@ -6,17 +6,15 @@ import os
 import secrets
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from txn_analysis.cli.options import SUFFIXES, Forms, Target
 from txn_analysis.errors import AuditError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import TextIO
-
     from txn_analysis.report.figures import Reader
     from txn_analysis.report.formats import Answer
     from txn_analysis.report.model import AuditReport

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,14 +34,12 @@ from txn_analysis.cli.verbs import exit_code, verb
 from txn_analysis.errors import AuditError
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.kafka.address import Address
+from txn_analysis.settings import Settings
 from txn_analysis.text import count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from txn_analysis.plan.plan_file import Part
     from txn_analysis.plan.repair import Outcome as Repaired
-    from txn_analysis.settings import Settings
     from txn_analysis.tables import AbortRecord
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,22 +14,18 @@ from txn_analysis.cli.output import note
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.files.places import PlaceError, local_path, place_of, shown
 from txn_analysis.report.terminal import Progress, progress_on
-from txn_analysis.settings import EngineName
+from txn_analysis.settings import EngineName, Settings
 from txn_analysis.spark.interrupts import handle_signals
-from txn_analysis.spark.jobs import started_once
+from txn_analysis.spark.jobs import Spark, started_once
 from txn_analysis.text import escape
 from txn_analysis.warehouse.errors import storage_errors_in_words
 from txn_analysis.warehouse.opening import check_writable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
 
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.settings import Settings
-    from txn_analysis.spark.jobs import Spark
     from txn_analysis.warehouse.delta_tables import Warehouse
 
 _COUNT = r"\s*[0-9]+\s*"

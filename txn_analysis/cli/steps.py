@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from txn_analysis.cli.audit_verbs import audit_files
 from txn_analysis.cli.audit_verbs import ingest as ingest_files
@@ -13,12 +13,8 @@ from txn_analysis.cli.plan_verbs import Printed, print_plan
 from txn_analysis.cli.spark import progress, spark_when_needed
 from txn_analysis.cli.verbs import job
 from txn_analysis.pipeline import steps
+from txn_analysis.pipeline.run import Run
 from txn_analysis.plan.plan_file import Part
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.pipeline.run import Run
 
 _OF_ONE = "--warehouse txn-warehouse --capture tonight"
 ingest = job("ingest", f"{_OF_ONE} segments/ transaction-state/", ONE, READING)(ingest_files)

@@ -10,11 +10,11 @@ import inspect
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import click
 
@@ -24,18 +24,13 @@ from txn_analysis.cli.output import note, quiet_pipe, targets_of
 from txn_analysis.cli.spark import quietly
 from txn_analysis.columns.memory import keep_little_memory, take_from_one_heap
 from txn_analysis.errors import AuditError
-from txn_analysis.settings import RUNNING
+from txn_analysis.judge.outcome import Outcome
+from txn_analysis.settings import RUNNING, Settings
 from txn_analysis.spark.driver_log import stderr_on_drivers_log
 from txn_analysis.spark.interrupts import Interrupted, ending_at_once, is_interrupted
 from txn_analysis.text import escape
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from txn_analysis.judge.outcome import Outcome
-    from txn_analysis.settings import Settings
-
-    Body = Callable[[Any], int]
+Body = Callable[[Any], int]
 
 LOOKS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 

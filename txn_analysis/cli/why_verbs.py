@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,6 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.kafka.address import Address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from txn_analysis.questions.filters import Filters
     from txn_analysis.runs.run_tables import RunTables
 

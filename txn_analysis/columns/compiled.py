@@ -6,13 +6,11 @@ Numba is imported by the first call too, so that work too small to be worth it n
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -6,7 +6,8 @@ nightly audits keep the evidence.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,6 @@ from txn_analysis.columns.arrays import ABSENT, Array, codes_of, known, numbers
 from txn_analysis.coordinator.state_columns import FROM_PREPARED, NO_TIME, RecordSequence, in_order, is_other
 from txn_analysis.kafka.transactions import NAMED
 from txn_analysis.logic import UNBOUNDED_MS, later_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 _COMPARED = ("state", "recorded_ms", "last_update_ms", "offset", "leader_epoch")
 

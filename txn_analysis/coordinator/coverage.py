@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from txn_analysis.columns.arrays import by_key
 from txn_analysis.coordinator.chain import NO_RECORDS, LeaderEpochChange, StateChain
@@ -16,13 +17,9 @@ from txn_analysis.coordinator.sections import MOST_MISPLACED_IDS, SectionSum, St
 from txn_analysis.kafka.names import STATE_TOPIC, java_hash, state_partition
 from txn_analysis.kafka.problems import HOLES
 from txn_analysis.logic import UNBOUNDED_MS, latest
+from txn_analysis.settings import Settings
+from txn_analysis.tables import PartitionHealth
 from txn_analysis.text import count, ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables import PartitionHealth
 
 NOT_DECODED = "dumped without --transaction-log-decoder"
 OF_AN_EXPORT = "a console export does not say what it covers"

@@ -8,20 +8,17 @@ folders can show.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.history import COMMIT
 from txn_analysis.kafka.names import LOG, STATE_KINDS
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import later_of
+from txn_analysis.tables.inputs import InputSection, Manifest
 from txn_analysis.text import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from txn_analysis.tables.inputs import InputSection, Manifest
 
 FOREIGN = "not one producer of the logs' ended transactions occurs in __transaction_state"
 _MORE_AGAINST = "more COMMIT markers in the logs contradict __transaction_state than it confirms"

@@ -9,17 +9,14 @@ producer.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.kafka.transactions import LIVE, ONGOING, PREPARE_COMMIT, PREPARED, StateRecord, TopicPartition
 from txn_analysis.logic import UNBOUNDED_MS, more
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
 
 COMMIT, ABORT = "COMMIT", "ABORT"
 

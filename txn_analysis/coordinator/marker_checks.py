@@ -6,9 +6,9 @@ against the bounds of what the state can have lost of that producer. `coordinato
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from txn_analysis.coordinator.producer_bounds import (
     NEVER,
     Bounds,
     Decisions,
+    GivenState,
     IdsOfProducers,
     LoneCompletions,
     are_within,
@@ -32,11 +33,6 @@ from txn_analysis.coordinator.producer_bounds import (
 )
 from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from txn_analysis.coordinator.producer_bounds import GivenState
 
 EPOCHS = 2**15
 """More than any producer epoch."""

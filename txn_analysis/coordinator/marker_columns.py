@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, Array, is_in, numbers, of_types, tuples_of
+from txn_analysis.columns.values import BatchFunction
 from txn_analysis.coordinator.history import ABORT, COMMIT, EndMarker
 from txn_analysis.coordinator.state_columns import NO_TIME
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import ENDED_TRANSACTIONS, UsedBatchRange
 from txn_analysis.tables.schema import given_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from txn_analysis.columns.values import BatchFunction
-
 
 ENDED_COLUMNS = (
     *("topic", "partition", "producer_id", "outcome"),

@@ -9,18 +9,15 @@ and prove none.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd, isqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from txn_analysis.columns.arrays import Array
 from txn_analysis.text import ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from txn_analysis.columns.arrays import Array
 
 DEFAULT_COUNT = 50
 """Kafka's default of `transaction.state.log.num.partitions`."""

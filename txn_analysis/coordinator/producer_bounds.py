@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, Array, numbers, place_in
+from txn_analysis.coordinator.chain import StateChain
+from txn_analysis.coordinator.coverage import StateEvidence
 from txn_analysis.coordinator.marker_columns import names_of_places
 from txn_analysis.coordinator.state_columns import NO_TIME, RecordSequence
 from txn_analysis.logic import latest, minus
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from txn_analysis.coordinator.chain import StateChain
-    from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.settings import Settings
-
+from txn_analysis.settings import Settings
 
 EVER, NEVER = 2**62, -(2**62)
 """Later and earlier than any moment; sums with a duration stay within INT64."""

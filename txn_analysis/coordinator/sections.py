@@ -6,18 +6,15 @@ where they lie together, and only sums travel.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, Array, codes_of, known, numbers
 from txn_analysis.coordinator.state_columns import NO_TIME
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from txn_analysis.tables.inputs import InputSection
+from txn_analysis.tables.inputs import InputSection
 
 SectionKey = tuple[str, int]
 MOST_MISPLACED_IDS = 3

@@ -5,7 +5,8 @@ As many as all ids ever had are sorted, compared and followed here; objects are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,6 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers, whole
 from txn_analysis.kafka.transactions import COMPLETED, EMPTY, ONGOING, PREPARED
 from txn_analysis.logic import UNBOUNDED_MS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 NO_TIME = -(2**63)
 """In columns of moments: not known."""

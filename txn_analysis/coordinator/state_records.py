@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,20 +14,16 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, Array, codes_of, numbers, of_types, place_in, whole
 from txn_analysis.columns.records import records_of
+from txn_analysis.coordinator.history import History
 from txn_analysis.coordinator.partition_count import IdSums, StateCount, positive_hashes, state_count, sums_of_files
 from txn_analysis.coordinator.state_columns import InOrder, in_order
 from txn_analysis.kafka.names import CLUSTER_ID, CONSOLE_KINDS, CONSOLE_TEXT, LOG, STATE, STATE_TOPIC
 from txn_analysis.kafka.transactions import NAMED, PREPARE_ABORT, SAID, StateRecord
+from txn_analysis.settings import Settings
 from txn_analysis.tables import TRANSACTION_STATES
+from txn_analysis.tables.inputs import InputSection
 from txn_analysis.tables.readings import doubt_in_words
 from txn_analysis.tables.schema import AUDIT, given_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from txn_analysis.coordinator.history import History
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables.inputs import InputSection
 
 STATE_COLUMNS = (
     *("input_id", "section_index", "ordinal", "capture_rank", "input_moment_ms", "state_partition", "offset"),

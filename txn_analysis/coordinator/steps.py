@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, equal_runs, numbers
+from txn_analysis.columns.arrays import ABSENT, Array, equal_runs, numbers
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import (
     VALUES,
@@ -31,10 +32,14 @@ from txn_analysis.coordinator.history import EndMarker, History, is_decision
 from txn_analysis.coordinator.marker_checks import sums_of_markers
 from txn_analysis.coordinator.marker_columns import markers_since
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
+from txn_analysis.coordinator.producer_bounds import GivenState
 from txn_analysis.coordinator.sections import StateSums, by_partition, sections_of, sums_of_records
 from txn_analysis.coordinator.state_records import (
     HISTORIES,
     NEWEST_RECORDS,
+    Placing,
+    Placings,
+    StateFiles,
     abort_counts,
     asked_about,
     by_id,
@@ -45,18 +50,10 @@ from txn_analysis.coordinator.state_records import (
     read_with,
 )
 from txn_analysis.coordinator.view import Asked, Views, views_of
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.tables import TRANSACTIONS, PartitionHealth, Transaction
 from txn_analysis.tables.schema import AUDIT, by_audit
 from txn_analysis.text import count
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.coordinator.producer_bounds import GivenState
-    from txn_analysis.coordinator.state_records import Placing, Placings, StateFiles
-    from txn_analysis.kafka.transactions import TopicPartition
-
 
 OPENED = pa.schema([AUDIT, *(field for field in TRANSACTIONS.arrow_schema if field.name in Transaction._fields)])
 """One row is one open transaction."""

@@ -7,11 +7,13 @@ Pure Python over the histories of the few ids that have, or had, its producer id
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.columns.records import Int32
 from txn_analysis.coordinator.history import (
+    EndMarker,
     WithoutMarker,
     current_transaction,
     decides,
@@ -25,11 +27,6 @@ from txn_analysis.coordinator.history import (
 )
 from txn_analysis.kafka.transactions import EMPTY, LIVE, TOMBSTONE, StateRecord, TopicPartition
 from txn_analysis.logic import Truth, more
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from txn_analysis.coordinator.history import EndMarker
 
 VERSION_2 = 2
 """Of transactions, with which every end raises the epoch (KIP-890)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -10,14 +11,11 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import mixed
+from txn_analysis.columns.arrays import Array, mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import SparkSession
 
-    from txn_analysis.columns.arrays import Array
 
 BUCKET_BYTES = 64 << 20
 """Of text, whose rows a bucket holds."""

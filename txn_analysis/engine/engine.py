@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import gc
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
+from txn_analysis.columns.values import BatchFunction, GroupFunction
 from txn_analysis.engine import memory
 from txn_analysis.errors import ConfigError
-from txn_analysis.settings import EngineName
+from txn_analysis.settings import EngineName, Settings
+from txn_analysis.tables import Table
 from txn_analysis.text import size
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from contextlib import AbstractContextManager
-
-    from txn_analysis.columns.values import BatchFunction, GroupFunction
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables import Table
 
 
 def is_on_spark(settings: Settings, text_bytes: int) -> bool:

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import matching, together, tuples_of
 from txn_analysis.columns.memory import give_back_memory
-from txn_analysis.columns.values import each_of_kind, packed, unpacked
+from txn_analysis.columns.values import BatchFunction, GroupFunction, each_of_kind, packed, unpacked
 from txn_analysis.engine.buckets import Buckets
-from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
+from txn_analysis.engine.engine import Engine, KeySizes, joined_schema, kind_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from txn_analysis.columns.values import BatchFunction, GroupFunction
-    from txn_analysis.engine.engine import KeySizes
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.delta_tables import Warehouse
-
+from txn_analysis.tables import Table
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 _JOINED_AT_ONCE = 2_048
 _DIVIDED_BYTES = 16 << 20

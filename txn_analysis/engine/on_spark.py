@@ -5,33 +5,26 @@ No setting of the session changes what it does, as the session may be somebody e
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from txn_analysis.columns.types import typed
+from txn_analysis.columns.values import BatchFunction, GroupFunction
 from txn_analysis.engine.buckets import BUCKET_BYTES, Buckets, numbers_for_parts
-from txn_analysis.engine.engine import Engine, joined_schema, kind_schema, no_search_for_cycles
+from txn_analysis.engine.engine import Engine, KeySizes, joined_schema, kind_schema, no_search_for_cycles
 from txn_analysis.settings import EngineName
 from txn_analysis.spark.jobs import named_jobs
 from txn_analysis.spark.workers import columns_of, cores_of, in_tasks, prepare_worker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.columns.values import BatchFunction, GroupFunction
-    from txn_analysis.engine.engine import KeySizes
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.delta_tables import Warehouse
-
+from txn_analysis.tables import Table
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 _BUCKET, _ROW, _MATCHED = "bucket", "row", "_matched"
 _TASKS_PER_CORE = 4

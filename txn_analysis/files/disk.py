@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from txn_analysis.files.store import Found, Version
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 ON_DISK = ""
 """The root of a place that is a path of this machine: its key is the path without the first `/`."""

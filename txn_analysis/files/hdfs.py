@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 
 from txn_analysis.files.store import ChangedError, Found, StoreError, Version
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _STEP_BYTES = 8 << 20
 _REMEDY = "Check that its name node runs, and that HADOOP_CONF_DIR names the folder of its configuration"

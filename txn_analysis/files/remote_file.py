@@ -7,18 +7,13 @@ from __future__ import annotations
 
 import io
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Container, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from txn_analysis.files.store import ChangedError, store_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator
-    from concurrent.futures import Future
-
-    from txn_analysis.files.places import Place
-    from txn_analysis.files.store import Piece, Version
+from txn_analysis.files.places import Place
+from txn_analysis.files.store import ChangedError, Piece, Version, store_of
 
 AT_ONCE = 32
 _MOST_BYTES = 128 << 20

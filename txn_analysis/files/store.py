@@ -9,18 +9,14 @@ URI names one object, a folder of them, or a glob.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
-from txn_analysis.files.places import client_options, has_profile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from txn_analysis.files.places import Place
+from txn_analysis.files.places import Place, client_options, has_profile
 
 _PAGE = 1000
 _TRIES = 6  # of one request, with pauses that grow

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.values import rows_of_values
+from txn_analysis.columns.values import BatchFunction, rows_of_values
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from txn_analysis.columns.values import BatchFunction
 
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _NUMBER = r"[0-9]{1,19}"

@@ -6,24 +6,20 @@ A list of names is whole, or it is not known: where a record that could name one
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import by_key, is_in
+from txn_analysis.columns.values import BatchFunction
 from txn_analysis.kafka.names import GROUP_TOPIC, LOG
-from txn_analysis.tables import GROUP_OFFSETS
+from txn_analysis.tables import GROUP_OFFSETS, Transaction
+from txn_analysis.tables.inputs import InputSection
 from txn_analysis.tables.schema import given_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from txn_analysis.columns.values import BatchFunction
-    from txn_analysis.tables import Transaction
-    from txn_analysis.tables.inputs import InputSection
 
 _SECTION = ("input_id", "section_index")
 _STRETCH = (*_SECTION, "text_start_bytes", "text_end_bytes")

@@ -6,23 +6,20 @@ compared, `max_clock_skew_ms` is allowed for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from txn_analysis.coordinator.chain import LeaderEpochChange
+from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
+from txn_analysis.coordinator.history import Decision
+from txn_analysis.coordinator.view import CoordinatorView
 from txn_analysis.judge.copied import NOTHING_COPIED, Copied
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, TopicPartition, ending_of
 from txn_analysis.logic import UNBOUNDED_MS, Truth, is_before, latest, minus, more, plus, possible
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.coordinator.chain import LeaderEpochChange
-    from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
-    from txn_analysis.coordinator.history import Decision
-    from txn_analysis.coordinator.view import CoordinatorView
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables import PartitionHealth, Transaction
+from txn_analysis.settings import Settings
+from txn_analysis.tables import PartitionHealth, Transaction
 
 
 class Moments(NamedTuple):

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
 from txn_analysis.judge.manifest_proof import ManifestProof
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.tables import PartitionHealth
+from txn_analysis.tables.inputs import InputSection, Manifest
 from txn_analysis.text import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from txn_analysis.coordinator.coverage import StateEvidence, StatePartition
-    from txn_analysis.tables import PartitionHealth
-    from txn_analysis.tables.inputs import InputSection, Manifest
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,15 @@ Where a clock was set while the files were copied, its times prove nothing, what
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.kafka.names import LOG, SNAPSHOT, STATE, STATE_TOPIC
+from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
 from txn_analysis.text import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
 
 BROKER = "broker"
 _OF_LOGS = frozenset({LOG, SNAPSHOT})

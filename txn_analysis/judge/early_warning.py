@@ -7,12 +7,14 @@ aborts. `warning_steps` makes lines of what they find, and `pipeline` brings the
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from txn_analysis.coordinator.history import History
+from txn_analysis.judge.case import Case
 from txn_analysis.judge.endings import TAKEN_OVER_WITHIN_MS
 from txn_analysis.kafka.transactions import (
     COMPLETED,
@@ -22,16 +24,10 @@ from txn_analysis.kafka.transactions import (
     ONGOING,
     PREPARE_ABORT,
     TWO_PHASE_COMMIT,
+    StateRecord,
 )
 from txn_analysis.logic import minus, more, plus
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from txn_analysis.coordinator.history import History
-    from txn_analysis.judge.case import Case
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.settings import Settings
+from txn_analysis.settings import Settings
 
 _NEAR = 0.75  # of a bound: from here on it is near
 _TIMES_THE_MEDIAN = 10

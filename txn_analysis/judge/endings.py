@@ -7,10 +7,11 @@ version 2 (KIP-890) every decision raises it, so that a client's own abort can l
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.columns.arrays import ABSENT
 from txn_analysis.coordinator.history import decisions, marker_record, ongoing_before, raises_commits
@@ -20,10 +21,6 @@ from txn_analysis.logic import plus
 from txn_analysis.tables import FoundCause
 from txn_analysis.tables.findings import Confidence
 from txn_analysis.text import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _DECISIONS = {"COMMIT": "Commit", "ABORT": "Abort"}
 _OF_A_DECISION = (*PREPARED, *COMPLETED, "PrepareEpochFence")

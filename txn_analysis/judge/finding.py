@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from txn_analysis.judge import rules
 from txn_analysis.judge.applications import NO_GROUPS, ConnectGroups, application_of, remark_on
+from txn_analysis.judge.blocked_groups import Groups
+from txn_analysis.judge.judgement import Judgement
 from txn_analysis.judge.sentences import clocks_remark, moment_of_the_copy
 from txn_analysis.judge.words import WORDS
 from txn_analysis.kafka.names import COMPACT, DELETE, GROUP_TOPIC, INTERNAL_TOPICS, TopicConfig
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import minus
+from txn_analysis.settings import Settings
 from txn_analysis.tables import Finding, Impact, PartitionHealth, RuleAsked, Transaction
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from txn_analysis.judge.blocked_groups import Groups
-    from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.settings import Settings
-
 
 Place = tuple["TopicPartition", int, int]
 """Partition, producer id and start offset: what tells findings of one run apart."""

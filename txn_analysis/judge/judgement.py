@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from txn_analysis.coordinator.coverage import StateEvidence
+from txn_analysis.coordinator.view import CoordinatorView
 from txn_analysis.judge.case import Case, Moments
 from txn_analysis.judge.causes import cause_of
 from txn_analysis.judge.copied import NOTHING_COPIED, Copied, copied_by
@@ -13,15 +14,10 @@ from txn_analysis.judge.rules import Rule, commit_marker_missing, first_rule
 from txn_analysis.judge.words import WORDS, Words
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
-
-if TYPE_CHECKING:
-    from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.coordinator.view import CoordinatorView
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables import FoundCause, PartitionHealth, Transaction
-    from txn_analysis.tables.inputs import InputSection, Manifest
-    from txn_analysis.verdict import Verdict
-
+from txn_analysis.settings import Settings
+from txn_analysis.tables import FoundCause, PartitionHealth, Transaction
+from txn_analysis.tables.inputs import InputSection, Manifest
+from txn_analysis.verdict import Verdict
 
 Disproved = dict[str, str]
 """By the name of its setting, what disproves an assurance, in words."""

@@ -7,13 +7,11 @@ such a test fails.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.kafka.problems import ProblemKind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Lack(StrEnum):

@@ -18,21 +18,18 @@ against what others say.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.columns.arrays import by_key
 from txn_analysis.judge.copy_order import BROKER, Clock, Entry, OrderOfCopies, clock_of
 from txn_analysis.kafka.names import LEADER_EPOCH, LOG_KINDS, TOPIC_ID
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import latest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
+from txn_analysis.tables.inputs import CopiedFile, InputSection, Manifest
 
 
 class WholeCopy(NamedTuple):

@@ -6,6 +6,7 @@ that none of them is green where another one is in the dark.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -15,8 +16,6 @@ from txn_analysis.text import listed
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from txn_analysis.tables import PartitionHealth
     from txn_analysis.tables.finding_rows import FindingRows
 

@@ -6,16 +6,13 @@ True alone: None, for what the evidence cannot tell, matches nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
+from txn_analysis.judge.case import Case
 from txn_analysis.kafka.transactions import ONGOING, PREPARE_ABORT, PREPARE_COMMIT, PREPARED
 from txn_analysis.logic import Truth, both, either, minus, more, no, possible
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from txn_analysis.judge.case import Case
 
 
 def evidence_broken(c: Case) -> Truth:

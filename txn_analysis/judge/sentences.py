@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from txn_analysis.coordinator.history import COMMIT
+from txn_analysis.judge.case import Case
 from txn_analysis.judge.lacks import TRUE_IF
 from txn_analysis.kafka.transactions import TOMBSTONE
 from txn_analysis.logic import UNBOUNDED_MS, is_before, plus
 from txn_analysis.settings import flag_name
 from txn_analysis.text import if_known, utc
-
-if TYPE_CHECKING:
-    from txn_analysis.judge.case import Case
 
 _CLOCKS = {"last_timestamp": "its last timestamp", "broker_clock": "the brokers' clocks"}
 

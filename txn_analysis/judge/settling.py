@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from txn_analysis.coordinator.coverage import NOT_DECODED, OF_AN_EXPORT
 from txn_analysis.coordinator.fit import NOT_SHOWN
 from txn_analysis.judge.lacks import TRUE_IF, Lack, Settling
 from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION
 from txn_analysis.settings import flag_name
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import iso_utc, listed, ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from txn_analysis.tables.finding_rows import FindingRows
 
 _MOST_PLACES = 3
 

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import by_key, counted
 from txn_analysis.columns.values import BatchFunction, rows_of_values, unpickled
+from txn_analysis.coordinator.history import History
 from txn_analysis.coordinator.state_records import NEWEST_RECORDS, histories_in, live
 from txn_analysis.judge.applications import application_of, leaders
 from txn_analysis.judge.early_warning import (
@@ -27,19 +29,14 @@ from txn_analysis.judge.early_warning import (
     OF_LAST_RECORDS,
     OPEN_TRANSACTION_NEAR_BOUND,
     WARNINGS,
+    Known,
     is_near_bound,
     kinds_of_aborts,
 )
+from txn_analysis.judge.judgement import Judgement
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.logic import plus
 from txn_analysis.text import iso_utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from txn_analysis.coordinator.history import History
-    from txn_analysis.judge.early_warning import Known
-    from txn_analysis.judge.judgement import Judgement
-    from txn_analysis.kafka.transactions import TopicPartition
 
 _MOST_APPLICATIONS = 10
 _BY_KIND = {warning.kind: warning for warning in WARNINGS}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from txn_analysis.judge import sentences as say
+from txn_analysis.judge.case import Case
 from txn_analysis.judge.lacks import Lack, Settling
 from txn_analysis.judge.settling import (
+    Doubtful,
     broken_log,
     early_log,
     foreign_state,
@@ -20,12 +22,6 @@ from txn_analysis.kafka.names import STATE_TOPIC_DESCRIPTION, TRANSACTIONS
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS, TWO_PHASE_COMMIT
 from txn_analysis.settings import Settings
 from txn_analysis.text import if_known, utc
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from txn_analysis.judge.case import Case
-    from txn_analysis.judge.settling import Doubtful
 
 
 @dataclass(frozen=True, kw_only=True)

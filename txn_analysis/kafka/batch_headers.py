@@ -7,6 +7,7 @@ Layouts: kafka-formats.md, 5.5, and `AbstractLegacyRecordBatch` for message form
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from struct import Struct
@@ -18,11 +19,10 @@ from txn_analysis.columns.compiled import compiled
 from txn_analysis.kafka.names import CODECS, OFFSET_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from txn_analysis.columns.arrays import Array
 
-    Read = Callable[[int, int], bytes]
+
+Read = Callable[[int, int], bytes]
 
 
 LOCAL_BYTES_PER_READ = 4096

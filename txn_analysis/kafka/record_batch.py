@@ -7,21 +7,16 @@ record of a client is ever looked into.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import google_crc32c
 import numpy as np
 import pyarrow as pa
 
+from txn_analysis.columns.arrays import Array
 from txn_analysis.columns.compiled import NO_PLACE, compiled
 from txn_analysis.kafka.batch_headers import HEADER_BYTES, PEEK_BYTES, Headers, Source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from txn_analysis.columns.arrays import Array
-
 
 MAX_RECORDS_BYTES = 64 << 20  # brokers take batches of 1 MiB by default; a bomb must not fill the memory
 _TOO_LONG = f"the records are longer than {MAX_RECORDS_BYTES} bytes, decompressed"

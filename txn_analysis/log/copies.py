@@ -8,24 +8,20 @@ of the other (`LogCleaner` changes neither offsets nor producer of a batch that 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from txn_analysis.columns.arrays import NONE, Array, by_key, numbers, rows_at
 from txn_analysis.kafka.names import LOG_KINDS, SNAPSHOT
 from txn_analysis.log.segments import UNCUT, Cuts, SectionKey, Segment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    import pyarrow as pa
-
-    from txn_analysis.tables import BatchRangeSummary
-    from txn_analysis.tables.inputs import InputSection
+from txn_analysis.tables import BatchRangeSummary
+from txn_analysis.tables.inputs import InputSection
 
 Place = tuple[str, int]
 _Span = tuple[int, int, "SectionKey"]

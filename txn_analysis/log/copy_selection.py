@@ -12,18 +12,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.columns.arrays import NONE, Array
 from txn_analysis.kafka.names import HIGH_WATERMARK
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.copies import Comparison, CopyRange, OffsetRange, Pair
+from txn_analysis.log.segments import SectionKey, Segment
 from txn_analysis.log.two_logs import two_logs_of
 from txn_analysis.tables import Problem, TwoLogs
-
-if TYPE_CHECKING:
-    from txn_analysis.log.segments import SectionKey, Segment
-    from txn_analysis.tables.inputs import InputSection
+from txn_analysis.tables.inputs import InputSection
 
 Comparisons = Mapping[Pair, Comparison]
 Folder = tuple[int, str | None]  # the rank of a capture, and a log directory in it

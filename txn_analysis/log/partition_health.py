@@ -8,9 +8,10 @@ the log start offset stay in the log: an end marker among them ended its transac
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,17 +28,12 @@ from txn_analysis.kafka.names import (
     TOPIC_ID,
 )
 from txn_analysis.kafka.problems import ProblemKind
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.log.partition_log import PartitionLog
+from txn_analysis.log.producer_state import ProducerStateManager
+from txn_analysis.log.snapshots import Snapshot
 from txn_analysis.tables import PartitionHealth, Problem, ProducersBareMarker, ProducerState
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from txn_analysis.kafka.transactions import TopicPartition
-    from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.producer_state import ProducerStateManager
-    from txn_analysis.log.snapshots import Snapshot
-    from txn_analysis.tables.inputs import InputSection
-
+from txn_analysis.tables.inputs import InputSection
 
 _NOBODY = np.zeros(0, np.int64)
 
@@ -106,12 +102,14 @@ class CheckpointFiles:
         remarks = []
         mark, epoch_start = self.high_watermark, self.epoch_start_offset
         if mark is not None and mark > end_offset:
-            remarks.append(f"the high watermark stood at {mark}, this copy ends at {end_offset}: it was made earlier")
+            remarks.append(
+                f"the high watermark stood at {mark}, this copy ends at {end_offset}: it was made earlier, or cut"
+            )
         if mark is not None and mark < end_offset and self.is_final:
             remarks.append(f"offsets {mark} to {end_offset - 1} are above the high watermark: they were not committed")
         if epoch_start is not None and epoch_start > end_offset:
             remarks.append(
-                f"a leader epoch began at {epoch_start}, this copy ends at {end_offset}: it was made earlier"
+                f"a leader epoch began at {epoch_start}, this copy ends at {end_offset}: it was made earlier, or cut"
             )
         return remarks
 

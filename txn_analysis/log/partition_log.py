@@ -6,21 +6,17 @@ The copies are those of several brokers and of several captures. One is selected
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import NONE
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.log.copies import CopyRange, offset_ranges
 from txn_analysis.log.copy_selection import Comparisons, Copies, OtherCopies, Selection, Truncation
+from txn_analysis.log.segments import Segment
 from txn_analysis.tables import BatchRangeSummary, Problem, TwoLogs
 from txn_analysis.tables.appends import NO_APPENDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from txn_analysis.log.segments import Segment
 
 
 @dataclass

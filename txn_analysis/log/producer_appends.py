@@ -7,9 +7,10 @@ producer appended in one batch range.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +19,6 @@ import pyarrow.compute as pc
 from txn_analysis.columns.arrays import NONE, Array, at, lists, max_of, nullable, numbers, of_types, rows_at
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.tables import LOG_PIECES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _GROUP_COLUMNS = ("first_row", "last_row", "marker_row", "data_row", "changes", "changes_at_data", "lead", "tail")
 _FIRST, _LAST, _MARKER, _DATA, _CHANGES, _CHANGES_AT_DATA, _LEAD, _TAIL = range(len(_GROUP_COLUMNS))

@@ -8,20 +8,17 @@ producer id ends what it has open, whatever its epoch.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from txn_analysis.columns.arrays import NONE, Array, numbers_named
 from txn_analysis.columns.compiled import compiled
+from txn_analysis.tables import BatchRangeSummary
 from txn_analysis.tables.appends import PART
 from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from txn_analysis.tables import BatchRangeSummary
 
 BASIS = {name: code for code, name in enumerate(COORDINATOR_EPOCH_BASES)}
 """How `coordinator_epoch_basis` stands in a column."""

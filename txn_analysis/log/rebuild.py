@@ -7,8 +7,9 @@ there are few, are records; producers and transactions are rows of arrays.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,16 +22,19 @@ from txn_analysis.log.partition_health import CheckpointFiles, health_of, produc
 from txn_analysis.log.partition_log import PartitionLog, gap, partition_log
 from txn_analysis.log.producer_state import ProducerStateManager
 from txn_analysis.log.segments import NO_RANK, first_other_rank, is_empty_dump, proves_nothing, segments_of
-from txn_analysis.log.snapshots import base_snapshot, by_offset, described_of, reconcile_snapshot, snapshots_of
+from txn_analysis.log.snapshots import (
+    Snapshot,
+    Stated,
+    base_snapshot,
+    by_offset,
+    described_of,
+    reconcile_snapshot,
+    snapshots_of,
+)
 from txn_analysis.log.transactions import ended_in, open_in
 from txn_analysis.log.two_logs import of_another_topic
 from txn_analysis.tables import BatchRangeSummary, PartitionHealth, Problem, UsedBatchRange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from txn_analysis.log.snapshots import Snapshot, Stated
-    from txn_analysis.tables.inputs import InputSection
+from txn_analysis.tables.inputs import InputSection
 
 
 class PartitionEvidence(NamedTuple):

@@ -9,9 +9,10 @@ the log's.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
@@ -23,11 +24,7 @@ from txn_analysis.kafka.names import (
 )
 from txn_analysis.kafka.problems import ProblemKind
 from txn_analysis.tables import BatchRangeSummary, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from txn_analysis.tables.inputs import InputSection
+from txn_analysis.tables.inputs import InputSection
 
 SectionKey = tuple[str, int]  # an input, and the index of the section in it
 NO_RANK = 2**31 - 1  # above that of any capture

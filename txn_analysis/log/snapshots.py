@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,14 +25,11 @@ from txn_analysis.columns.arrays import NONE, Array, known, numbers_named
 from txn_analysis.columns.compiled import compiled
 from txn_analysis.kafka.names import DESCRIBED
 from txn_analysis.kafka.problems import ProblemKind
+from txn_analysis.log.partition_log import PartitionLog
 from txn_analysis.log.producer_state import NONE_SEEN, SNAPSHOT, UNKNOWN, LogSoFar, ProducerStateManager, or_else
+from txn_analysis.log.segments import SectionKey
 from txn_analysis.tables import Problem
-
-if TYPE_CHECKING:
-    from txn_analysis.log.partition_log import PartitionLog
-    from txn_analysis.log.segments import SectionKey
-    from txn_analysis.tables.inputs import InputSection
-
+from txn_analysis.tables.inputs import InputSection
 
 STATED = numbers_named(
     *("snapshot_offset", "producer_id", "producer_epoch", "coordinator_epoch", "current_txn_start_offset"),

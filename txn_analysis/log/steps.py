@@ -8,9 +8,10 @@ sections, pieces, snapshots -- by partition --> health, transactions
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,10 +40,6 @@ from txn_analysis.tables import (
 from txn_analysis.tables.batches import batches_of
 from txn_analysis.tables.inputs import InputSection
 from txn_analysis.tables.schema import AUDIT, by_audit, given_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
 
 SNAPSHOT_COLUMNS = ("topic", "partition", "input_id", "section_index", *names_in(STATED))
 BATCH_COLUMNS = tuple(dict.fromkeys((*SUMMARIZED_COLUMNS, *COMPARED_COLUMNS)))

@@ -6,7 +6,8 @@ range, the part after its last one, which may go on in a later range, and the tr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +19,6 @@ from txn_analysis.log.segments import UNCUT, Cuts
 from txn_analysis.log.transactions import ended_rows
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES
 from txn_analysis.tables.batches import Batches, BatchPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 _MAY_END = np.array([None, *END_MARKERS], object)  # a shallow dump does not say what a control batch is
 _BEYOND = np.iinfo(np.int64).max  # no batch begins there

@@ -5,7 +5,7 @@ There can be as many as batches. Each is made once, in the task that holds its b
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,10 +16,6 @@ from txn_analysis.log.producer_state import OPEN_TRANSACTION, ProducerStateManag
 from txn_analysis.tables import ENDED_TRANSACTIONS, TRANSACTIONS, Transaction, UsedBatchRange
 from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES, rows_of_run
 from txn_analysis.tables.transactions import OPEN
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
 
 BATCH_RANGE_KEY = UsedBatchRange._fields[1:]
 """The columns that name a batch range of one input."""

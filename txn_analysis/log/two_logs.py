@@ -9,17 +9,14 @@ already, and its transactions stay inconclusive.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, takewhile
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.kafka.names import CLUSTER_ID, LOG_KINDS
 from txn_analysis.tables import TwoLogs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from txn_analysis.tables.inputs import InputSection
+from txn_analysis.tables.inputs import InputSection
 
 
 def two_logs_of(a: InputSection, b: InputSection) -> TwoLogs:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from txn_analysis.columns.arrays import tuples_of
+import pyarrow as pa
+
+from txn_analysis.columns.arrays import Array, tuples_of
 from txn_analysis.columns.values import VALUES, unpickled, values_in
+from txn_analysis.coordinator.chain import StateChain
+from txn_analysis.coordinator.coverage import StateEvidence
 from txn_analysis.coordinator.fit import MarkerSums, fit_of, of_one_cluster
 from txn_analysis.coordinator.partition_count import IdSums
 from txn_analysis.coordinator.producer_bounds import GivenState, given_state
@@ -38,6 +43,7 @@ from txn_analysis.coordinator.steps import (
     views_in,
     with_views,
 )
+from txn_analysis.engine.engine import Engine
 from txn_analysis.judge.applications import (
     NO_GROUPS,
     ConnectGroups,
@@ -49,29 +55,19 @@ from txn_analysis.judge.early_warning import MANY, Known, median_of
 from txn_analysis.judge.warning_steps import (
     LAST_RECORDS,
     OF_APPLICATION,
+    WarningLine,
     timeouts_and_leaders,
     warnings_of,
     warnings_of_aborts,
     warnings_of_last,
     worst_step,
 )
+from txn_analysis.pipeline.linking import Logs
+from txn_analysis.pipeline.run import Given, Run
+from txn_analysis.settings import Settings
 from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
 from txn_analysis.tables.schema import by_audit, rows_of_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    import pyarrow as pa
-
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.coordinator.chain import StateChain
-    from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.warning_steps import WarningLine
-    from txn_analysis.pipeline.linking import Logs
-    from txn_analysis.pipeline.run import Given, Run
-    from txn_analysis.settings import Settings
 
 _MOST_GROUPS = 1_000
 

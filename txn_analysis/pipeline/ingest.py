@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from hashlib import blake2b
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from txn_analysis.columns.arrays import by_key
-from txn_analysis.columns.records import batch_of, records_of
+from txn_analysis.columns.records import Record, batch_of, records_of
 from txn_analysis.engine.engine import is_on_spark
 from txn_analysis.errors import ConfigError, InputError
 from txn_analysis.files.remote_file import ahead
 from txn_analysis.kafka.names import LOG, LOG_KINDS, SNAPSHOT
-from txn_analysis.log.segments import certain_moment_ms, rival_positions
+from txn_analysis.log.segments import SectionKey, certain_moment_ms, rival_positions
 from txn_analysis.pipeline.ingest_tasks import PLACES, read_tasks
 from txn_analysis.reading.inputs.accounting import (
     ReadPiece,
@@ -27,12 +30,15 @@ from txn_analysis.reading.inputs.accounting import (
 )
 from txn_analysis.reading.inputs.find_files import find_files
 from txn_analysis.reading.inputs.manifest import manifest_inputs, split_manifests
-from txn_analysis.reading.inputs.planned_input import check_inputs, cluster_ids
+from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs, cluster_ids
 from txn_analysis.reading.inputs.planning import plan_inputs, split_ranges, without_changed
 from txn_analysis.reading.log_dir.producer_files import CHANGED
 from txn_analysis.reading.rows import MOMENTS, READ_KINDS, REJECTED, Moment
+from txn_analysis.reading.text.section import Section
+from txn_analysis.report.terminal import Progress
 from txn_analysis.runs.asked_places import asked_for, check_places
 from txn_analysis.runs.prunes import check_content, unpruned_name
+from txn_analysis.settings import Settings
 from txn_analysis.spark.jobs import described, followed
 from txn_analysis.spark.workers import cores_of
 from txn_analysis.tables import INPUTS, REJECTS
@@ -41,20 +47,7 @@ from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.text import count, escape, listed
 from txn_analysis.warehouse.commits import commit_inputs, inputs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import pyarrow as pa
-
-    from txn_analysis.columns.records import Record
-    from txn_analysis.log.segments import SectionKey
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
-    from txn_analysis.reading.text.section import Section
-    from txn_analysis.report.terminal import Progress
-    from txn_analysis.settings import Settings
-    from txn_analysis.warehouse.delta_tables import Warehouse
-
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 _MOST_NAMED = 5
 

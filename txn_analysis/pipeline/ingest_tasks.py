@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.log.segments import UNCUT
@@ -11,6 +11,7 @@ from txn_analysis.log.summarize import summarize_parts
 from txn_analysis.reading.inputs.accounting import ReadPiece
 from txn_analysis.reading.log_dir.group_records import group_rows
 from txn_analysis.reading.rows import read_ranges
+from txn_analysis.reading.text.section import ScanRange
 from txn_analysis.tables import (
     ABORTED_TRANSACTIONS,
     ENDED_TRANSACTIONS,
@@ -21,13 +22,7 @@ from txn_analysis.tables import (
     TRANSACTION_STATES,
 )
 from txn_analysis.tables.batches import Batches, rows_of
-from txn_analysis.warehouse.rows import RowTasks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from txn_analysis.reading.text.section import ScanRange
-    from txn_analysis.warehouse.rows import NamedRows
+from txn_analysis.warehouse.rows import NamedRows, RowTasks
 
 PLACES = "places"
 """What tasks tell the driver, besides what readers do: where each piece lies, `ReadPiece`."""

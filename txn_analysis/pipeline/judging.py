@@ -5,38 +5,44 @@ from __future__ import annotations
 import json
 import time
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import JsonValue
 
 from txn_analysis.columns.arrays import tuples_of
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.columns.values import packed, rows_of_values, unpacked, unpickled, values_in
+from txn_analysis.coordinator.coverage import StateEvidence
 from txn_analysis.coordinator.steps import VIEWED
 from txn_analysis.engine.engine import no_search_for_cycles
 from txn_analysis.judge import blocked_groups as groups
+from txn_analysis.judge.applications import ConnectGroups
 from txn_analysis.judge.finding import Costs, finding_of, holders_of, place_of
-from txn_analysis.judge.judgement import Judgement, judge_of, no_cases
+from txn_analysis.judge.judgement import Cases, Judge, Judgement, Viewed, judge_of, no_cases
 from txn_analysis.judge.outcome import Answer, LogCoverage, outcome_of
-from txn_analysis.judge.warning_steps import near_bound, open_warnings, soonest
+from txn_analysis.judge.warning_steps import WarningLine, near_bound, open_warnings, soonest
 from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.log.two_logs import two_clusters
 from txn_analysis.pipeline.coordinator_side import (
+    CoordinatorSide,
     coordinator_side,
     ids_side,
     states_of,
     write_current_states,
 )
+from txn_analysis.pipeline.linking import Logs
 from txn_analysis.pipeline.planning import plan_of
-from txn_analysis.pipeline.run import digest, parameters
+from txn_analysis.pipeline.run import Given, Run, digest, parameters
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.runs.prunes import check_evidence
-from txn_analysis.settings import EngineName
+from txn_analysis.settings import EngineName, Settings
 from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import (
     ABORT_PLAN,
@@ -58,22 +64,7 @@ from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.tables.schema import ONLY, by_audit
 from txn_analysis.text import count
 from txn_analysis.warehouse.commits import commit_run
-from txn_analysis.warehouse.rows import RowTasks
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from pydantic import JsonValue
-
-    from txn_analysis.coordinator.coverage import StateEvidence
-    from txn_analysis.judge.applications import ConnectGroups
-    from txn_analysis.judge.judgement import Cases, Judge, Viewed
-    from txn_analysis.judge.warning_steps import WarningLine
-    from txn_analysis.pipeline.coordinator_side import CoordinatorSide
-    from txn_analysis.pipeline.linking import Logs
-    from txn_analysis.pipeline.run import Given, Run
-    from txn_analysis.settings import Settings
-    from txn_analysis.warehouse.rows import NamedRows
+from txn_analysis.warehouse.rows import NamedRows, RowTasks
 
 
 def blocked_groups(given: Given, opened: Sequence[Transaction]) -> dict[int, groups.Groups]:

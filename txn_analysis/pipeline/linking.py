@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, numbers, tuples_of
+from txn_analysis.columns.arrays import ABSENT, Array, numbers, tuples_of
 from txn_analysis.columns.records import records_of
 from txn_analysis.columns.values import VALUES, values_in
 from txn_analysis.coordinator.marker_columns import (
@@ -25,6 +26,8 @@ from txn_analysis.coordinator.marker_columns import (
     markers_of_health,
 )
 from txn_analysis.coordinator.steps import OPENED, in_place_order
+from txn_analysis.engine.engine import Engine
+from txn_analysis.log.copies import Comparison, Pair
 from txn_analysis.log.steps import (
     BATCH_COLUMNS,
     LINKED_LOGS,
@@ -45,6 +48,7 @@ from txn_analysis.log.steps import (
     without,
 )
 from txn_analysis.log.transactions import BATCH_RANGE_KEY, ended_by_run
+from txn_analysis.pipeline.run import Audit, Given, Run
 from txn_analysis.runs.past_run import JUDGED_BY
 from txn_analysis.spark.jobs import described, in_parallel
 from txn_analysis.tables import (
@@ -60,14 +64,6 @@ from txn_analysis.tables import (
 from txn_analysis.tables.schema import ONLY, by_audit, given_schema, rows_of_run, with_audit
 from txn_analysis.tables.transactions import OPEN
 from txn_analysis.text import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.engine.engine import Engine
-    from txn_analysis.log.copies import Comparison, Pair
-    from txn_analysis.pipeline.run import Audit, Given, Run
 
 _BARE = given_schema(PARTITION_HEALTH, "topic", "partition", "bare_markers")
 _ENDED = given_schema(ENDED_TRANSACTIONS, *ENDED_COLUMNS)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from txn_analysis.columns.records import fields_of, records_of
+from txn_analysis.pipeline.run import Run
 from txn_analysis.plan.abort_plan import planned, whole_plan
+from txn_analysis.settings import Settings
 from txn_analysis.spark.jobs import described
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, Finding
 from txn_analysis.tables.findings import plan_rows
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-    from txn_analysis.pipeline.run import Run
-    from txn_analysis.settings import Settings
 
 _FINDINGS_AT_ONCE = 2_048
 _NAMES = tuple(name for name in fields_of(Finding) if name in FINDINGS.names)

@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import blake2b
 from operator import methodcaller
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import JsonValue
 
 from txn_analysis.columns.arrays import matching
+from txn_analysis.columns.values import BatchFunction
 from txn_analysis.coordinator.state_records import StateFiles
 from txn_analysis.engine.buckets import bucket_count
-from txn_analysis.engine.engine import is_on_spark
+from txn_analysis.engine.engine import Engine, is_on_spark
 from txn_analysis.engine.in_process import InProcess
 from txn_analysis.errors import ConfigError
+from txn_analysis.judge.case import Moments
 from txn_analysis.judge.judgement import TESTED_BY_ALL_LOGS
 from txn_analysis.kafka.names import BINARY_GRAMMARS, STATE
 from txn_analysis.log.copies import cuts_of, overlapping
-from txn_analysis.log.segments import log_sections
+from txn_analysis.log.segments import Cuts, SectionKey, log_sections
 from txn_analysis.runs.asked_places import asked_for
 from txn_analysis.runs.past_run import GIVEN, KEY, Evidence, PastRun, columns_with_key
 from txn_analysis.runs.prunes import check_order, unpruned_name
-from txn_analysis.settings import Decides, deciding
+from txn_analysis.settings import Decides, Settings, deciding
+from txn_analysis.tables import Table
+from txn_analysis.tables.inputs import InputSection, Manifest, ReadInput
 from txn_analysis.tables.schema import ONLY, given_schema, with_audit
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from pydantic import JsonValue
-
-    from txn_analysis.columns.values import BatchFunction
-    from txn_analysis.engine.engine import Engine
-    from txn_analysis.judge.case import Moments
-    from txn_analysis.log.segments import Cuts, SectionKey
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables import Table
-    from txn_analysis.tables.inputs import InputSection, Manifest, ReadInput
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 Made = tuple["BatchFunction", pa.Schema]
 """A function of rows that leaves out none of their `KEY`, and the columns that are wanted of what it makes."""

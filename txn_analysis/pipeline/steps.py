@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from txn_analysis.columns.memory import give_back_memory
 from txn_analysis.errors import WarehouseError
@@ -17,26 +19,17 @@ from txn_analysis.pipeline.planning import plan_of
 from txn_analysis.pipeline.run import Run, parameters, start_run
 from txn_analysis.reading.topic_config import read_topic_configs
 from txn_analysis.report.build import build_report
-from txn_analysis.report.model import EarlierFiles
+from txn_analysis.report.model import AuditReport, EarlierFiles
 from txn_analysis.report.terminal import Progress
 from txn_analysis.runs.decisions import accepted_of, read_decisions
 from txn_analysis.runs.nights import since_last_night
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.settings import Settings
-from txn_analysis.spark.jobs import followed, in_parallel
-from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS
+from txn_analysis.spark.jobs import Spark, followed, in_parallel
+from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Table
 from txn_analysis.tables.schema import ONLY
 from txn_analysis.text import escape
 from txn_analysis.warehouse.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pydantic import JsonValue
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.spark.jobs import Spark
-    from txn_analysis.tables import Table
 
 
 def ingest(spark: Spark, paths: Sequence[str], settings: Settings, progress: Progress | None = None) -> Ingested:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from pydantic import ValidationError
 from pydantic_core import to_json
 
+from txn_analysis.columns.values import Json
 from txn_analysis.errors import AuditError
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH
+from txn_analysis.settings import Settings
 from txn_analysis.tables import ABORT_PLAN, AbortRecord, Finding
 from txn_analysis.text import escape, json_in_ascii, shell_option
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from txn_analysis.columns.values import Json
-    from txn_analysis.settings import Settings
 
 _FINGERPRINT_BYTES = 16
 _ROWS_AT_ONCE = 1_000

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import JsonValue, ValidationError
 
@@ -16,10 +17,6 @@ from txn_analysis.plan.abort_plan import another_producer_id, fingerprinted, pla
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.tables import AbortRecord
 from txn_analysis.text import SCHEMA_DIALECT, clip, count, escape, iso_utc, shell_option
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
 
 _MAY_DIFFER = {"plan_fingerprint"}  # a part of a plan has a fingerprint of its own
 

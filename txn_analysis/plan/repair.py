@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.coordinator.history import decides
 from txn_analysis.kafka.transactions import StateRecord, TopicPartition
+from txn_analysis.tables import Finding
 from txn_analysis.text import iso_utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.tables import Finding
 
 ProducerPlace = tuple[str, int, int]
 """Topic, partition and producer id."""

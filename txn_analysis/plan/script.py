@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.plan.abort_plan import why_not_by_epochs
+from txn_analysis.tables import AbortRecord
 from txn_analysis.text import count, escape, iso_utc, shell_option, shell_word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from txn_analysis.tables import AbortRecord
-
 
 _CONFIG = '${COMMAND_CONFIG:+--command-config "$COMMAND_CONFIG"}'
 

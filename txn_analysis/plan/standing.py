@@ -10,20 +10,17 @@ nothing that a night more changes by itself, such as how late a transaction is.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.columns.arrays import by_key
+from txn_analysis.tables import Finding
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.keeping import Decision
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from txn_analysis.tables import Finding
 
 TOLD = tuple(verdict for verdict in Verdict if verdict is not Verdict.IN_PROGRESS)
 """The verdicts of which a report tells somebody."""

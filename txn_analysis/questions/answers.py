@@ -16,32 +16,28 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
+import pyarrow as pa
+from pydantic import BaseModel, TypeAdapter
 
 from txn_analysis.errors import WarehouseError
-from txn_analysis.plan.repair import Repair
+from txn_analysis.kafka.transactions import StateRecord
+from txn_analysis.plan.repair import Outcome, Repair
+from txn_analysis.questions.filters import Filters
 from txn_analysis.report.formats import MINUS_ONE, Answer, Column, answer_of
 from txn_analysis.runs.ask import ask, is_one_of, views_in
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.tables import Finding
 from txn_analysis.text import SCHEMA_DIALECT, count, escape, iso_utc, utc
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    import pyarrow as pa
-    from pydantic import BaseModel
-
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.plan.repair import Outcome
-    from txn_analysis.questions.filters import Filters
     from txn_analysis.questions.verify import Unverified
-    from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.tables import Finding
 
 _MS_PER_MIN = 60_000
 _PRODUCERS = Path(__file__).with_name("producers.sql")

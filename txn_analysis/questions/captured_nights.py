@@ -6,8 +6,9 @@ Only of the newest captures the findings are read: many years cost as much as so
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 
@@ -15,24 +16,19 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
 from txn_analysis.judge.outcome import LogCoverage, Outcome, outcome_of
 from txn_analysis.plan.standing import Standing, accepted_findings, unaccepted
-from txn_analysis.report.formats import Column, answer_of
+from txn_analysis.report.formats import Answer, Column, answer_of
 from txn_analysis.runs.decisions import decisions_of
 from txn_analysis.runs.nights import reported_nights
 from txn_analysis.runs.past_run import JUDGED_BY
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.runs.run_tables import Capture, captures
+from txn_analysis.settings import Settings
 from txn_analysis.tables import PARTITION_HEALTH, RUNS, PartitionHealth
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text import escape, shell_word, utc
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from txn_analysis.report.formats import Answer
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables.finding_rows import FindingRows
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 MOST_TOLD = 120
 """Of so many captures of a cluster the findings are read; of older ones only what `runs` says."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,21 +15,17 @@ from txn_analysis.judge.applications import FLINK, framework_of
 from txn_analysis.judge.endings import (
     TIMEOUT,
     UNEXPLAINED,
+    Ended,
     EndedTransaction,
     IdHistory,
     ended_with,
     explains_before_ms,
 )
+from txn_analysis.questions.filters import Filters
 from txn_analysis.report.formats import Answer, Column, answer_of
 from txn_analysis.runs.ask import ask, asked_batches, is_one_of, views_in
 from txn_analysis.runs.asked_states import histories
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from txn_analysis.judge.endings import Ended
-    from txn_analysis.questions.filters import Filters
-    from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.past_run import PastRun
 
 ENDED_COLUMNS = (
     Column("Topic", of="transaction.topic"),

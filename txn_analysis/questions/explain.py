@@ -7,10 +7,11 @@ transaction is what its partition's log holds around it, and what the coordinato
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,8 @@ from txn_analysis.columns.records import records_of
 from txn_analysis.errors import ConfigError
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
+from txn_analysis.kafka.transactions import StateRecord
+from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.owners_text import owner_paragraphs
 from txn_analysis.report.build import run_item
 from txn_analysis.report.finding_text import ENDS, Neighbour, Scene, facts
@@ -27,18 +30,12 @@ from txn_analysis.report.model import CauseItem, InJson, Item
 from txn_analysis.report.owner import Owner, behind_its_id, owner_of
 from txn_analysis.report.terminal import WIDTH, Paragraph, lines_of, wrapped
 from txn_analysis.runs.asked_states import of_ids
+from txn_analysis.runs.past_run import Evidence
+from txn_analysis.runs.run_tables import RunTables
 from txn_analysis.tables import FINDINGS, LOG_BATCHES, TRANSACTIONS, Finding, RuleAsked, Transaction
 from txn_analysis.tables.transactions import OPEN
 from txn_analysis.text import count, escape, iso_utc
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.questions.filters import Filters
-    from txn_analysis.runs.past_run import Evidence
-    from txn_analysis.runs.run_tables import RunTables
 
 BROKER, CLIENT = "broker", "client"
 

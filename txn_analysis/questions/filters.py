@@ -7,23 +7,19 @@ twice adds. A pattern, a duration or a state may match nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.judge.endings import ENDINGS
+from txn_analysis.judge.endings import ENDINGS, Ended
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.runs.ask import ask, is_one_of, views_in
 from txn_analysis.runs.asked_places import NEEDS_TOPIC, check_places
+from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.tables import Finding
 from txn_analysis.text import clip, ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from txn_analysis.judge.endings import Ended
-    from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.tables import Finding
 
 _NAME_WIDTH = 80
 

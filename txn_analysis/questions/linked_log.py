@@ -9,10 +9,11 @@ batches at one offset the one with the higher leader epoch is the log, and from 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,8 @@ import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, Array, numbers
 from txn_analysis.columns.records import records_of
+from txn_analysis.runs.past_run import PastRun
 from txn_analysis.tables import LOG_BATCHES, LOG_PIECES, PARTITION_HEALTH, UsedBatchRange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Self
-
-    from txn_analysis.runs.past_run import PastRun
 
 _PLACE = ("input_id", "section_index", "position")
 

@@ -7,16 +7,21 @@ the worst first (`pictures.sql`).
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import pyarrow as pa
+
+from txn_analysis.coordinator.history import History
 from txn_analysis.kafka.names import INTERNAL_TOPICS
-from txn_analysis.kafka.transactions import TOMBSTONE
+from txn_analysis.kafka.transactions import TOMBSTONE, StateRecord
 from txn_analysis.plan.standing import TOLD, ToldFinding
 from txn_analysis.questions.filters import Filters, check_seen
 from txn_analysis.questions.stats import slices_of
 from txn_analysis.report.build import build_report
 from txn_analysis.report.figures import by_damage
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.pictures import (
     IdTimeline,
     LogPoint,
@@ -31,23 +36,12 @@ from txn_analysis.runs.ask import ask, is_one_of, row_values, views_in
 from txn_analysis.runs.asked_states import of_ids
 from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import since_last_night
-from txn_analysis.runs.run_tables import run_tables
-from txn_analysis.tables import FINDINGS, INPUTS
+from txn_analysis.runs.run_tables import RunTables, run_tables
+from txn_analysis.settings import Settings
+from txn_analysis.tables import FINDINGS, INPUTS, PartitionHealth
 from txn_analysis.tables.finding_rows import SHOWN, FindingRows
 from txn_analysis.tables.inputs import ReadInput
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    import pyarrow as pa
-
-    from txn_analysis.coordinator.history import History
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables import PartitionHealth
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 MOST_PARTITIONS = 24
 MOST_IDS = 24

@@ -5,9 +5,10 @@ Nothing is judged here: the log is that of a finished run, and what blocks it is
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.compute as pc
 
@@ -24,20 +25,13 @@ from txn_analysis.questions.offset_answer import (
     OffsetAnswer,
     TransactionAt,
 )
-from txn_analysis.questions.readers import Ahead, Fate, longest, not_committed
+from txn_analysis.questions.readers import Ahead, Fate, Run, longest, not_committed
 from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.runs.asked_states import histories
-from txn_analysis.runs.past_run import JUDGED_BY
-from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, Finding, PartitionHealth
+from txn_analysis.runs.past_run import JUDGED_BY, PastRun
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, Finding, PartitionHealth, Problem
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.transactions import OPEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.questions.readers import Run
-    from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.tables import Problem
 
 
 def explain_offset(run: PastRun, topic: str, partition: int, offset: int) -> OffsetAnswer:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import LOG_APPEND_TIME, is_brokers_time, is_brokers_topic
@@ -12,9 +13,6 @@ from txn_analysis.report.finding_text import explain_command
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.terminal import Paragraph, text_of
 from txn_analysis.text import clip, count, escape, iso_utc, size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Found(StrEnum):

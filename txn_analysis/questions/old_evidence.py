@@ -10,10 +10,11 @@ something open, or not older than the oldest of it.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from txn_analysis.kafka.names import (
     DESCRIBED,
@@ -29,15 +30,10 @@ from txn_analysis.kafka.transactions import NAMED
 from txn_analysis.plan.standing import TOLD
 from txn_analysis.runs.ask import ask, is_one_of, row_values, views_in
 from txn_analysis.runs.past_run import sections_of
-from txn_analysis.tables import TRANSACTIONS
+from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.tables import TRANSACTIONS, PartitionHealth
+from txn_analysis.tables.inputs import InputSection, ReadInput
 from txn_analysis.tables.transactions import OPEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.tables import PartitionHealth
-    from txn_analysis.tables.inputs import InputSection, ReadInput
 
 _CONSOLE = "console"
 _MARKER_TO_DECISION_MS = 60_000  # how far before a marker its decision is looked for

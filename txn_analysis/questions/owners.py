@@ -6,32 +6,28 @@ name (`GroupMetadataManager.partitionFor`, `TransactionStateManager.partitionFor
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from txn_analysis.columns.records import records_of
+from txn_analysis.coordinator.history import History
 from txn_analysis.coordinator.partition_count import DEFAULT_COUNT, IdSums
 from txn_analysis.errors import ConfigError
 from txn_analysis.judge.blocked_groups import files_that_count, group_files
 from txn_analysis.kafka.names import GROUP_TOPIC, STATE_TOPIC, java_hash, positive_hash, state_partition
-from txn_analysis.kafka.transactions import TOMBSTONE
+from txn_analysis.kafka.transactions import TOMBSTONE, StateRecord
 from txn_analysis.questions.answers import last_producers
 from txn_analysis.questions.filters import LOOK_FOR
 from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.owner import Owner, owner_of
 from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.runs.asked_states import histories, of_ids
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.run_tables import RunTables
 from txn_analysis.tables import FINDINGS
 from txn_analysis.text import clip, listed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from txn_analysis.coordinator.history import History
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.runs.run_tables import RunTables
 
 MOST_CHANGES = 60
 _WIDTH = 80

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import by_key
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.kafka.transactions import NEVER_TIMES_OUT_MS
-from txn_analysis.questions.owners import Blocks, Kind
+from txn_analysis.questions.owners import Blocks, Change, Committed, Kind, Opened, OwnerAnswer, Written
 from txn_analysis.report.finding_text import explain_command
-from txn_analysis.report.owner import owner_sentence
+from txn_analysis.report.owner import Owner, owner_sentence
 from txn_analysis.report.terminal import Paragraph, text_of
 from txn_analysis.text import clip, count, duration, escape, iso_utc, listed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from txn_analysis.questions.owners import Change, Committed, Opened, OwnerAnswer, Written
-    from txn_analysis.report.owner import Owner
 
 _ID_WIDTH = 80
 _OWNER_WIDTH = 200

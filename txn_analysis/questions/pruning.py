@@ -6,9 +6,10 @@ and a warehouse that nobody fed loses nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.columns.arrays import by_key
 from txn_analysis.plan.standing import TOLD
@@ -17,17 +18,12 @@ from txn_analysis.questions.old_evidence import OldEvidence, partitions_of
 from txn_analysis.report.model import Item
 from txn_analysis.runs.nights import withdrawn
 from txn_analysis.runs.prunes import TakenInput, clear, keys_of, take
-from txn_analysis.runs.run_tables import captures, run_tables
+from txn_analysis.runs.run_tables import Capture, captures, run_tables
 from txn_analysis.tables import FINDINGS, INPUTS, RUNS, Prune
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.tables.keeping import TakenContent, TakenPartition
+from txn_analysis.warehouse.delta_tables import Warehouse
 from txn_analysis.warehouse.rows import Size
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from txn_analysis.runs.run_tables import Capture
-    from txn_analysis.warehouse.delta_tables import Warehouse
 
 SCHEMA_VERSION = 1
 _NOT_JUDGED = "no run judged all of a capture of it yet"

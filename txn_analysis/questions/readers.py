@@ -7,25 +7,20 @@ committed ones. Aborted data and end markers move its position and give it nothi
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import ABSENT, Array, numbers
-from txn_analysis.questions.linked_log import joined
+from txn_analysis.questions.linked_log import LinkedLog, joined
 from txn_analysis.runs.ask import ask, is_one_of
+from txn_analysis.runs.past_run import PastRun
 from txn_analysis.tables.transactions import OPEN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Self
-
-    from txn_analysis.questions.linked_log import LinkedLog
-    from txn_analysis.runs.past_run import PastRun
 
 _NEVER = np.iinfo(np.int64).max
 _BATCH = ("base_offset", "last_offset", "record_count", "producer_id", "is_transactional", "is_control", "size_bytes")

@@ -7,28 +7,24 @@ took, are known where the records of its id are left (`judge.endings`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.judge.applications import application_of
+from txn_analysis.judge.applications import ConnectGroups, application_of
+from txn_analysis.judge.endings import Ended
 from txn_analysis.logic import minus
 from txn_analysis.questions.ended import SQL, asked_ended, with_records
+from txn_analysis.questions.filters import Filters
 from txn_analysis.questions.stats_answer import CAUSES, By, Group, LongTransaction, StatsAnswer, cannot_say
 from txn_analysis.report.pictures import EndedSlice
 from txn_analysis.runs.ask import ask, views_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from txn_analysis.judge.applications import ConnectGroups
-    from txn_analysis.judge.endings import Ended
-    from txn_analysis.questions.filters import Filters
-    from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.runs.run_tables import RunTables
 
 MOST_LONGEST = 10
 _MOST_SLICES = 48

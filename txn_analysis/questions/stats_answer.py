@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 from txn_analysis.judge.applications import FLINK
 from txn_analysis.judge.endings import ADMINISTRATOR, CLIENT_ABORT, FENCING, TIMEOUT
@@ -12,10 +13,6 @@ from txn_analysis.report.model import InJson, Item
 from txn_analysis.report.pictures import EndedSlice
 from txn_analysis.report.terminal import labelled
 from txn_analysis.text import clip, count, duration, escape, iso_utc, size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 CAUSES = {name: f"{name}_count" for name in (CLIENT_ABORT, TIMEOUT, FENCING, ADMINISTRATOR)}
 """The causes of an abort that are counted, and the columns of their counts; the others are unexplained."""

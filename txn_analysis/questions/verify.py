@@ -6,13 +6,13 @@ The runs behind a run are those of `runs.nights`.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from txn_analysis.columns.records import records_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.kafka.transactions import PREPARED
+from txn_analysis.kafka.transactions import PREPARED, StateRecord
 from txn_analysis.plan.repair import (
     After,
     Before,
@@ -28,20 +28,14 @@ from txn_analysis.runs.ask import ask, is_one_of
 from txn_analysis.runs.asked_states import states_naming
 from txn_analysis.runs.decisions import accepted_of
 from txn_analysis.runs.nights import runs_behind
-from txn_analysis.runs.run_tables import run_tables
+from txn_analysis.runs.run_tables import RunTables, run_tables
+from txn_analysis.settings import Settings
 from txn_analysis.tables import ABORT_PLAN, FINDINGS, PARTITION_HEALTH, RUNS, Finding
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.text import escape
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from txn_analysis.kafka.transactions import StateRecord
-    from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.settings import Settings
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 _PRODUCER = ("topic", "partition", "producer_id")
 _WHY = ("missing_evidence", "cause")

@@ -6,10 +6,11 @@ One range is in memory at a time. Batches are given as they were read: whoever w
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import groupby, islice, zip_longest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,20 +45,15 @@ from txn_analysis.reading.state.console_export import read_console_json, read_co
 from txn_analysis.reading.state.decoded_dump import StateDumpReader
 from txn_analysis.reading.state.segment import StateSegmentReader
 from txn_analysis.reading.state.values import ReadStateRecord
-from txn_analysis.reading.text.section import schema_read
+from txn_analysis.reading.text.section import ScanRange, Section, schema_read
 from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import Reject
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS, TRANSACTION_STATES
+from txn_analysis.tables.batches import Batches
 from txn_analysis.tables.inputs import RejectedSpan
+from txn_analysis.warehouse.rows import NamedRows
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from txn_analysis.reading.text.section import ScanRange, Section
-    from txn_analysis.tables.batches import Batches
-    from txn_analysis.warehouse.rows import NamedRows
-
-    Items = Iterable[ReadStateRecord | Reject | pa.RecordBatch]
+Items = Iterable[ReadStateRecord | Reject | pa.RecordBatch]
 
 # Besides rows of tables:
 MOMENTS = "moments"  # the newest broker clock in some records: `Moment`

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.report.figures import all_hidden_by, all_hidden_records, by_damage
+from txn_analysis.report.model import AuditReport
+from txn_analysis.tables import Finding
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, escape, listed
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
 
 FEW = 3
 """So many of one group are shown each by itself; the script of the page has the same number."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hmac
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -21,16 +21,13 @@ from txn_analysis.judge.rules import RULES
 from txn_analysis.kafka import transactions
 from txn_analysis.kafka.names import INTERNAL_TOPICS
 from txn_analysis.kafka.problems import ProblemKind
-from txn_analysis.report.model import Remedy, WarningItem
+from txn_analysis.report.model import AuditReport, Remedy, WarningItem
+from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.upcoming import Risk, Upcoming
 from txn_analysis.settings import Settings
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.schema import COORDINATOR_EPOCH_BASES
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.pictures import Pictures
 
 NOTICE = (
     "Anonymized: topics, transactional ids, groups, applications, clusters, captures, runs, files and people have "

@@ -8,8 +8,9 @@ nothing that it could be true of. And what is said where the files look like tho
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 
@@ -21,8 +22,9 @@ from txn_analysis.judge.settling import SHALLOW_DUMP, Doubtful
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.names import BINARY_GRAMMARS, CONSOLE_KINDS, LOG, STATE_TOPIC
 from txn_analysis.kafka.problems import ProblemKind
+from txn_analysis.log.two_logs import TwoClusters
 from txn_analysis.logic import minus
-from txn_analysis.plan.standing import ToldFinding
+from txn_analysis.plan.standing import AcceptedFinding, Since, ToldFinding
 from txn_analysis.report.model import (
     AuditReport,
     ClusterImpact,
@@ -35,20 +37,13 @@ from txn_analysis.report.model import (
     WarningItem,
 )
 from txn_analysis.report.upcoming import upcoming_of
-from txn_analysis.tables import Impact, Problem  # noqa: TC001 records are made by the types of their fields
+from txn_analysis.settings import EngineName
+from txn_analysis.tables import Finding, Impact, PartitionHealth, Problem, Prune
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import MAY_BE_BEING_WRITTEN
+from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.text import count, duration, listed, shell_option, shell_word
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from txn_analysis.log.two_logs import TwoClusters
-    from txn_analysis.plan.standing import AcceptedFinding, Since
-    from txn_analysis.settings import EngineName
-    from txn_analysis.tables import Finding, PartitionHealth, Prune
-    from txn_analysis.tables.inputs import ReadInput, RunRecord
 
 
 def build_report(

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from txn_analysis.judge.applications import blocked_start, framework_of
+from txn_analysis.judge.outcome import HasVerdict
 from txn_analysis.settings import ENVIRONMENT_PREFIX, Settings
+from txn_analysis.tables import Finding, Impact
 from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, duration, iso_utc, listed, shell_word, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from txn_analysis.judge.outcome import HasVerdict
     from txn_analysis.report.model import AuditReport, RunItem, WarningItem
-    from txn_analysis.tables import Finding, Impact
 
 _ID_WIDTH = 80
 _MOST_GROUPS = 5

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from txn_analysis.judge.applications import blocked_start, framework_of, is_remark, stopping
+from txn_analysis.judge.applications import ConnectGroups, blocked_start, framework_of, is_remark, stopping
 from txn_analysis.judge.causes import cause_named
 from txn_analysis.judge.sentences import RENAMED
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.address import Address
 from txn_analysis.kafka.names import TRANSACTIONS
 from txn_analysis.kafka.transactions import COMPLETE_ABORT, ONGOING, PREPARED, ending_of
-from txn_analysis.plan.abort_plan import shown_once_fenced, window
+from txn_analysis.plan.abort_plan import Window, shown_once_fenced, window
 from txn_analysis.plan.script import fence_with_kafkas_tool
+from txn_analysis.plan.standing import ToldFinding
 from txn_analysis.report.figures import (
+    Reader,
     consequences,
     costs_sentence,
     hidden_records,
@@ -27,20 +30,12 @@ from txn_analysis.report.figures import (
     is_decided_by_clock,
     urgent,
 )
+from txn_analysis.report.model import AuditReport, RunItem
 from txn_analysis.report.owner import ending_sentence, stop_sentence, whose
 from txn_analysis.report.terminal import Paragraph, Weight
+from txn_analysis.tables import Finding, PartitionHealth
 from txn_analysis.text import clip, count, duration, escape, if_known, iso_utc, shell_option, shell_word, size
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from txn_analysis.judge.applications import ConnectGroups
-    from txn_analysis.plan.abort_plan import Window
-    from txn_analysis.plan.standing import ToldFinding
-    from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport, RunItem
-    from txn_analysis.tables import Finding, PartitionHealth
 
 _ID_WIDTH = 200
 _NAME_WIDTH = 60

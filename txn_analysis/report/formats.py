@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -13,17 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 from pydantic import TypeAdapter
 
+from txn_analysis.columns.values import Json
 from txn_analysis.judge.outcome import Outcome
+from txn_analysis.tables import PartitionHealth
 from txn_analysis.tables.finding_rows import CAUSE_NAME
 from txn_analysis.text import SCHEMA_DIALECT, escape, formula_guard, json_in_ascii
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from txn_analysis.columns.values import Json
     from txn_analysis.report.model import AuditReport, RunItem
-    from txn_analysis.tables import PartitionHealth
 
 Cell = str | int | float | list[str] | tuple[str, ...] | None
 NONE = "None"

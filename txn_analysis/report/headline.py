@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.judge.outcome import Outcome
 from txn_analysis.report import nights
 from txn_analysis.report.build import THIS_WAREHOUSE, forget_command, looks_like, what_to_do
-from txn_analysis.report.figures import ANYBODY, age, by_damage, hidden_records
+from txn_analysis.report.figures import ANYBODY, Reader, age, by_damage, hidden_records
 from txn_analysis.report.finding_text import has_expired
+from txn_analysis.report.model import AuditReport, EarlierFiles, PruneItem, RunItem
 from txn_analysis.report.upcoming import Risk
 from txn_analysis.settings import flag_name
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, duration, escape, iso_utc, listed
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport, EarlierFiles, PruneItem, RunItem
-    from txn_analysis.tables.finding_rows import FindingRows
 
 MOST_PLACES = 5
 _TOPIC_WIDTH = 80

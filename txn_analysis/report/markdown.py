@@ -8,23 +8,17 @@ which many read, takes these alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from txn_analysis.report import figures, headline
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import report_command
-from txn_analysis.report.headline import Kind
-from txn_analysis.report.parts import Form, parts
+from txn_analysis.report.headline import Kind, Statement
+from txn_analysis.report.model import AuditReport
+from txn_analysis.report.parts import Form, Part, parts
+from txn_analysis.report.terminal import Paragraph
 from txn_analysis.text import clip, count, iso_utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from txn_analysis.report.figures import Reader
-    from txn_analysis.report.headline import Statement
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.parts import Part
-    from txn_analysis.report.terminal import Paragraph
 
 FIRST_LINES = 6
 MOST_CHARACTERS = 280

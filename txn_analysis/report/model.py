@@ -5,14 +5,15 @@ from __future__ import annotations
 import html
 import inspect
 import time
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, Self, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 from annotated_types import GroupedMetadata
 from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, WrapValidator, create_model
 
 from txn_analysis.judge.applications import ConnectGroups
-from txn_analysis.judge.lacks import Lack  # noqa: TC001 pydantic reads it
+from txn_analysis.judge.lacks import Lack
 from txn_analysis.judge.outcome import Answer, LogCoverage, Outcome, outcome_of, rows_in_doubt
 from txn_analysis.kafka.transactions import LATE_TRANSACTION_BUFFER_MS, Ending
 from txn_analysis.log.two_logs import TwoClusters
@@ -24,9 +25,6 @@ from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import SINGLE_VALUES, Confidence
 from txn_analysis.tables.inputs import AskedPartition, ReadInput
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
 
 SCHEMA_VERSION = 3
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from txn_analysis.kafka.address import Address
-from txn_analysis.plan.standing import Standing, ToldFinding
+from txn_analysis.plan.standing import AcceptedFinding, Since, Standing, StillOpen, ToldFinding
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import command_beside, name_of
+from txn_analysis.report.model import AuditReport
 from txn_analysis.text import clip, count, escape, iso_utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.plan.standing import AcceptedFinding, Since, StillOpen
-    from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport
 
 _ID_WIDTH = 80
 _REASON_WIDTH = 300

@@ -5,7 +5,8 @@ Nothing here judges: a shape is a remark, and a moment is a sum of what the coor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Annotated, NamedTuple
 
 from txn_analysis.judge.applications import (
     CONNECT_LEADER,
@@ -13,6 +14,7 @@ from txn_analysis.judge.applications import (
     NO_FRAMEWORK,
     NO_GROUPS,
     ConnectGroups,
+    Framework,
     application_of,
     framework_of,
     stopping,
@@ -24,17 +26,12 @@ from txn_analysis.kafka.transactions import (
     PREPARED,
     TOMBSTONE,
     Ending,
+    StateRecord,
     ending_of,
 )
 from txn_analysis.plan.script import fence_with_kafkas_tool
 from txn_analysis.report.model import EndingItem, InJson
 from txn_analysis.text import clip, duration, iso_utc, shell_option
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from txn_analysis.judge.applications import Framework
-    from txn_analysis.kafka.transactions import StateRecord
 
 _NAME_WIDTH = 40
 _FLINKS_TOOL = "java -jar flink-connector-kafka-transaction-tool-*-uber-jar.jar"

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum, auto
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.kafka.address import Address
 from txn_analysis.report import figures, headline, nights, upcoming
-from txn_analysis.report.alike import shown_of
+from txn_analysis.report.alike import Alike, shown_of
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import facts, name_of, report_command, scene_of, telling, what
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.owner import whose
 from txn_analysis.report.steps import steps_of
 from txn_analysis.report.terminal import Paragraph, Weight
 from txn_analysis.report.what_was_read import capped, statements
+from txn_analysis.tables import Finding
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import clip, count, duration, escape, iso_utc
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from txn_analysis.report.alike import Alike
-    from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import Finding
-    from txn_analysis.tables.finding_rows import FindingRows
 
 _MOST_TOPICS = 5
 _MOST_MISSING = 3

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 
@@ -10,7 +11,7 @@ from txn_analysis.judge.outcome import Outcome
 from txn_analysis.judge.words import words_named
 from txn_analysis.kafka.address import Address
 from txn_analysis.logic import plus
-from txn_analysis.report.figures import ANYBODY, by_damage
+from txn_analysis.report.figures import ANYBODY, Reader, by_damage
 from txn_analysis.report.finding_text import (
     SCRIPT,
     explain_command,
@@ -20,16 +21,11 @@ from txn_analysis.report.finding_text import (
     window_of,
 )
 from txn_analysis.report.headline import expired_sentence, moments_of
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.terminal import Paragraph
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.text import count, escape, iso_utc, shell_word
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables.finding_rows import FindingRows
 
 _MOST_ENDED = 20
 

@@ -6,17 +6,14 @@ import re
 import sys
 import textwrap
 import time
-from collections.abc import Callable
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from txn_analysis.text import duration, escape, size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from contextlib import AbstractContextManager
-
     from rich.progress import Progress as RichProgress
 
 WIDTH = 110

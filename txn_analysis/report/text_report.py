@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from txn_analysis.report import figures, headline
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.headline import Kind
-from txn_analysis.report.parts import Form, parts
+from txn_analysis.report.model import AuditReport
+from txn_analysis.report.parts import Form, Part, parts
 from txn_analysis.report.terminal import WIDTH, Line, lines_of, paragraph, rule_line
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.report.figures import Reader
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.parts import Part
 
 _STYLES: dict[str, str] = {
     Verdict.HANGING: "bold red",

@@ -5,26 +5,24 @@ Each moment is a sum of what the run saw, and counts from the copy of its files:
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from heapq import nsmallest
 from typing import TYPE_CHECKING, NamedTuple
 
 from txn_analysis.judge.applications import framework_of
 from txn_analysis.judge.finding import DAY_MS
+from txn_analysis.kafka.transactions import Ending
 from txn_analysis.logic import plus
 from txn_analysis.report.figures import costs_sentence, hidden_records, if_listed
-from txn_analysis.tables import Finding
+from txn_analysis.tables import Finding, PartitionHealth
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.text import clip, count, escape, iso_utc, listed, size
 from txn_analysis.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from txn_analysis.kafka.transactions import Ending
     from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import PartitionHealth
-    from txn_analysis.tables.finding_rows import FindingRows
 
 MOST = 1000
 _AT_ONCE = 512

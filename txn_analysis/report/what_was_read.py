@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txn_analysis.columns.arrays import by_key
 from txn_analysis.judge.settling import missing_partitions, not_understood
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.report import figures, headline
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.terminal import Paragraph
 from txn_analysis.settings import EngineName, Settings
+from txn_analysis.tables import PartitionHealth, Problem
 from txn_analysis.text import clip, count, escape, iso_utc, listed, ranges, size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import PartitionHealth, Problem
 
 _MOST_LINES = 20
 _MOST_PROBLEMS = 3

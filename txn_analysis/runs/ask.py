@@ -7,29 +7,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from math import isfinite
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
-from deltalake import QueryBuilder
+from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from txn_analysis.errors import AuditError, ConfigError
-from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH
+from txn_analysis.runs.past_run import PastRun
+from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, PARTITION_HEALTH, Table
 from txn_analysis.text import utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from deltalake import DeltaTable
-
-    from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.tables import Table
 
 _MEMORY = "200M"
 _SETTINGS = (

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from itertools import product
-from typing import TYPE_CHECKING
 
 from txn_analysis.errors import ConfigError
-from txn_analysis.tables.inputs import AskedPartition
+from txn_analysis.settings import Settings
+from txn_analysis.tables.inputs import Asked, AskedPartition
 from txn_analysis.text import clip, escape, listed, ranges
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables.inputs import Asked
 
 NEEDS_TOPIC = "--partition needs --topic: say of which topic"
 _MOST_NAMED = 8

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.records import records_of
+from txn_analysis.coordinator.history import History
+from txn_analysis.coordinator.state_columns import InOrder
 from txn_analysis.coordinator.state_records import (
     NEWEST_RECORDS,
     STATES,
@@ -21,15 +24,8 @@ from txn_analysis.coordinator.state_records import (
 )
 from txn_analysis.kafka.transactions import NAMED, SAID, StateRecord
 from txn_analysis.runs.ask import ask, is_one_of
+from txn_analysis.runs.past_run import PastRun
 from txn_analysis.tables import CURRENT_STATES, TRANSACTION_STATES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from txn_analysis.coordinator.history import History
-    from txn_analysis.coordinator.state_columns import InOrder
-    from txn_analysis.runs.past_run import PastRun
-
 
 _PLACED_BY = ("input_id", "ordinal", "offset", "leader_epoch", "transactional_id_hash")
 _COLUMNS = tuple(dict.fromkeys((*SAID, *_PLACED_BY)))

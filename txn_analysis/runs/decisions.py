@@ -5,33 +5,26 @@ from __future__ import annotations
 import datetime as dt
 import re
 import tomllib
+from collections.abc import Iterable, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.files.disk import alone_in
-from txn_analysis.files.places import local_path, place_of, shown
+from txn_analysis.files.places import Place, local_path, place_of, shown
 from txn_analysis.plan.standing import EVIDENCE, TOLD, AcceptedFinding, Decided, accepted_findings, decision_about
-from txn_analysis.settings import Name, TimeMs, what_is_wrong
-from txn_analysis.tables import ACCEPTED
+from txn_analysis.runs.run_tables import RunTables
+from txn_analysis.settings import Name, Settings, TimeMs, what_is_wrong
+from txn_analysis.tables import ACCEPTED, Finding
 from txn_analysis.tables.finding_rows import FindingRows
+from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.tables.keeping import Decision
 from txn_analysis.text import clip, iso_utc, shell_option
-from txn_analysis.verdict import Verdict  # noqa: TC001 pydantic reads the types of fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence, Set
-
-    from pydantic_core import ErrorDetails
-
-    from txn_analysis.files.places import Place
-    from txn_analysis.runs.run_tables import RunTables
-    from txn_analysis.settings import Settings
-    from txn_analysis.tables import Finding
-    from txn_analysis.tables.inputs import RunRecord
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.verdict import Verdict
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 FILE = "accepted.toml"
 WAREHOUSE = "warehouse"

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.columns.arrays import by_key, tuples_of
 from txn_analysis.columns.records import records_of
-from txn_analysis.plan.standing import TOLD, Night, ToldFinding, since
+from txn_analysis.plan.repair import Recommended
+from txn_analysis.plan.standing import TOLD, Night, Since, ToldFinding, since
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.runs.run_tables import captures
-from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, RUNS, Finding
+from txn_analysis.tables import FINDINGS, PARTITION_HEALTH, RUNS, AbortRecord, Finding, Prune
+from txn_analysis.tables.finding_rows import FindingRows
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from txn_analysis.plan.repair import Recommended
-    from txn_analysis.plan.standing import Since
-    from txn_analysis.tables import AbortRecord, Prune
-    from txn_analysis.tables.finding_rows import FindingRows
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 MOST_NIGHTS = 30
 """So many runs behind one are looked at to count how many nights a finding is there; it says where it may be more."""

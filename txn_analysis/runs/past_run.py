@@ -7,15 +7,16 @@ later capture is ever seen, whatever order they were fed in.
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import matching
-from txn_analysis.columns.records import records_of
+from txn_analysis.columns.records import Record, records_of
 from txn_analysis.coordinator.partition_count import IdSums, sums_of_columns
 from txn_analysis.coordinator.state_records import Placing, StateFiles
 from txn_analysis.errors import WarehouseError
@@ -27,19 +28,21 @@ from txn_analysis.tables import (
     PARTITION_HEALTH,
     TRANSACTION_STATES,
     PartitionHealth,
+    Table,
 )
-from txn_analysis.tables.inputs import InputSection, ReadInput, ReadSection, is_asked, log_dir
+from txn_analysis.tables.inputs import (
+    Asked,
+    InputSection,
+    Manifest,
+    ReadInput,
+    ReadSection,
+    RunRecord,
+    is_asked,
+    log_dir,
+)
 from txn_analysis.tables.readings import doubt_in_words
 from txn_analysis.warehouse.commits import inputs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from typing import Self
-
-    from txn_analysis.columns.records import Record
-    from txn_analysis.tables import Table
-    from txn_analysis.tables.inputs import Asked, Manifest, RunRecord
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 KEY = ("ingest_id", "input_id")
 """The columns that say which input a row of a content table is of."""

@@ -8,24 +8,20 @@ only once as long has passed again.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
 from txn_analysis.columns.records import batch_of
 from txn_analysis.errors import WarehouseError
-from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune
+from txn_analysis.tables import ALL_TABLES, ENDED_TRANSACTIONS, INPUTS, PRUNES, RUNS, Prune, Table
 from txn_analysis.tables.keeping import TakenContent
 from txn_analysis.text import clip
+from txn_analysis.warehouse.delta_tables import Warehouse
 from txn_analysis.warehouse.rows import Size, without
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.delta_tables import Warehouse
 
 _OF_INGESTS = tuple(table for table in ALL_TABLES if "ingest_id" in table.partition_by)
 _OF_RUNS = tuple(table for table in ALL_TABLES if "run_id" in table.partition_by)

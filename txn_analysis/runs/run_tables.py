@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -24,7 +24,7 @@ from txn_analysis.judge.outcome import LogCoverage
 from txn_analysis.kafka.transactions import StateRecord
 from txn_analysis.runs.ask import ask
 from txn_analysis.runs.asked_states import current_states
-from txn_analysis.runs.past_run import RunRows, finished_run
+from txn_analysis.runs.past_run import PastRun, RunRows, finished_run
 from txn_analysis.runs.prunes import prunes_of
 from txn_analysis.tables import (
     ABORT_PLAN,
@@ -35,16 +35,14 @@ from txn_analysis.tables import (
     RUNS,
     AbortRecord,
     Finding,
+    Prune,
+    Table,
 )
 from txn_analysis.tables.findings import SINGLE_VALUES
 from txn_analysis.tables.inputs import RunRecord
 from txn_analysis.tables.readings import READING_VERSION
 from txn_analysis.text import clip, escape, listed, shell_option, shell_word
-
-if TYPE_CHECKING:
-    from txn_analysis.runs.past_run import PastRun
-    from txn_analysis.tables import Prune, Table
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 
 class Capture(NamedTuple):

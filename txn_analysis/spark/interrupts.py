@@ -14,13 +14,11 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
+from types import FrameType
+from typing import NoReturn
 
 INTERRUPTED = "interrupted: what earlier runs wrote is intact; the same command can be run again, and starts over"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

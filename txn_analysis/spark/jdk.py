@@ -10,12 +10,9 @@ import re
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from txn_analysis.errors import MissingToolError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SUPPORTED_JDKS = (17, 21)
 REMEDY = "install one (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless) and set JAVA_HOME to its folder"

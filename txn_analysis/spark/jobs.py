@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
     from pyspark.sql import SparkSession
 
-    Spark = SparkSession | Callable[[], SparkSession]
+Spark: TypeAlias = "SparkSession | Callable[[], SparkSession]"
+"""A session, or what starts one."""
 
 
 def running(spark: Spark) -> SparkSession:

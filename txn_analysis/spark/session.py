@@ -7,9 +7,10 @@ import re
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -22,9 +23,6 @@ from txn_analysis.spark.hidden_pandas import show_pandas
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.spark.jdk import check_jdk
 from txn_analysis.spark.workers import check_spark
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _JVM_NOISE = b"WARNING: Using incubator modules:"  # Java says it at every start of Spark, and has no switch for it
 _OWNER_ONLY = 0o700

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +15,14 @@ import pyarrow as pa
 
 from txn_analysis.columns.memory import keep_pages
 from txn_analysis.columns.types import nullable_type, typed
-from txn_analysis.columns.values import VALUES, rows_of_values, unpickled, values_in
+from txn_analysis.columns.values import VALUES, BatchFunction, rows_of_values, unpickled, values_in
 from txn_analysis.errors import ConfigError, MissingToolError
 from txn_analysis.spark.jobs import named_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from txn_analysis.columns.values import BatchFunction
 
 OLDEST = (4, 0)
 """Spark 3.5 has no `applyInArrow` of groups, and no `toArrow`."""

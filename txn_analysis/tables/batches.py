@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.arrays import ABSENT, equal_runs, rows_at
+from txn_analysis.columns.arrays import ABSENT, Array, equal_runs, rows_at
 from txn_analysis.kafka.names import CODECS, TIMES
 from txn_analysis.tables import LOG_BATCHES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from txn_analysis.columns.arrays import Array
 
 _WORDS = {"timestamp_type": TIMES, "codec": CODECS}
 

@@ -7,25 +7,20 @@ some hundred rows at a time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from txn_analysis.columns.records import batch_of, records_of
+from txn_analysis.columns.arrays import Array
+from txn_analysis.columns.records import Record, batch_of, records_of
 from txn_analysis.columns.values import packed, unpacked
 from txn_analysis.tables.findings import FINDINGS, SINGLE_VALUES, Finding
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.columns.records import Record
 
 CAUSE_NAME = "cause_name"
 SHOWN = (*SINGLE_VALUES, "impact", "evidence", "missing_evidence", "cause")

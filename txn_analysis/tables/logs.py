@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Annotated, NamedTuple
 
 from txn_analysis.columns.records import Int32
-from txn_analysis.kafka.transactions import TopicPartition  # noqa: TC001 the table's columns are made of it
-from txn_analysis.tables.appends import ProducerAppends  # noqa: TC001 the table's columns are made of it
+from txn_analysis.kafka.transactions import TopicPartition
+from txn_analysis.tables.appends import ProducerAppends
 from txn_analysis.tables.schema import (
     BIGINT,
     BOOLEAN,

@@ -7,20 +7,18 @@ audits have the number of their audit as well, so that thousands are judged as o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from txn_analysis.columns.arrays import equal_runs, rows_of_columns
 from txn_analysis.columns.records import fields_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 COORDINATOR_EPOCH_BASES = ("marker", "snapshot", "none_seen", "unknown")
 _KEYS, _ASKED_BY = 6, ("producer_id", "transactional_id")

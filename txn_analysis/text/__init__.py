@@ -11,12 +11,9 @@ import html
 import json
 import re
 import shlex
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """What `$schema` says of the schemas that are printed."""

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
 
 from txn_analysis.errors import ConfigError, WarehouseError
 from txn_analysis.spark.delta import SETTINGS, has_delta
 from txn_analysis.spark.workers import check_spark
-from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS
+from txn_analysis.tables import ALL_TABLES, INPUTS, RUNS, Table
 from txn_analysis.tables.schema import CountsBy
+from txn_analysis.warehouse.delta_tables import Warehouse
 from txn_analysis.warehouse.errors import spark_words, storage_errors_in_words
 from txn_analysis.warehouse.opening import open_warehouse
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.delta_tables import Warehouse
 
 
 def register(spark: SparkSession, warehouse: str | os.PathLike[str], schema: str) -> list[str]:

@@ -7,7 +7,8 @@ left is never read. Whoever commits the same content or the same run second find
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,11 +17,7 @@ from txn_analysis.columns.records import batch_of, records_of
 from txn_analysis.tables import INPUTS, LOG_PIECES, RUNS
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.tables.readings import FIRST_READING, READING_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from txn_analysis.warehouse.delta_tables import Warehouse
+from txn_analysis.warehouse.delta_tables import Warehouse
 
 
 def inputs_of(warehouse: Warehouse, **one_of: Collection[Any]) -> list[ReadInput]:

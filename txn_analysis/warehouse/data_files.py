@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from operator import and_, attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -25,16 +26,11 @@ import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
 from txn_analysis.columns.arrays import by_key
+from txn_analysis.columns.values import Json
+from txn_analysis.tables import Table
 from txn_analysis.warehouse.errors import BrokenRowError
+from txn_analysis.warehouse.roots import Root
 from txn_analysis.warehouse.rows import row_hashes, schema_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from concurrent.futures import Executor, Future
-
-    from txn_analysis.columns.values import Json
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.roots import Root
 
 _ROW_GROUP_BYTES = 16 << 20  # of Arrow memory
 _LONGEST_STATISTIC = 32  # characters, as in Delta's own files

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -19,18 +20,13 @@ from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, CommitProperties
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.tables import Table
 from txn_analysis.warehouse.data_files import DataFile, read_files
 from txn_analysis.warehouse.errors import DAMAGED, storage_errors_in_words
 from txn_analysis.warehouse.new_table import fields_of
 from txn_analysis.warehouse.opening import LOG
-from txn_analysis.warehouse.roots import NoTable
+from txn_analysis.warehouse.roots import NoTable, Root
 from txn_analysis.warehouse.rows import schema_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.roots import Root
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..+")

@@ -12,37 +12,31 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
-from txn_analysis.columns.records import fields_of, records_of
+from txn_analysis.columns.records import Record, fields_of, records_of
+from txn_analysis.columns.values import BatchFunction
 from txn_analysis.errors import WarehouseError
-from txn_analysis.spark.jobs import running
-from txn_analysis.tables import ALL_TABLES
+from txn_analysis.spark.jobs import Spark, running
+from txn_analysis.tables import ALL_TABLES, Table
 from txn_analysis.warehouse.data_files import DataFile, have_equal_rows, read_files, write_data_files
 from txn_analysis.warehouse.delta_folder import MOST_FILES, DeltaFolder
 from txn_analysis.warehouse.errors import storage_errors_in_words, too_busy
 from txn_analysis.warehouse.new_table import check_format, create_table
-from txn_analysis.warehouse.roots import NoTable
-from txn_analysis.warehouse.rows import Size, tables_of, without
+from txn_analysis.warehouse.roots import NoTable, Root
+from txn_analysis.warehouse.rows import BatchesByName, RowTasks, Size, tables_of, without
 from txn_analysis.warehouse.touched import UNSUPPORTED, check_readable, check_writable, unwritten
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from deltalake import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
-    from txn_analysis.columns.records import Record
-    from txn_analysis.columns.values import BatchFunction
-    from txn_analysis.spark.jobs import Spark
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.roots import Root
-    from txn_analysis.warehouse.rows import BatchesByName, RowTasks
 
 _MOST_ATTEMPTS = 20  # of some that do nothing but commit, one may lose often in a row
 _Result = TypeVar("_Result")

@@ -7,14 +7,12 @@ failed stage. Whatever is not known here stays an error of the program, with its
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txn_analysis.errors import AuditError, WarehouseError
 from txn_analysis.files.store import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _INTACT = "What earlier runs wrote is intact"
 _AGAIN = "the same command can be run again, and starts over"

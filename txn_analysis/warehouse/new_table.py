@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deltalake import DeltaTable, Schema
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import CommitProperties
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.tables import Table
 from txn_analysis.warehouse.errors import DAMAGED
-from txn_analysis.warehouse.roots import NoTable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.roots import Root
+from txn_analysis.warehouse.roots import NoTable, Root
 
 FORMAT = 5
 """The format of a warehouse: raised where a column is renamed or removed, or means something else (decision 0130).

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from txn_analysis.errors import WarehouseError
+from txn_analysis.spark.jobs import Spark
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from txn_analysis.spark.jobs import Spark
     from txn_analysis.warehouse.delta_tables import Warehouse
 
 OWNER_ONLY = 0o700

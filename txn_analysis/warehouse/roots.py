@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -21,13 +22,8 @@ from txn_analysis.errors import WarehouseError
 from txn_analysis.files.disk import ON_DISK, Disk
 from txn_analysis.files.places import Place, PlaceError, delta_options, local_path, place_of, shown
 from txn_analysis.files.remote_file import RemoteFile, ahead, streamed
-from txn_analysis.files.store import Version, store_of
+from txn_analysis.files.store import Files, Piece, Version, store_of
 from txn_analysis.warehouse.opening import LOG, check_writable, inside_a_table, make_private
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-    from txn_analysis.files.store import Files, Piece
 
 _FETCHED_AHEAD = 8
 _WHOLE_BYTES = 8 << 20  # a smaller data file of a store is fetched by one request

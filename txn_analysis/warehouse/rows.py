@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import add
@@ -11,13 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import mixed, tuples_of
+from txn_analysis.columns.arrays import Array, mixed, tuples_of
+from txn_analysis.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.tables import Table
     from txn_analysis.warehouse.data_files import DataFile
 
 # Of this process, so that nobody can make rows for which they do not hold; each number of a hash has its own.

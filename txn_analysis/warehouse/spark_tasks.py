@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from txn_analysis.columns.arrays import together
-from txn_analysis.columns.values import packed, rows_of_values, unpacked
+from txn_analysis.columns.values import BatchFunction, packed, rows_of_values, unpacked
 from txn_analysis.spark.delta import has_delta
 from txn_analysis.spark.jobs import described, named_jobs
 from txn_analysis.spark.workers import values_of_tasks, work_for_tasks, work_in
-from txn_analysis.warehouse.data_files import write_data_files
+from txn_analysis.tables import Table
+from txn_analysis.warehouse.data_files import DataFile, write_data_files
 from txn_analysis.warehouse.errors import NO_JARS
+from txn_analysis.warehouse.roots import Root
+from txn_analysis.warehouse.rows import BatchesByName, RowTasks
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
-    from pyspark.sql import DataFrame, SparkSession
-
-    from txn_analysis.columns.values import BatchFunction
-    from txn_analysis.tables import Table
-    from txn_analysis.warehouse.data_files import DataFile
-    from txn_analysis.warehouse.roots import Root
-    from txn_analysis.warehouse.rows import BatchesByName, RowTasks
-
-    RowsOfTask = Callable[[Iterator[pa.RecordBatch], BatchesByName], Iterator[tuple[Table, pa.RecordBatch]]]
+RowsOfTask = Callable[[Iterator[pa.RecordBatch], BatchesByName], Iterator[tuple[Table, pa.RecordBatch]]]
 
 _SHARE_BYTES = 4 << 20
 """Of data files that one task reads: what was read of some 30 MB of text."""

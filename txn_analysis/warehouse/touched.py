@@ -6,12 +6,8 @@ remedy is run by a test (`tests/unit/warehouse/test_touched_tables.py`); docs/la
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from txn_analysis.errors import WarehouseError
-
-if TYPE_CHECKING:
-    from txn_analysis.warehouse.delta_folder import DeltaFolder
+from txn_analysis.warehouse.delta_folder import DeltaFolder
 
 _PURGE = "REORG TABLE {table} APPLY (PURGE)"
 _UNMAP = "ALTER TABLE {table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')"

@@ -253,8 +253,8 @@ def test_how_much_is_hidden_is_only_said_where_it_was_counted() -> None:
 @pytest.mark.parametrize(
     ("stated", "remark"),
     [
-        (said("high_watermark", 9), "the high watermark stood at 9, this copy ends at 6: it was made earlier"),
-        (said("leader_epoch", 8, "3"), "a leader epoch began at 8, this copy ends at 6: it was made earlier"),
+        (said("high_watermark", 9), "the high watermark stood at 9, this copy ends at 6: it was made earlier, or cut"),
+        (said("leader_epoch", 8, "3"), "a leader epoch began at 8, this copy ends at 6: it was made earlier, or cut"),
         (
             said("high_watermark", 4, "clean_shutdown"),
             "offsets 4 to 5 are above the high watermark: they were not committed",

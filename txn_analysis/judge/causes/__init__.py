@@ -8,8 +8,7 @@ client wrote are here: too late, or to a partition that it had not added (KIP-89
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from txn_analysis.judge.case import Case
 from txn_analysis.judge.causes import cause as coordinator
 from txn_analysis.judge.causes.cause import Cause, Diagnosis, as_far_as_recorded, never_listed, origins_in
 from txn_analysis.judge.rules import Rule, partition_not_in_transaction, state_older_than_log
@@ -21,9 +20,6 @@ from txn_analysis.tables import FoundCause
 from txn_analysis.tables.findings import Confidence
 from txn_analysis.text import if_known, utc
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from txn_analysis.judge.case import Case
 
 # An EndTxn that a client repeats comes within its delivery time-out (KafkaProducer, delivery.timeout.ms).
 _LONGEST_RETRY_MS = 120_000

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from txn_analysis.coordinator.view import Origins
+from txn_analysis.coordinator.view import CoordinatorView, Origins
+from txn_analysis.judge.case import Case
 from txn_analysis.judge.rules import coordinator_overdue, partition_not_in_transaction
 from txn_analysis.judge.sentences import written
 from txn_analysis.kafka.transactions import EXHAUSTED_EPOCH, ONGOING, PREPARED, PRODUCER_ID_BLOCK, TOMBSTONE
 from txn_analysis.logic import is_before
 from txn_analysis.tables.findings import Confidence
 from txn_analysis.text import if_known, utc
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from txn_analysis.coordinator.view import CoordinatorView
-    from txn_analysis.judge.case import Case
 
 
 @dataclass(frozen=True, kw_only=True)

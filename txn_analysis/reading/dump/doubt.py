@@ -9,23 +9,26 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from txn_analysis.kafka.batch_headers import HEADER_BYTES
+from txn_analysis.columns.arrays import Array
+from txn_analysis.kafka.batch_headers import HEADER_BYTES, Held
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, CODECS
-from txn_analysis.reading.dump.records import REPLACED, BatchRange, is_encoded_otherwise, least_bytes, walk_records
+from txn_analysis.reading.dump.records import (
+    REPLACED,
+    BatchRange,
+    BatchText,
+    Record,
+    is_encoded_otherwise,
+    least_bytes,
+    walk_records,
+)
 from txn_analysis.reading.grammar.forms import KEY, PAYLOAD
+from txn_analysis.reading.grammar.lines import Candidates, Lines
 from txn_analysis.reading.grammar.noise import noise_end, says_stop
-
-if TYPE_CHECKING:
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.kafka.batch_headers import Held
-    from txn_analysis.reading.dump.records import BatchText, Record
-    from txn_analysis.reading.grammar.lines import Candidates, Lines
-    from txn_analysis.reading.text.section import Section
-    from txn_analysis.reading.text.text import Text
+from txn_analysis.reading.text.section import Section
+from txn_analysis.reading.text.text import Text
 
 _PLAIN = CODECS.index("none")
 # A client's compression is taken to be at most twice as good as zlib's: that no batch is too small to hide anything

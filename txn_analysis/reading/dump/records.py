@@ -11,12 +11,13 @@ decoder prints what it likes (kafka-formats.md, 1.5). Header keys have no printe
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.reading.grammar.field_reader import NO_FORM, read_lines
 from txn_analysis.reading.grammar.forms import (
     BARE_RECORD_FORMS,
@@ -37,11 +38,6 @@ from txn_analysis.reading.grammar.lines import (
     read_markers,
 )
 from txn_analysis.reading.grammar.noise import noise_end, others_end
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from txn_analysis.columns.arrays import Array
 
 REPLACED = "\ufffd".encode()
 

@@ -7,27 +7,22 @@ trace is the chain: a segment's first batch is at position 0, and each next one 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT, Array
+from txn_analysis.kafka.batch_headers import Held
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, GROUP_TOPIC, STATE, TIMESTAMP_TYPES
 from txn_analysis.reading.dump.doubt import Chain, may_be_header_keys, may_be_in_records, noise_ends
 from txn_analysis.reading.dump.records import BatchText, read_batch_text
 from txn_analysis.reading.grammar.forms import BATCH_LINE_START
 from txn_analysis.reading.grammar.lines import COLUMNS, Candidates, Lines, read_batch_lines, read_markers
 from txn_analysis.reading.log_dir.group_records import read_group_lines
-from txn_analysis.reading.text.section import times
+from txn_analysis.reading.text.section import ScanRange, times
+from txn_analysis.reading.text.text import Text
 from txn_analysis.tables.batches import Batches
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from txn_analysis.kafka.batch_headers import Held
-    from txn_analysis.reading.text.section import ScanRange
-    from txn_analysis.reading.text.text import Text
 
 MAX_TAIL_BYTES = 32 << 20  # the records of one batch, decompressed, that a task reads beyond its range
 _LOOK_AHEAD_BYTES = 64 << 10

@@ -6,7 +6,7 @@ texts, or segments, are read as one set of columns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -16,15 +16,11 @@ from txn_analysis.reading.dump.scan import are_linked, as_printed
 from txn_analysis.reading.grammar.forms import RECORD_LINE_START
 from txn_analysis.reading.grammar.lines import Candidates, plausible, read_run_of_batches
 from txn_analysis.reading.log_dir.segment import is_small_segment, scan_small_segments
+from txn_analysis.reading.text.section import ScanRange
+from txn_analysis.reading.text.text import Text
 from txn_analysis.tables.batches import Batches
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from txn_analysis.reading.text.section import ScanRange
-    from txn_analysis.reading.text.text import Text
-
-    ReadTogether = Callable[[Sequence[tuple[ScanRange, bytes]]], Iterator[Batches | ScanRange]]
+ReadTogether = Callable[[Sequence[tuple[ScanRange, bytes]]], Iterator[Batches | ScanRange]]
 
 _SMALL_BYTES = 256 << 10
 TOGETHER_BYTES = 1 << 20

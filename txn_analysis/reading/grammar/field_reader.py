@@ -7,7 +7,7 @@ reference. Eight bytes are looked at at a time; the bytes of a text are the litt
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +25,10 @@ from txn_analysis.reading.grammar.line_form import (
     UNTIL,
     WORD,
     WORD_BYTES,
+    LineForm,
+    LineForms,
+    Tables,
 )
-
-if TYPE_CHECKING:
-    from txn_analysis.reading.grammar.line_form import LineForm, LineForms, Tables
 
 _KIND, _LOW, _HIGH, _DIGITS, _BYTES_BEFORE, _FIRST_TEXT, _STOP_TEXT, *_OTHER_COLUMNS = range(len(FIELD_COLUMNS))
 _FIRST_CHOICE, _STOP_CHOICE, _IS_TAGGED, _COLUMN, _SIZE_COLUMN = _OTHER_COLUMNS

@@ -7,17 +7,14 @@ texts: the exact one that is read, the `bounded` one that no line of the tool ex
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from txn_analysis.columns.arrays import ABSENT, Array
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 NUMBER, WORD, OPTIONAL_LONG, LIST, TEXT, JSON_NUMBER, PLACE, SIZED, QUOTED, UNTIL = range(10)
 """The kinds of values; the compiled reader reads all but TEXT, and expressions none behind it."""

@@ -7,9 +7,10 @@ form's regular expression. Both give the same rows. Formats: kafka-formats.md, 1
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,10 +37,6 @@ from txn_analysis.reading.grammar.forms import (
 )
 from txn_analysis.reading.grammar.line_form import either
 from txn_analysis.reading.grammar.noise import noise_end
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 COLUMNS = ANY_BATCH.names
 _FLAGS = ("is_transactional", "is_control", "is_valid")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from txn_analysis.errors import AccountingError, InputError
 from txn_analysis.files.store import ChangedError, StoreError
@@ -18,18 +19,14 @@ from txn_analysis.reading.grammar.forms import (
 from txn_analysis.reading.grammar.lines import read_batch_line
 from txn_analysis.reading.grammar.noise import NOISE_LINE
 from txn_analysis.reading.inputs.find_files import place_of
+from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.log_dir.producer_files import CHANGED
+from txn_analysis.reading.text.section import Section
 from txn_analysis.reading.text.text import Text, TextError
 from txn_analysis.tables.inputs import RejectedSpan
-from txn_analysis.tables.logs import TextGap  # noqa: TC001 `records_of` reads the annotations
+from txn_analysis.tables.logs import TextGap
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from txn_analysis.reading.inputs.planned_input import PlannedInput
-    from txn_analysis.reading.text.section import Section
-
-    Span = tuple[int, int]  # the first byte of a stretch of text, and the one after its last
+Span = tuple[int, int]  # the first byte of a stretch of text, and the one after its last
 
 _LINE_BYTES = 4096 + 64  # no line that is structure is longer
 _BLOCK_BYTES = 4 << 20

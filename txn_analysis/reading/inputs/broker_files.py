@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,15 +36,11 @@ from txn_analysis.kafka.names import (
     STATE_TOPIC,
     TOPIC_ID,
 )
+from txn_analysis.reading.inputs.find_files import SourceFile
 from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.sections import DumpedFile, is_partition_folder, parse_dump_path, set_aside
 from txn_analysis.reading.log_dir.producer_files import stated_answer
 from txn_analysis.reading.text.section import NO_PARTITION, Section
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from txn_analysis.reading.inputs.find_files import SourceFile
 
 _METADATA_TOPIC = "__cluster_metadata"
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from txn_analysis.kafka.batch_headers import (
     Headers,
     HeaderWalk,
     Held,
+    Read,
     SmallSegments,
+    Source,
     is_plausible,
 )
 from txn_analysis.kafka.names import (
@@ -40,15 +42,10 @@ from txn_analysis.reading.inputs.planned_input import PlannedInput
 from txn_analysis.reading.inputs.refusals import Refused
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
 from txn_analysis.reading.log_dir.producer_files import TXNINDEX_ENTRY_BYTES, snapshot_problem
+from txn_analysis.reading.text.section import Section
 from txn_analysis.reading.text.text import Text
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from txn_analysis.kafka.batch_headers import Read, Source
-    from txn_analysis.reading.text.section import Section
-
-    Rejects = tuple[tuple[int, int, str], ...]
+Rejects = tuple[tuple[int, int, str], ...]
 
 LOG_DIR = "log_dir"  # the contract's name of what a broker's own files are
 CUT_BATCHES = 1 << 15  # as many batches as one task reads at a time

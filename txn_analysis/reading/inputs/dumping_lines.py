@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from txn_analysis.kafka.batch_headers import HEADER_BYTES
+from txn_analysis.kafka.batch_headers import HEADER_BYTES, Read
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, INT64_MAX
 from txn_analysis.reading.dump.records import REPLACED, BatchRange, least_bytes, legacy_end, sized_end, walk_records
 from txn_analysis.reading.grammar.forms import (
@@ -42,9 +42,6 @@ from txn_analysis.reading.grammar.line_form import NEWEST, REST_OF_LINE, any_tex
 from txn_analysis.reading.grammar.lines import RecordHead, read_head, read_old_head
 from txn_analysis.reading.grammar.noise import NOISE_LINE, noise_end, others_end
 from txn_analysis.reading.inputs.sections import DumpedFile, parse_dump_path
-
-if TYPE_CHECKING:
-    from txn_analysis.kafka.batch_headers import Read
 
 LOOK_BACK_BYTES = 1 << 20
 _RECORD_HEAD_BYTES = 1 << 16

@@ -12,22 +12,18 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
 from txn_analysis.files import places
+from txn_analysis.files.places import Place
 from txn_analysis.files.store import Found, StoreError, Version, found_below, has_glob, store_of
 from txn_analysis.kafka.names import STATE_TOPIC
 from txn_analysis.spark.interrupts import delete_when_interrupted
 from txn_analysis.text import size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from txn_analysis.files.places import Place
 
 _GLOB_CHARACTERS = frozenset("*?[")
 _STATE_FOLDER = f"{STATE_TOPIC}-"

@@ -10,10 +10,11 @@ import hashlib
 import json
 import os
 import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from blake3 import blake3
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -39,10 +40,6 @@ from txn_analysis.reading.log_dir.producer_files import keys_once
 from txn_analysis.reading.text.text import Text
 from txn_analysis.tables.inputs import CopiedFile, Manifest
 from txn_analysis.text import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 
 KIND = "txn_capture"
 _FORMAT = f'"{MANIFEST_FORMAT}"'.encode()

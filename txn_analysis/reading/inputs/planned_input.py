@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from txn_analysis.errors import InputError
+from txn_analysis.files.store import Version
 from txn_analysis.kafka.names import (
     BINARY_GRAMMARS,
     CLUSTER_ID,
@@ -27,18 +28,21 @@ from txn_analysis.kafka.names import (
     STATE_TOPIC,
     TXNINDEX,
 )
+from txn_analysis.reading.inputs.find_files import SourceFile
 from txn_analysis.reading.inputs.recognise import Recognition, recognise
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
-from txn_analysis.reading.inputs.survey import DIGEST_BYTES, PROVEN, PROVEN_IF_DECODED, ChunkFacts, ReadFailure
+from txn_analysis.reading.inputs.survey import (
+    DIGEST_BYTES,
+    PROVEN,
+    PROVEN_IF_DECODED,
+    ChunkFacts,
+    Cut,
+    ReadFailure,
+    SectionMark,
+    TrailerMark,
+)
 from txn_analysis.reading.text.section import NO_PARTITION, Section
 from txn_analysis.tables.inputs import Manifest, log_dir
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from txn_analysis.files.store import Version
-    from txn_analysis.reading.inputs.find_files import SourceFile
-    from txn_analysis.reading.inputs.survey import Cut, SectionMark, TrailerMark
 
 KIND_NAMES = {
     LOG: "log_dump",

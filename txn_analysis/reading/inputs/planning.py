@@ -8,12 +8,12 @@ out.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from txn_analysis.columns.arrays import by_key
 from txn_analysis.kafka.names import BINARY_GRAMMARS, LOG_KINDS, STATE
@@ -22,15 +22,17 @@ from txn_analysis.reading.inputs.manifest import manifest_problems, split_manife
 from txn_analysis.reading.inputs.planned_input import PlannedInput, check_inputs
 from txn_analysis.reading.inputs.recognise import HEAD_BYTES
 from txn_analysis.reading.inputs.survey import DIGEST_BYTES
-from txn_analysis.reading.inputs.survey_files import certain_plans, group_count, in_this_process, pack, survey_files
+from txn_analysis.reading.inputs.survey_files import (
+    IsOnSpark,
+    certain_plans,
+    group_count,
+    in_this_process,
+    pack,
+    survey_files,
+)
 from txn_analysis.reading.text.section import ScanRange, Section
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from txn_analysis.reading.inputs.survey_files import IsOnSpark
-    from txn_analysis.spark.jobs import Spark
-    from txn_analysis.tables.inputs import Asked
+from txn_analysis.spark.jobs import Spark
+from txn_analysis.tables.inputs import Asked
 
 _READ_WHOLE_BYTES = 16 << 20  # of all files together: a tenth of a second
 _FIRST_FILES = 256  # whoever gives wrong files mostly gives wrong ones alone

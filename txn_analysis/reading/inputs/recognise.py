@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import google_crc32c
 
@@ -26,9 +26,6 @@ from txn_analysis.reading.grammar.noise import MARKS_OF_RECORDS, noise_end, says
 from txn_analysis.reading.inputs.refusals import Refusal, Refused
 from txn_analysis.reading.log_dir.producer_files import SNAPSHOT_ENTRY_BYTES, SNAPSHOT_HEAD_BYTES, TXNINDEX_ENTRY_BYTES
 from txn_analysis.text import escape
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MARK = re.compile(
     rb"Dumping [^\n ]{1,4000}\.(?:log|snapshot|txnindex)\b|\bbaseOffset: \d+ lastOffset: |\| offset: \d+ "

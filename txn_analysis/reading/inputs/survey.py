@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from blake3 import blake3
 
-from txn_analysis.kafka.batch_headers import Held
+from txn_analysis.kafka.batch_headers import Held, Read
 from txn_analysis.kafka.names import BROKER_WRITTEN_TOPICS, LOG
 from txn_analysis.reading.dump.scan import scan_range
 from txn_analysis.reading.grammar.forms import BATCH_LINE_START, DUMPING_START, INVALID_BYTES, RECORD_LINE_START
@@ -22,11 +23,6 @@ from txn_analysis.reading.inputs.recognise import HEAD_BYTES, Recognition, recog
 from txn_analysis.reading.inputs.refusals import COPY_AGAIN, Refusal
 from txn_analysis.reading.inputs.sections import DumpedFile, describe_body, parse_dump_path, read_header
 from txn_analysis.reading.text.section import ScanRange, Section
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from txn_analysis.kafka.batch_headers import Read
 
 _TAILS_BYTES = (1 << 12, 1 << 16, 1 << 20)
 _PROVING_BYTES = 8 << 20  # what can be text of a record's header keys is told by the batches before it

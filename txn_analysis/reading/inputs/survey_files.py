@@ -7,10 +7,13 @@ file, which can only be read from its front, or a broker's own file.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
 
 from txn_analysis.columns.arrays import by_key, together
 from txn_analysis.columns.memory import keep_pages
@@ -26,18 +29,11 @@ from txn_analysis.reading.inputs.refusals import Refusal
 from txn_analysis.reading.inputs.survey import CHUNK_BYTES, ChunkFacts, ReadFailure, survey_chunk
 from txn_analysis.reading.text.section import Section
 from txn_analysis.reading.text.text import TEXT_PER_PACKED_BYTE, Text, TextError, detect_compression, may_unpack_to
-from txn_analysis.spark.jobs import running
+from txn_analysis.spark.jobs import Spark, running
 from txn_analysis.spark.workers import cores_of, values_of_tasks, work_for_tasks, work_in
 from txn_analysis.tables.inputs import Asked, is_asked
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import pyarrow as pa
-
-    from txn_analysis.spark.jobs import Spark
-
-    IsOnSpark = Callable[[int], bool]
+IsOnSpark = Callable[[int], bool]
 
 Item = TypeVar("Item")
 Facts = ChunkFacts | PlannedInput | ReadFailure

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, Array, slices
 from txn_analysis.columns.compiled import NO_PLACE, compiled
-from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES
+from txn_analysis.kafka.batch_headers import CODEC_MASK, CONTROL, HEADER_BYTES, Headers, Read
 from txn_analysis.kafka.names import CODECS
 from txn_analysis.kafka.record_batch import (
     KEY_BYTES,
@@ -34,11 +34,6 @@ from txn_analysis.reading.grammar.forms import KEY
 from txn_analysis.reading.grammar.lines import Candidates, Lines, read_head
 from txn_analysis.tables import GROUP_OFFSETS
 from txn_analysis.tables.batches import Batches, GroupNames
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.kafka.batch_headers import Headers, Read
 
 _BLOCK_BYTES = 4 << 20
 _LAST_COMMIT_VERSION = 1

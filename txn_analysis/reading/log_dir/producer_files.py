@@ -9,33 +9,28 @@ the partition, `first_offset` (the first one that was fetched), `high_watermark`
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import google_crc32c
 import numpy as np
+import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, Array, Columns, names_in, numbers_of
+from txn_analysis.columns.values import Json
 from txn_analysis.kafka.names import DESCRIBED_FORMAT, INT32_MAX, OFFSET_MAX
 from txn_analysis.reading.grammar.field_reader import read_every_line
 from txn_analysis.reading.grammar.forms import ABORTED_TRANSACTION, PRODUCER_FORMS
+from txn_analysis.reading.grammar.line_form import LineForms
 from txn_analysis.reading.grammar.noise import NOISE_LINE
-from txn_analysis.reading.text.section import rows_read, times
+from txn_analysis.reading.text.section import Section, rows_read, times
+from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import Reject, Window, merged
 from txn_analysis.tables import ABORTED_TRANSACTIONS, PRODUCER_SNAPSHOTS
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    import pyarrow as pa
-
-    from txn_analysis.columns.values import Json
-    from txn_analysis.reading.grammar.line_form import LineForms
-    from txn_analysis.reading.text.section import Section
-    from txn_analysis.reading.text.text import Text
-
-    RowsOf = Callable[[Section, Mapping[str, Array]], pa.RecordBatch]
+RowsOf = Callable[[Section, Mapping[str, Array]], pa.RecordBatch]
 
 _HEAD = Struct(">hIi")
 _VERSION = 1  # the only one in every release from 0.11 to 4.4

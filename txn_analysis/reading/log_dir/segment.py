@@ -6,7 +6,8 @@ markers are looked into, and the keys of `__consumer_offsets`, which brokers wri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from txn_analysis.kafka.batch_headers import (
     Headers,
     HeaderWalk,
     Held,
+    Read,
     SmallSegments,
+    Source,
     layout,
 )
 from txn_analysis.kafka.names import (
@@ -40,15 +43,9 @@ from txn_analysis.kafka.names import (
 )
 from txn_analysis.kafka.record_batch import BadBatchError, checked, crcs, only_record
 from txn_analysis.reading.log_dir.group_records import read_group_records
-from txn_analysis.reading.text.section import times
+from txn_analysis.reading.text.section import ScanRange, times
+from txn_analysis.reading.text.text import Text
 from txn_analysis.tables.batches import Batches
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from txn_analysis.kafka.batch_headers import Read, Source
-    from txn_analysis.reading.text.section import ScanRange
-    from txn_analysis.reading.text.text import Text
 
 _SEQUENCES = 2**31
 _BY_CLIENT, _BY_BROKER = map(TIMES.index, ("CreateTime", "LogAppendTime"))

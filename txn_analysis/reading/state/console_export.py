@@ -5,11 +5,14 @@ Neither prints partition, offset or time of a record; what is left is the order 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from txn_analysis.kafka.names import ID_MAX_BYTES
 from txn_analysis.reading.grammar.field_reader import read_lines
@@ -28,21 +31,14 @@ from txn_analysis.reading.state.values import (
     JSON_DECODER,
     BadValueError,
     ReadStateRecord,
+    TransactionLogValue,
     fields_of,
     json_id,
     json_value,
 )
+from txn_analysis.reading.text.section import Section
+from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import CUT_SHORT, MAX_RECORD_BYTES, Reject, Window, merged
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Generator, Iterator
-
-    import pyarrow as pa
-
-    from txn_analysis.reading.state.values import TransactionLogValue
-    from txn_analysis.reading.text.section import Section
-    from txn_analysis.reading.text.text import Text
 
 _NOISE_BYTES = 1 << 16
 _JSON_SPACE = " \t\r\n"

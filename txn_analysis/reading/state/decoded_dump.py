@@ -9,12 +9,16 @@ the version that the records around it have, where those say so. What a newer Ka
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, known
 from txn_analysis.kafka.names import ID_MAX_BYTES, INT64_MAX, LAST_TIME_MS
 from txn_analysis.kafka.record_batch import NO_BYTES
+from txn_analysis.reading.dump.scan import Slice
 from txn_analysis.reading.grammar.forms import (
     BATCH_LINE_START,
     CONTROL_SUFFIX,
@@ -43,17 +47,9 @@ from txn_analysis.reading.state.values import (
     json_content,
     json_key,
 )
+from txn_analysis.reading.text.section import Section
+from txn_analysis.reading.text.text import Text
 from txn_analysis.reading.text.window import CUT_SHORT, LINE_TOO_LONG, Reject, RejectMerging, Window
-
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterator, Mapping
-
-    import pyarrow as pa
-
-    from txn_analysis.reading.dump.scan import Slice
-    from txn_analysis.reading.text.section import Section
-    from txn_analysis.reading.text.text import Text
 
 _NOT_A_LINE = "not a line of a decoded __transaction_state dump"
 _STOPPED = "the tool says that it stopped, or left something out: dump the file again, without 2>&1"

@@ -8,24 +8,21 @@ batch's, each of a record that fits its sizes. Only of these it is certain that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, Array
 from txn_analysis.kafka.names import LAST_TIME_MS
 from txn_analysis.kafka.record_batch import NO_BYTES
+from txn_analysis.reading.dump.scan import Slice
 from txn_analysis.reading.grammar.field_reader import read_lines
 from txn_analysis.reading.grammar.forms import KEY_HEAD_BYTES
 from txn_analysis.reading.grammar.lines import Regions
 from txn_analysis.reading.state.records import IS_TEXT, IS_TOMBSTONE, UNREAD, StateColumns, offsets_leave_gaps
 from txn_analysis.reading.state.text_records import DUMPED, RECORD_US, columns_of
 from txn_analysis.reading.state.text_values import TextSizes, left_open
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from txn_analysis.reading.dump.scan import Slice
 
 _BATCH_COLUMNS = {
     "batch_base_offset": "base_offset",

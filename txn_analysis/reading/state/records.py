@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
 from txn_analysis.columns.arrays import ABSENT, Array, slices
+from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.reading.state.values import JSON_NUMBERS, NUMBER_COLUMNS, STATES, TAGGED_BYTES, number_bounds
 from txn_analysis.reading.text.section import rows_read
 from txn_analysis.tables import TRANSACTION_STATES
-
-if TYPE_CHECKING:
-    from txn_analysis.kafka.transactions import TopicPartition
 
 UNREAD, IS_TOMBSTONE, IS_TEXT = -2, -1, 2
 """What `ReadRecords.kind` is beside 0 and 1, the versions of a value."""

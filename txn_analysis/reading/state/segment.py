@@ -6,9 +6,10 @@ kafka-formats.md, 5.1, 5.2 and 5.5, and `DefaultRecord`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import iter_unpack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,7 @@ from txn_analysis.reading.state.records import (
     IS_TOMBSTONE,
     PLACE_COLUMNS,
     UNREAD,
+    ListReader,
     PartitionList,
     ReadRecords,
     StateColumns,
@@ -53,12 +55,7 @@ from txn_analysis.reading.state.values import (
     sorted_partitions,
 )
 from txn_analysis.reading.text.section import times
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from txn_analysis.reading.state.records import ListReader
-    from txn_analysis.reading.text.text import Text
+from txn_analysis.reading.text.text import Text
 
 NOT_ASCII = -1
 """Stands for the hash of an id that is not plain ASCII."""

@@ -8,8 +8,8 @@ caller.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from txn_analysis.reading.grammar.line_form import (
     Field,
     LineForm,
     LineForms,
+    Version,
     json_number,
     natural,
     number,
@@ -57,11 +58,6 @@ from txn_analysis.reading.state.values import (
     number_bounds,
     plain_bytes,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from txn_analysis.reading.grammar.line_form import Version
 
 RECORD_US = 80
 """How long the readers of one record at a time need for it."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,16 +28,12 @@ from txn_analysis.reading.state.values import (
     STATES,
     TAGGED_BYTES,
     BadValueError,
+    TransactionLogValue,
     flexible_bytes,
     number_bounds,
     plain_bytes,
     sorted_partitions,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from txn_analysis.reading.state.values import TransactionLogValue
 
 NEXT_VERSION_BYTES = 1 << 16
 

@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from txn_analysis.columns.arrays import ABSENT, known
+from txn_analysis.columns.values import Json
 from txn_analysis.kafka.names import ID_MAX_BYTES, LAST_TIME_MS, java_hash
 from txn_analysis.kafka.transactions import TopicPartition
 from txn_analysis.reading.grammar.forms import KEY, KEY_HEAD_BYTES, PAYLOAD, TOMBSTONE
 from txn_analysis.tables.logs import StateRecord
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from txn_analysis.columns.values import Json
 
 STATES = (
     "Empty",

@@ -5,22 +5,18 @@ The first columns of a row say which ingest, input and section it is of.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from txn_analysis.columns.arrays import ABSENT
+from txn_analysis.columns.arrays import ABSENT, Array
+from txn_analysis.files.store import Version
 from txn_analysis.kafka.names import LAST_TIME_MS
+from txn_analysis.tables import Table
 from txn_analysis.tables.batches import BatchPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from txn_analysis.columns.arrays import Array
-    from txn_analysis.files.store import Version
-    from txn_analysis.tables import Table
 
 NO_PARTITION = -1  # a console export does not say which partitions of __transaction_state it covers
 _WHERE_READ_COLUMNS = 3

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from typing import IO, TYPE_CHECKING, Self, cast
+from collections.abc import Sequence
+from types import TracebackType
+from typing import IO, Self, cast
 
 import pyarrow as pa
 
@@ -13,11 +15,6 @@ from txn_analysis.files.places import place_of
 from txn_analysis.files.remote_file import BYTES_PER_REQUEST, RemoteFile, streamed
 from txn_analysis.files.store import StoreError, Version
 from txn_analysis.kafka.batch_headers import LOCAL_BYTES_PER_READ
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
-
 
 GZIP = "gzip"
 ZSTD = "zstd"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    import re
-    from collections.abc import Iterable, Iterator
-
-    from txn_analysis.kafka.batch_headers import Read
+from txn_analysis.kafka.batch_headers import Read
 
 Record = TypeVar("Record")
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import accumulate, takewhile
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,16 +27,19 @@ from txn_analysis.report.html.charts import (
     named,
     times,
 )
-from txn_analysis.report.pictures import LogPoint
+from txn_analysis.report.model import AuditReport
+from txn_analysis.report.pictures import (
+    EndedSlice,
+    IdTimeline,
+    LogPoint,
+    NightPoint,
+    PartitionTimeline,
+    Pictures,
+    RunPoint,
+)
+from txn_analysis.tables import PartitionHealth
 from txn_analysis.text import clip, count, duration, escape, iso_utc
 from txn_analysis.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.report.pictures import EndedSlice, IdTimeline, NightPoint, PartitionTimeline, Pictures, RunPoint
-    from txn_analysis.tables import PartitionHealth
 
 
 def sections(report: AuditReport, pictures: Pictures, stats_command: str | None) -> list[Section]:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from txn_analysis.judge.words import words_named
 from txn_analysis.report import figures, headline, nights
-from txn_analysis.report.alike import alike
+from txn_analysis.report.alike import Alike, alike
+from txn_analysis.report.figures import Reader
 from txn_analysis.report.finding_text import command_beside, report_command, run_option, scene_of, telling, what
+from txn_analysis.report.html.charts import Section
 from txn_analysis.report.html.drawings import sections
 from txn_analysis.report.html.rendering import template
+from txn_analysis.report.model import AuditReport
 from txn_analysis.report.owner import whose
 from txn_analysis.report.pictures import Pictures
 from txn_analysis.report.steps import steps_of
 from txn_analysis.report.what_was_read import statements
+from txn_analysis.tables import PartitionHealth
 from txn_analysis.text import count, escape
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from txn_analysis.report.alike import Alike
-    from txn_analysis.report.figures import Reader
-    from txn_analysis.report.html.charts import Section
-    from txn_analysis.report.model import AuditReport
-    from txn_analysis.tables import PartitionHealth
 
 _MOST_PARTITIONS = 300
 _MOST_ALIKE = 50  # of one application and cause, while others have findings that are not shown
