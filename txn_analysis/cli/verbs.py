@@ -89,7 +89,7 @@ class CommandLine(click.Group):
 
     def main(self, args: Sequence[str] | None = None, *more: Any, **about: Any) -> Any:
         """Runs it, and ends the process."""
-        with _told_if_stdout_is_full():
+        with _refusing_full_stdout():
             return super().main(of_today(sys.argv[1:] if args is None else args), *more, **about)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 as Click asks
@@ -98,7 +98,7 @@ class CommandLine(click.Group):
 
 
 @contextmanager
-def _told_if_stdout_is_full() -> Iterator[None]:
+def _refusing_full_stdout() -> Iterator[None]:
     """What Click prints, such as help, meets a full disk as a report does: one line, and exit code 2."""
     try:
         with quiet_pipe(sys.stdout) as stream:
@@ -117,7 +117,7 @@ class Script(Verb):
 
     def main(self, *args: Any, **about: Any) -> Any:
         """Runs it, and ends the process."""
-        with ending_at_once(), stderr_on_drivers_log(), _told_if_stdout_is_full():
+        with ending_at_once(), stderr_on_drivers_log(), _refusing_full_stdout():
             return super().main(*args, **about)
 
 

@@ -66,16 +66,16 @@ class LogCoverage(NamedTuple):
         return cls(not all(map(_is_cut_to_nothing, in_capture)), _names(contested), _names(unread))
 
     @property
-    def is_blind(self) -> bool:
-        """Something may be open that is not listed, whatever is."""
-        return bool(self.contested or self.unread)
+    def in_the_dark(self) -> tuple[str, ...]:
+        """The partitions that `missing` names: something may be open there that is not listed, whatever is."""
+        return self.contested or self.unread
 
     @property
     def missing(self) -> str | None:
         """What keeps the run from the answer that nothing hangs, in words; None where nothing does."""
         if not self.has_logs:
             return NO_LOGS
-        what, places = (CONTESTED, self.contested) if self.contested else (UNREAD, self.unread)
+        what, places = CONTESTED if self.contested else UNREAD, self.in_the_dark
         return f"{what} {listed([*places], _MOST_PLACES)}" if places else None
 
 
@@ -171,6 +171,6 @@ def outcome_of(
     every = list(findings)
     if any(finding.verdict.severity >= fail_on.severity for finding in every):
         return Outcome.FINDINGS
-    is_seen = not logs.is_blind and (logs.has_logs or every)
+    is_seen = not logs.in_the_dark and (logs.has_logs or every)
     is_known = is_seen and not in_doubt(every, has_state=has_state)
     return Outcome.CLEAN if is_known else Outcome.COULD_NOT_TELL

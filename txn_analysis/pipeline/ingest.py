@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -315,7 +315,9 @@ def read_input(
     """What came of one input, and what of it was not understood; `asked` are the partitions that its capture is asked
     for.
     """
-    rejected = rejected_bytes(planned, rejects)
+    rejected, unread_bytes = rejected_bytes(planned, rejects), Counter[int | None]()
+    for span in rejects:
+        unread_bytes[span.section_index] += span.length_bytes
     of_reading = {
         "cluster": cluster,
         "capture": capture,
@@ -324,20 +326,17 @@ def read_input(
         "parsed_bytes": planned.text_bytes - rejected,
         "rejected_bytes": rejected,
         "newest_moment_ms": content.moments_ms.get(planned.input_id),
-        "sections": tuple([read_section(planned, section, content, rejects) for section in planned.sections]),
+        "sections": tuple([read_section(planned, one, content, unread_bytes[one.index]) for one in planned.sections]),
         "asked": asked,
         "reading_version": READING_VERSION,
     }
     return ReadInput(**(_alike(planned, ReadInput) | of_reading))
 
 
-def read_section(
-    planned: PlannedInput, section: Section, content: Content, rejects: Iterable[RejectedSpan]
-) -> ReadSection:
-    """What came of one section of an input; the dump of a snapshot is torn where a line was not understood."""
+def read_section(planned: PlannedInput, section: Section, content: Content, unread_bytes: int) -> ReadSection:
+    """What came of one section of an input; the dump of a snapshot is torn by what of it was not understood."""
     key = planned.input_id, section.index
     if section.kind == SNAPSHOT and not planned.is_broker_file:
-        unread_bytes = sum(span.length_bytes for span in rejects if span.section_index == section.index)
         section = replace(section, torn_bytes=unread_bytes)
     first_offset, end_offset = content.offsets(key)
     epochs = [p.leader_epoch for p in content.pieces.get(key, []) if p.leader_epoch is not None]

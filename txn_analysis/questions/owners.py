@@ -135,18 +135,18 @@ def who_is(tables: RunTables, kind: Kind, name: str | int) -> OwnerAnswer:
     """
     if kind is Kind.GROUP:
         return _who_is_group(tables.finished, str(name))
-    run, is_producer = tables.finished, isinstance(name, int)
-    known = histories(run, [name]).get(name, {}) if isinstance(name, int) else of_ids(run, [name])
-    homes = sorted({_home(run, one, known.get(one, ())) for one in (known if isinstance(name, int) else [name])})
+    run, asked = tables.finished, [name] if isinstance(name, int) else []  # producer ids
+    known = histories(run, asked).get(asked[0], {}) if asked else of_ids(run, [str(name)])
+    homes = sorted({_home(run, one, known.get(one, ())) for one in (known if asked else [str(name)])})
     records = sorted((r for history in known.values() for r in history), key=lambda r: r.moment_ms or 0)
     opened = _opened(run, **{kind.value: [name]})
     named = {one for record in records for one in record.producer_ids if one is not None}
     of_id = sorted(named | {one.producer_id for one in opened})
-    producers = [name] if isinstance(name, int) else of_id
+    producers = asked or of_id
     written = _written(tables, producers)
     missing = [*_missing_of_state(tables, known, homes or range(int(tables.run.coverage["expected"])), name)]
-    if not (known or opened or missing or (written and is_producer)):
-        what, there = ("producer", LOOK_FOR["producer"]) if is_producer else ("id", _NOT_NAMED.format(homes[0]))
+    if not (known or opened or missing or (written and asked)):
+        what, there = ("producer", LOOK_FOR["producer"]) if asked else ("id", _NOT_NAMED.format(homes[0]))
         flag = kind.value.replace("_", "-")
         raise ConfigError(f"--{flag} {clip(str(name), _WIDTH)}: this run saw no such {what}; {there}")
     return OwnerAnswer(

@@ -18,7 +18,7 @@ from txn_analysis.questions.old_evidence import OldEvidence, partitions_of
 from txn_analysis.report.model import Item
 from txn_analysis.runs.nights import withdrawn
 from txn_analysis.runs.prunes import TakenInput, clear, keys_of, take
-from txn_analysis.runs.run_tables import Capture, captures, run_tables
+from txn_analysis.runs.run_tables import Capture, captures, newest_run, run_tables
 from txn_analysis.tables import FINDINGS, INPUTS, RUNS, Prune
 from txn_analysis.tables.inputs import ReadInput, RunRecord
 from txn_analysis.tables.keeping import TakenContent, TakenPartition
@@ -122,7 +122,7 @@ def prune(warehouse: Warehouse, keep_ms: int, now_ms: int, grace_ms: int, *, is_
 def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_ms: int) -> _Going:
     runs = sorted(warehouse.records(RunRecord, RUNS, cluster=[cluster]), key=attrgetter("run_number"))
     known = captures(warehouse, cluster)
-    newest = _newest_whole(runs, known)
+    newest = newest_run([run for run in runs if run.asked is None], known)
     ages = {capture.name: _age_ms(capture, runs) for capture in known}
     newest_ms = max((age_ms for age_ms in ages.values() if age_ms is not None), default=None)
     if newest is None or newest_ms is None:
@@ -162,12 +162,6 @@ def _going(warehouse: Warehouse, cluster: str, keep_ms: int, now_ms: int, grace_
     rows = size.row_count + len(gone_inputs) + len(gone_runs)
     shown = item.model_copy(update={"prune_id": record.prune_id, "row_count": rows, "size_bytes": size.size_bytes})
     return _Going(shown, record, tuple(TakenInput(cluster, *place) for place in sorted(gone)))
-
-
-def _newest_whole(runs: Sequence[RunRecord], known: Sequence[Capture]) -> RunRecord | None:
-    """The last run of the newest capture that was judged as a whole."""
-    whole = [run for run in reversed(runs) if run.asked is None]
-    return next((run for capture in reversed(known) for run in whole if run.capture == capture.name), None)
 
 
 def _age_ms(capture: Capture, runs: Sequence[RunRecord]) -> int | None:

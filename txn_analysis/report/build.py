@@ -125,7 +125,7 @@ def _outcome(report: AuditReport) -> OutcomeItem:
     """What it came out as, of all that is in it but its own outcome."""
     doubtful, answer, logs = report.doubtful, report.outcome_at(), report.log_coverage
     meant = {Outcome.FINDINGS: report.hanging, Outcome.COULD_NOT_TELL: doubtful}.get(answer, report.findings[:0])
-    is_blind = logs.is_blind or not report.unaccepted
+    is_blind = bool(logs.in_the_dark) or not report.unaccepted
     remedies = _remedies(report)
     of_logs = _what_shows(logs) if is_blind and answer is Outcome.COULD_NOT_TELL else ()
     of_logs = tuple(one for one in of_logs if one.lack not in {remedy.lack for remedy in remedies})
@@ -253,7 +253,7 @@ def _what_shows(logs: LogCoverage) -> tuple[Remedy, ...]:
     """What would let a run see all that could hang; nothing where it did."""
     if logs.missing is None:
         return ()
-    lack, text, places = Lack.NO_LOGS, _LOGS, logs.contested or logs.unread
+    lack, text, places = Lack.NO_LOGS, _LOGS, logs.in_the_dark
     if logs.contested:
         lack, text = Lack.CONTESTED_LINES, SHALLOW_DUMP
     elif places:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
@@ -83,6 +84,17 @@ def captures(warehouse: Warehouse, cluster: str | None = None) -> list[Capture]:
 def _order(capture: Capture) -> tuple[str, bool, int, str]:
     moment_ms = capture.newest_moment_ms
     return capture.cluster, moment_ms is not None, moment_ms or 0, capture.name
+
+
+def newest_run(runs: Iterable[RunRecord], known: Sequence[Capture]) -> RunRecord | None:
+    """The last of some runs of the newest capture that one of them judged; None where none judged a known one.
+
+    Args:
+        runs: of one cluster.
+        known: its captures, oldest first.
+    """
+    last = {run.capture: run for run in sorted(runs, key=attrgetter("run_number"))}
+    return next((last[one.name] for one in reversed(known) if one.name in last), None)
 
 
 _MOST_NAMED = 3
@@ -169,19 +181,27 @@ class RunTables(RunRows):
         """
         if not self.run.earlier_captures:
             return ()
-        present = {*self.warehouse.rows(INPUTS, "capture", cluster=[self.run.cluster])["capture"].to_pylist()}
-        gone = {name for name in self.run.earlier_captures if name not in present}  # 1.0 marked no run
+        gone = {*self.run.earlier_captures} - {one.name for one in self.captures}  # 1.0 marked no run
         pruned = {name for prune in self.prunes for name in prune.captures} if gone else set()
         forgotten = (gone - pruned).union(self.run.forgotten_captures or ())
         return tuple(name for name in self.run.earlier_captures if name in forgotten)
 
     @cached_property
     def newer_run(self) -> RunRecord | None:
-        """The last run of the newest capture that was judged whole, where that is newer than the run's own."""
-        place = {one.name: number for number, one in enumerate(captures(self.warehouse, self.run.cluster))}
+        """The last run of the newest capture that was judged whole, where that is newer than the run's own.
+
+        Where none was judged whole, those that were judged in part count.
+        """
         runs = self.warehouse.records(RunRecord, RUNS, cluster=[self.run.cluster])
-        newest = max(runs, key=lambda run: (run.asked is None, place.get(run.capture, -1), run.run_number))
-        return newest if place.get(newest.capture, -1) > place.get(self.run.capture, -1) else None
+        newest = newest_run([run for run in runs if run.asked is None] or runs, self.captures)
+        known = [one.name for one in self.captures]
+        is_newest = newest is None or (self.run.capture in known[known.index(newest.capture) :])
+        return None if is_newest else newest
+
+    @cached_property
+    def captures(self) -> list[Capture]:
+        """Those of the run's cluster, oldest first."""
+        return captures(self.warehouse, self.run.cluster)
 
     @cached_property
     def believed_inputs(self) -> dict[str, str]:

@@ -40,9 +40,9 @@ def commit_inputs(warehouse: Warehouse, inputs: Sequence[ReadInput], prior: Sequ
     """Name inputs with the ingest that read them: from now on that ingest's rows of them count.
 
     An input that its capture holds already stays as it is, but for the cluster.id of its folder, which may have been
-    copied since. Where another ingest has read the same content, that one
-    keeps counting, and ours never does; an earlier reading of it counts in no capture any more. `prior` are the
-    rows of `inputs` of their contents from before, of all captures; who commits in the meantime is seen.
+    copied since. Where another ingest has read the same content, that one keeps counting, and ours never does; an
+    earlier reading of it counts in no capture any more. `prior` are the rows of `inputs` of their contents from before,
+    of all captures; who commits in the meantime is seen.
 
     Raises:
         WarehouseError: it cannot be written, or other audits were faster every time.
